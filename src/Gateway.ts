@@ -12,7 +12,7 @@ import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts
 import type { ConfigInvalid } from "./domain/Problem.ts"
 import { ControlSettings } from "./http/control/ControlSettings.ts"
 import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
-import { Inference } from "./http/data/inference.ts"
+import { Inference, type InferenceHandler } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "./http/Mount.ts"
 import { closedByStop } from "./http/stopping.ts"
@@ -185,17 +185,21 @@ export const serve = ({
 }: GatewayConfig): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
-      const { handlers, preflight } = yield* DataPlane
+      const { handlers, getters, preflight } = yield* DataPlane
       const inFlight = yield* InFlight
+      const onSocket =
+        ({ native }: InferenceHandler) =>
+        (request: Request, server: Bun.Server<unknown>) =>
+          native(request, () => server.requestIP(request) === null)
       const routes = Object.fromEntries(
-        Array.from(handlers, ([path, { native }]) => [
-          path,
-          {
-            POST: (request: Request, server: Bun.Server<unknown>) =>
-              native(request, () => server.requestIP(request) === null),
+        Array.from(handlers, ([path, handler]) => {
+          const getter = getters.get(path)
+          const methods = {
+            POST: onSocket(handler),
             OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
-          },
-        ]),
+          }
+          return [path, getter === undefined ? methods : { ...methods, GET: onSocket(getter) }]
+        }),
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.

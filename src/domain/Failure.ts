@@ -59,6 +59,13 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   /** Unix milliseconds; `null`: the limit never resets. */
   readonly resetsAt: number | null
   readonly retryAfterSeconds?: number
+  /**
+   * Output tokens of each answer that the budget pays for now, at the cheapest host of the plan. Absent: the bound of the output is not
+   * what is wrong.
+   */
+  readonly affordableTokens?: number
+  /** The bound that the caller gave. */
+  readonly askedTokens?: number | undefined
 }> {
   /** What is neither spent nor reserved. */
   get left(): Picodollars {
@@ -74,12 +81,20 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
       case "limit_exhausted":
         return `The key's ${limitSource} limit of $${formatUsd(limit)} is used up.`
       case "request_exceeds_budget":
-        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left; lower max_tokens, shorten the prompt, or raise the limit.`
+        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left${this.tokens}; lower max_tokens, shorten the prompt, or raise the limit.`
       case "in_flight_budget_exhausted":
-        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held; try again in a moment, or send fewer requests at once.`
+        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held${this.tokens}; try again in a moment, or send fewer requests at once.`
       default:
         return "No price is known for this model's hosts, so a key with a limit may not call it."
     }
+  }
+
+  private get tokens(): string {
+    const { affordableTokens, askedTokens } = this
+    if (affordableTokens === undefined) return ""
+    return askedTokens === undefined
+      ? `; the budget pays for ${affordableTokens} tokens of output`
+      : `; it asks for ${askedTokens} tokens, and the budget pays for ${affordableTokens}`
   }
 }
 
@@ -125,6 +140,13 @@ export class NotFound extends Data.TaggedError("NotFound")<{
 }> {
   override get message() {
     return `${this.what} does not exist.${this.hint === undefined ? "" : ` ${this.hint}`}`
+  }
+}
+
+/** The caller asks for another protocol than HTTP, on a path that has none. */
+export class UpgradeRequired extends Data.TaggedError("UpgradeRequired") {
+  override get message() {
+    return "This gateway speaks no WebSocket: send the request with POST, over HTTP."
   }
 }
 
@@ -333,6 +355,7 @@ export type Failure =
   | NotPermitted
   | RateLimited
   | NotFound
+  | UpgradeRequired
   | NoHostMatches
   | TimedOut
   | BodyTooLarge

@@ -136,6 +136,24 @@ const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodolla
   return perToken === 0n ? longest : (amount - fixed) / perToken
 }
 
+/**
+ * The most output tokens of each answer that a request can ask for at this host and still be admitted; one more is refused.
+ * `undefined`: there is no limit, or no price. `Infinity`: the output needs no money of the limit.
+ */
+export const affordableTokens = (
+  { limit, spend, held }: BudgetSnapshot,
+  { bounds, sentBytes }: Pick<HoldRequest, "bounds" | "sentBytes">,
+  host: Host,
+): number | undefined => {
+  if (limit === null || host.pricing === null) return undefined
+  const price = maximumPrices(host.pricing)
+  const fixed = mostBesideOutput(price, bounds, sentBytes, host)
+  const perToken = price.completion * BigInt(bounds.choices)
+  const available = limit - spend - held
+  if (perToken === 0n && available >= fixed) return Number.POSITIVE_INFINITY
+  return Number(affordable(available, fixed, perToken, 0n))
+}
+
 /** Why an amount that is not available cannot be held. `left`: what would be available if no other request ran. */
 const refusalOf = (amount: Picodollars, left: Picodollars): BudgetRefusal =>
   amount <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"

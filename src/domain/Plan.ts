@@ -1,7 +1,17 @@
 /** A routing decision as data: what to try, in which order, and why everything else was left out. */
 import type { Exclusion } from "./Exclusion.ts"
 import type { Host } from "./Host.ts"
+import type { Bounds } from "./Request.ts"
 import type { Adjustment } from "./variants.ts"
+
+/** A host that the budget does not cover. */
+export interface Unaffordable {
+  readonly host: Host
+  /** What the variant in the model's name changes in the request. */
+  readonly adjustment: Adjustment | undefined
+  /** The bounds by which the plan left it out. Absent: it was in the plan, and left out when the body was there that it is sent. */
+  readonly bounds?: Bounds
+}
 
 export interface Plan {
   /** In the order they are tried; never two of the same endpoint. */
@@ -20,4 +30,6 @@ export interface Plan {
   readonly requested: ReadonlyArray<string>
   /** What the variants of the models' names change in the request; absent when they change nothing. */
   readonly adjustments?: ReadonlyMap<Host, Adjustment | undefined>
+  /** Hosts that it leaves out for the budget alone. Absent: none. */
+  readonly unaffordable?: ReadonlyArray<Unaffordable> | undefined
 }

@@ -15,7 +15,7 @@ import type {
 import { isTooLong } from "../domain/fallback.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
-import { idempotencyHeader, rateLimitHeaders } from "./headers.ts"
+import { idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -33,6 +33,32 @@ const retryAfter = (seconds: number | undefined) =>
   seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
 
 export const render = (failure: Failure): Rendered => {
+  const rendered = described(failure)
+  const advice = shouldRetry(rendered)
+  return advice === undefined
+    ? rendered
+    : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
+}
+
+/** Clients that are told a longer wait do not keep to it, but repeat within seconds, seconds (the SDKs of OpenAI and Anthropic, 2026-11). */
+const longestHeeded = 60
+
+/**
+ * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
+ * themselves is right, which is to repeat 408, 409, 429 and 5xx, after `Retry-After`. `docs/errors.md#agents`.
+ */
+const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
+  const wait = headers["retry-after"]
+  if (wait !== undefined && Number(wait) > longestHeeded) return false
+  // Nobody repeats a 402, but this one is over in a moment.
+  if (status === 402) return wait !== undefined
+  return status < 500 && status !== 408 && status !== 429 ? false : undefined
+}
+
+/** Whether repeating the request helps nobody. */
+export const isFinal = ({ headers }: Rendered): boolean => headers?.[shouldRetryHeader] === "false"
+
+const described = (failure: Failure): Rendered => {
   const { message } = failure
   switch (failure._tag) {
     case "BadRequest": {
@@ -51,7 +77,7 @@ export const render = (failure: Failure): Rendered => {
         headers: { "www-authenticate": "Bearer" },
       }
     case "PaymentRequired": {
-      const { reason, limitSource, limit, spend, held, left, required, resetsAt } = failure
+      const { reason, limitSource, limit, spend, held, left, required, resetsAt, affordableTokens } = failure
       const metadata = {
         reason,
         limit_source: limitSource,
@@ -60,6 +86,7 @@ export const render = (failure: Failure): Rendered => {
         held_usd: toUsd(held),
         left_usd: toUsd(left),
         ...(required === undefined ? {} : { required_usd: toUsd(required) }),
+        ...(affordableTokens === undefined ? {} : { affordable_tokens: affordableTokens }),
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
         // Clients do not repeat a 402, so the body says that it may be repeated.
         ...(reason === "in_flight_budget_exhausted" ? { remedy_hint: inFlightHint } : {}),
@@ -72,6 +99,15 @@ export const render = (failure: Failure): Rendered => {
       return rateLimited(failure)
     case "NotFound":
       return { status: 404, errorType: "not_found", message, metadata: {} }
+    case "UpgradeRequired":
+      // RFC 9110, 15.5.22 and 7.8: the protocols that would do, and the connection option that goes with the header.
+      return {
+        status: 426,
+        errorType: "upgrade_required",
+        message,
+        metadata: {},
+        headers: { upgrade: "HTTP/1.1", connection: "upgrade" },
+      }
     case "NoHostMatches":
       return { status: 404, errorType: "not_found", message, metadata: exclusions(failure), ...about(failure) }
     case "TimedOut":
@@ -153,7 +189,8 @@ const repeatedTypes = {
   "other-body": { status: 400, errorType: "idempotency_key_reused" },
   running: { status: 429, errorType: "idempotency_in_progress", headers: { "retry-after": "2" } },
   "not-kept": { status: 400, errorType: "idempotency_answer_not_kept" },
-  unknown: { status: 502, errorType: "outcome_unknown" },
+  // The same key has the same outcome again.
+  unknown: { status: 502, errorType: "outcome_unknown", headers: { [shouldRetryHeader]: "false" } },
 }
 
 const repeated = ({ message, because, firstRequestId, generationId }: RequestRepeated): Rendered => {
@@ -188,19 +225,18 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const described =
+  const told =
     failure.outcome === "request"
       ? attempts.findLast((attempt) => attempt.failure.reason === "request")
       : attempts.at(-1)
-  const provider = described === undefined ? {} : { provider_name: described.provider }
-  const raw = described?.failure.detail === undefined ? {} : { raw: described.failure.detail }
-  const code = described?.failure.code === undefined ? {} : { provider_code: described.failure.code }
+  const provider = told === undefined ? {} : { provider_name: told.provider }
+  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
+  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
   switch (failure.outcome) {
     case "request":
       return {
         status: 400,
-        errorType:
-          described !== undefined && isTooLong(described.failure) ? "context_length_exceeded" : "invalid_request",
+        errorType: told !== undefined && isTooLong(told.failure) ? "context_length_exceeded" : "invalid_request",
         message,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }
@@ -276,9 +312,10 @@ const messagesTypes: Readonly<Record<string, string>> = {
   context_length_exceeded: "invalid_request_error",
 }
 
-/** The whole body of the Messages form. */
-export const messagesErrorBody = ({ errorType, message }: Rendered, requestId: string) => ({
-  type: "error",
-  error: { type: messagesTypes[errorType] ?? "api_error", message, error_type: errorType },
-  request_id: requestId,
-})
+/** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
+export const messagesErrorBody = ({ errorType, message, metadata }: Rendered, requestId: string) => {
+  const type = messagesTypes[errorType] ?? "api_error"
+  const affordable = metadata?.["affordable_tokens"]
+  const more = affordable === undefined ? {} : { metadata: { affordable_tokens: affordable } }
+  return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
+}

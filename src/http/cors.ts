@@ -13,6 +13,7 @@ import {
   replayedHeader,
   requestIdHeader,
   requestIdHeaders,
+  shouldRetryHeader,
 } from "./headers.ts"
 
 /** The headers of an answer that a page may read. */
@@ -26,6 +27,7 @@ const exposed = [
   generationIdHeader,
   replayedHeader,
   "retry-after",
+  shouldRetryHeader,
   ...rateLimitHeaders.map((name) => name.toLowerCase()),
 ].join(", ")
 

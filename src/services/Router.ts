@@ -19,12 +19,13 @@ import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
-import { searching } from "../domain/Request.ts"
+import { type AnyRequest, searching } from "../domain/Request.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
 import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { type Candidate, type Rank, type RankContext, type Reasons, unknownConversation } from "../plugin/Strategy.ts"
+import { withAffordable } from "./affordable.ts"
 import type { Conversation } from "./Conversations.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -74,13 +75,13 @@ export class Router extends Context.Tag("headgate/Router")<
      * budget's refusal, with the shortest wait, because the key may use none, or with every exclusion and its reason.
      */
     readonly plan: (
-      request: PlannedRequest,
+      request: AnyRequest,
       budget: BudgetSnapshot,
       options?: PlanOptions,
     ) => Either.Either<Plan, PlanFailure>
     /** The same plan, explained. Fails only where the request itself is at fault. */
     readonly explain: (
-      request: PlannedRequest,
+      request: AnyRequest,
       budget: BudgetSnapshot,
       options?: PlanOptions,
     ) => Either.Either<ExplainedPlan, BadRequest>
@@ -119,7 +120,7 @@ export class Router extends Context.Tag("headgate/Router")<
       }
 
       const decide = (
-        request: PlannedRequest,
+        request: AnyRequest,
         budget: BudgetSnapshot,
         options: PlanOptions | undefined,
         onRanking?: OnRanking,
@@ -147,7 +148,17 @@ export class Router extends Context.Tag("headgate/Router")<
 
         const excluded = new Exclusions()
         const { maxTokens } = request
-        const states = { registry, health, keys, budget, maxTokens, permissions, key, probes: [] }
+        const states: States = {
+          registry,
+          health,
+          keys,
+          budget,
+          maxTokens,
+          permissions,
+          key,
+          probes: [],
+          unaffordable: undefined,
+        }
         const kept = keptHosts(request, wanted, now, states, excluded)
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
@@ -162,8 +173,12 @@ export class Router extends Context.Tag("headgate/Router")<
           probes: states.probes,
           requested: names,
           ...adjustments(wanted, kept),
+          unaffordable: states.unaffordable,
         }
-        const failure = attempts.length > 0 ? undefined : planRefusal(request, excluded, budget)
+        const failure =
+          attempts.length > 0
+            ? undefined
+            : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
         return Either.right({ plan, failure })
       }
 

@@ -23,6 +23,7 @@ import type { Plan } from "../domain/Plan.ts"
 import { type AnyRequest, type ChatRequest, noReasoning } from "../domain/Request.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { Attempt } from "./Attempt.ts"
+import { byteLength } from "./byteLength.ts"
 import { encodeFor } from "./encodeFor.ts"
 import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
 import type { Hold } from "./heldMoney.ts"
@@ -124,10 +125,6 @@ const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): 
 
 /** The request was ended before it was signed: `lifetime.ending` has the reason. */
 const unsigned = () => new HostFailed({ reason: "ended" })
-
-/** Bytes of the body that a host is sent. */
-export const byteLength = (body: string | Uint8Array): number =>
-  typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
 
 /** Whether the request already has the output bound of the hold. */
 const within = (request: AnyRequest, { outputBound }: Hold): boolean =>

@@ -12,9 +12,12 @@ import { type BudgetSnapshot, budgetRefusal, paymentRequired, requiredAmount } f
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { Unaffordable } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
-import { byteLength, type Skipped } from "./beginAttempt.ts"
+import { withAffordable } from "./affordable.ts"
+import type { Skipped } from "./beginAttempt.ts"
+import { byteLength } from "./byteLength.ts"
 import { encodeFor } from "./encodeFor.ts"
 import type { ProviderKeys } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -65,6 +68,7 @@ export const makeExplain =
       const excluded = [...plan.excluded]
       const failed: Array<FailedAttempt> = []
       const skipped: Array<Skipped> = []
+      const unaffordable: Array<Unaffordable> = [...(plan.unaffordable ?? [])]
       const exclude = ({ tag, model }: Host, by: string, reason: string) =>
         excluded.push({ host: tag, model, by, reason })
       for (const host of plan.attempts) {
@@ -100,10 +104,12 @@ export const makeExplain =
           })
         } else {
           skipped.push(paymentRequired(budget, refused, requiredAmount(ask, host)))
+          unaffordable.push({ host, adjustment: plan.adjustments?.get(host) })
           exclude(host, "budget", refused)
         }
       }
       const { strategy, seed } = plan
-      const refusal = failure ?? (attempts.length > 0 ? undefined : outcomeOf(failed, skipped, plan))
+      const outcome = attempts.length > 0 ? undefined : outcomeOf(failed, skipped, plan)
+      const refusal = failure ?? withAffordable(outcome, request, unaffordable, registry)
       return { strategy, seed, attempts, excluded, failure: refusal }
     })

@@ -18,10 +18,11 @@ import {
 } from "../domain/Failure.ts"
 import { RefusedModels } from "../domain/fallback.ts"
 import type { Host } from "../domain/Host.ts"
-import type { Plan } from "../domain/Plan.ts"
+import type { Plan, Unaffordable } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import type { RetryBudget } from "../domain/RetryBudget.ts"
 import type { Attempt } from "./Attempt.ts"
+import { withAffordable } from "./affordable.ts"
 import type { Turn } from "./attemptTimer.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
 import { type EndAttempt, failureLog } from "./endAttempt.ts"
@@ -73,6 +74,7 @@ class Tries<A extends object> implements Turn {
   private readonly plan: Plan
   private readonly call: CallHost<A>
   private readonly skipped: Array<Skipped> = []
+  private unaffordable: Array<Unaffordable> | undefined
   private readonly refused = new RefusedModels()
   private canHedge: boolean
   /** The host that was called beside another one, once at most for a request. */
@@ -119,7 +121,7 @@ class Tries<A extends object> implements Turn {
         continue
       }
       if (!("attempt" in begun)) {
-        this.skipped.push(begun)
+        this.skip(host, begun)
         continue
       }
       const { attempt } = begun
@@ -150,7 +152,16 @@ class Tries<A extends object> implements Turn {
     }
     if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
     if (this.fatal !== undefined) return yield* this.fatal
-    return yield* Exit.fail(outcomeOf(this.context.failed, this.skipped, this.plan, isBudgetSpent))
+    const outcome = outcomeOf(this.context.failed, this.skipped, this.plan, isBudgetSpent)
+    const unaffordable = [...(this.unaffordable ?? []), ...(this.plan.unaffordable ?? [])]
+    return yield* Exit.fail(withAffordable(outcome, this.request, unaffordable, registry))
+  }
+
+  private skip(host: Host, why: Skipped): void {
+    this.skipped.push(why)
+    if (!("_tag" in why) || why._tag !== "PaymentRequired") return
+    this.unaffordable ??= []
+    this.unaffordable.push({ host, adjustment: this.plan.adjustments?.get(host) })
   }
 
   hasNext({ attempt: { host } }: Begun): boolean {

@@ -7,8 +7,10 @@ import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { isListedIn } from "../domain/hostOrder.ts"
 import { boundsFor } from "../domain/hostRequest.ts"
 import { forbiddenBy, type Permissions } from "../domain/Permissions.ts"
+import type { Unaffordable } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
+import { adjustmentOf } from "../domain/variants.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { ProviderKeys } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -26,6 +28,8 @@ export interface States {
   readonly maxTokens: AnyRequest["maxTokens"]
   /** `Plan.probes`. Filled in by `usableHosts`. */
   readonly probes: Array<Host>
+  /** `Plan.unaffordable`. Made by `usableHosts` for the first of them. */
+  unaffordable: Array<Unaffordable> | undefined
 }
 
 /** What a check finds: an exclusion without its host and model. */
@@ -178,12 +182,15 @@ const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusio
   return false
 }
 
-const isAffordable = (asked: Asked, host: Host, { budget, maxTokens }: States, excluded: Exclusions): boolean => {
+const isAffordable = (asked: Asked, host: Host, states: States, excluded: Exclusions): boolean => {
+  const { budget, maxTokens } = states
   if (budget.limit === null) return true
   const bounds = boundsFor(asked.routing.needs, asked.bounds, host)
   const request = { bounds, maxTokens, sentBytes: bounds.promptBytes }
   const reason = budgetRefusal(budget, request, host)
   if (reason === undefined) return true
+  states.unaffordable ??= []
+  states.unaffordable.push({ host, adjustment: adjustmentOf(asked.wanted.variants), bounds })
   excluded.add(host, { by: "budget", reason, required: requiredAmount(request, host) }, stages.budget)
   return false
 }

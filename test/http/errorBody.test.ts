@@ -19,6 +19,7 @@ import {
   RoutingExhausted,
   TimedOut,
   Unavailable,
+  UpgradeRequired,
 } from "../../src/domain/Failure.ts"
 import type { HostReason } from "../../src/domain/HostReason.ts"
 import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
@@ -61,7 +62,7 @@ const usedUp = (code: string, providers: ReadonlyArray<string>, retryAfter: numb
 })
 
 const wrong = attempt("request", "acme", { status: 400, code: "bad_tool", detail: "no such tool" })
-const limited = attempt("rate-limited", "beta", { status: 429, detail: "slow down" })
+const limitedAttempt = attempt("rate-limited", "beta", { status: 429, detail: "slow down" })
 const silent = attempt("timeout", "beta")
 
 const previous = {
@@ -75,6 +76,13 @@ const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
 const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
 const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4, left_usd: 0.1 }
+
+const inFlight = {
+  ...money,
+  reason: "in_flight_budget_exhausted",
+  required: 200_000_000_000n,
+  resetsAt: null,
+} as const
 
 const first = { firstRequestId: "req_1", generationId: null }
 const place = (says: string, begins = "This") => {
@@ -191,6 +199,15 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       headers: { ...headers, "retry-after": "9" },
     }
   }),
+  UpgradeRequired: [
+    {
+      failure: new UpgradeRequired(),
+      status: 426,
+      types: ["upgrade_required", "api_error"],
+      metadata: {},
+      headers: { upgrade: "HTTP/1.1", connection: "upgrade" },
+    },
+  ],
   NotFound: [
     {
       failure: new NotFound({ what: "This route" }),
@@ -268,7 +285,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       },
     },
     {
-      failure: exhausted("rate-limited", [limited], 7),
+      failure: exhausted("rate-limited", [limitedAttempt], 7),
       status: 429,
       types: ["rate_limit_exceeded", "rate_limit_error"],
       metadata: { provider_name: "beta", raw: "slow down", previous_errors: [previous.limited] },
@@ -305,7 +322,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
     },
     {
       // What a host says about its own failures is not shown to the caller.
-      failure: exhausted("unavailable", [limited], 5),
+      failure: exhausted("unavailable", [limitedAttempt], 5),
       status: 502,
       types: ["provider_unavailable", "api_error"],
       metadata: { provider_name: "beta", previous_errors: [previous.limited] },
@@ -381,13 +398,55 @@ const named = Object.values(rows)
   .flat()
   .map((row): readonly [string, Row] => [`${row.failure._tag}: ${row.failure.message}`, row])
 
+/** `x-should-retry` by status. Absent: none, so a client does what it does by itself. */
+const neverRepeated: Readonly<Record<number, string>> = {
+  400: "false",
+  401: "false",
+  402: "false",
+  403: "false",
+  404: "false",
+  413: "false",
+  426: "false",
+}
+const nameOf = (failure: Failure) => `${failure._tag}: ${failure.message}`
+/** The failures for which it is another one than their status has. */
+const adviceFor: Readonly<Record<string, string>> = {
+  [nameOf(new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }))]: "true",
+  [nameOf(new RequestRepeated({ because: "unknown", ...first }))]: "false",
+}
+
+describe("whether agents repeat a request that failed", () => {
+  const limited = (retryAfterSeconds: number) =>
+    new RateLimited({ scope: "key", limit: 20, resetsAt: 1_788_220_800_000, retryAfterSeconds })
+
+  test.each([
+    ["a rate limit that is over in a minute: after that, as clients do by themselves", limited(60), undefined],
+    [
+      "Continue sent 21 requests in 45 seconds against a limit of an hour: nobody waits that long",
+      limited(61),
+      "false",
+    ],
+    ["the same of hosts that rest", exhausted("rate-limited", [limitedAttempt], 300), "false"],
+    ["hosts that cool down for longer", exhausted("cooling-down", [], 61), "false"],
+    ["hosts that cool down for a while", exhausted("cooling-down", [], 60), undefined],
+    ["hosts that failed", exhausted("unavailable", [limitedAttempt]), undefined],
+    ["a stop", new Unavailable({ why: "draining", retryAfterSeconds: 1 }), undefined],
+    ["no money until the reset", new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: 1 }), "false"],
+    ["money that running requests hold", new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }), "true"],
+  ])("%s", (_name, failure, advice) => {
+    expect(render(failure).headers?.["x-should-retry"]).toBe(advice)
+  })
+})
+
 describe("a failure and its answer", () => {
-  test.each(named)("%s", (_name, { failure, status, types, metadata, headers = {}, availability }) => {
+  test.each(named)("%s", (name, { failure, status, types, metadata, headers = {}, availability }) => {
     const rendered = render(failure)
     const [errorType, messagesType] = types
     const { message } = failure
     expect(rendered.status).toBe(status)
-    expect(rendered.headers ?? {}).toEqual(headers)
+    const { "x-should-retry": advice, ...others } = rendered.headers ?? {}
+    expect(others).toEqual(headers)
+    expect(advice).toBe(adviceFor[name] ?? neverRepeated[status])
     expect(message).toMatch(/^[^.].*\.$/)
     expect<unknown>(chatErrorBody(rendered)).toStrictEqual({
       error: {

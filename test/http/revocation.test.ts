@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { errorOf, picodollars, readStream, streamOf } from "../support/answers.ts"
 import { delta, type Ruled, startRuled } from "../support/keyRules.ts"
 import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
+import { readResponses } from "../support/responsesForm.ts"
 import { until, within } from "../support/until.ts"
 import { closeAfterEach } from "../support/watched.ts"
 
@@ -50,6 +51,27 @@ describe.each([
     other.stream?.send(JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }))
     other.stream?.close()
     expect((await streamOf(other.response)).text).toBe("twelve bytes more")
+  })
+
+  test("ends its streams of the Responses form with a code that no agent repeats: Codex repeated them five times", async () => {
+    const gateway = await startRuled()
+    const key = await gateway.newKey()
+    const before = gateway.held.length
+    const asked = gateway.call("/responses", {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model: "acme/small", input: "hi", stream: true, user: "held" }),
+    })
+    await until(() => gateway.held.length > before, "the call to the host")
+    gateway.held.at(-1)?.send(delta("twelve bytes"))
+    const response = await asked
+    expect((await gateway.manage(key, method, body)).status).toBe(200)
+    const { response: ended } = readResponses(await response.text())
+    expect(ended).toMatchObject({
+      status: "failed",
+      error_type: "permission_denied",
+      error: { code: "invalid_prompt", message: says },
+    })
   })
 
   test("ends a request that waits for its whole answer with 403, at no cost", async () => {

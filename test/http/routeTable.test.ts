@@ -137,6 +137,11 @@ test("is all in this file", async () => {
   expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)
 })
 
+test("no GET is served, but for one that is refused in words (upgrade.test.ts)", async () => {
+  const paths = await gateway.run(Effect.map(DataPlane, ({ getters }) => [...getters.keys()]))
+  expect(paths).toEqual(["/api/v1/responses"])
+})
+
 describe.each(Object.entries({ ...free, ...paid }))(
   "POST %s",
   (path, { body, isForManagers = false }: (typeof free)[string]) => {

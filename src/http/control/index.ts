@@ -12,9 +12,10 @@ import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled, noSuchRoute, noSuchRouteAt } from "../answer.ts"
+import { answered, isSpelled } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
+import { noSuchRoute, type WrongPath, wrongPathAt } from "../wrongPaths.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { backupHandlers } from "./backup.ts"
@@ -79,6 +80,8 @@ const reference = HttpLayerRouter.use((router) =>
 // The type is written out, because the inferred one would claim more than the router guarantees.
 const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpServerError.RouteNotFound
 
+const notThere = ({ failure, body }: WrongPath) => answered(Effect.fail(failure), body)
+
 /**
  * Answers unknown routes. It is not a catch-all route, because that would also match HEAD requests to existing GET
  * routes.
@@ -90,7 +93,7 @@ const unknownRoutes = HttpLayerRouter.middleware(
       (found) =>
         Effect.catchIf(found, isRouteNotFound, (failure) =>
           Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-            answersUnknown(url) ? answered(Effect.fail(noSuchRouteAt(prefix, url))) : Effect.fail(failure),
+            answersUnknown(url) ? notThere(wrongPathAt(prefix, url)) : Effect.fail(failure),
           ),
         ),
   ),

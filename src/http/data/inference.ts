@@ -55,6 +55,7 @@ import type { Asked, Form } from "./Form.ts"
 import { idempotencyKeyOf, makeOnlyOnce } from "./onlyOnce.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
+import { makeUpgradeRoute } from "./upgrade.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
@@ -86,6 +87,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
     readonly explainer: (forms: ExplainedForms, allow: AllowOrigin) => InferenceHandler
     /** Answers with an estimate of the tokens in the prompt. */
     readonly counter: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
+    /** Refuses `GET` requests, those for a WebSocket in a way that clients understand. */
+    readonly upgrader: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -296,10 +299,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
       const explained = makeExplainRoute({ admissions, keys, meter, inFlight, conversations, explain })
       const counted = makeCountRoute({ admissions, inFlight, registry })
+      const upgrade = makeUpgradeRoute({ runner, keys, inFlight })
       return {
         handler: (form, allow) => handlerOf(form, allow, respond),
         explainer: (forms, allow) => handlerOf(forms, allow, explained),
         counter: (protocol, allow) => handlerOf(protocol, allow, counted),
+        upgrader: (protocol, allow) => handlerOf(protocol, allow, upgrade),
       }
     }),
   )

@@ -5,9 +5,10 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled, noSuchRoute } from "../answer.ts"
+import { answered, isSpelled } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { Mount } from "../Mount.ts"
+import { noSuchRoute } from "../wrongPaths.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
 import { embeddings } from "./embeddings/index.ts"
@@ -20,11 +21,13 @@ import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
 
+const responsesPath: Path = "/api/v1/responses"
+
 const forms: ReadonlyArray<readonly [path: Path, form: Form]> = [
   ["/api/v1/chat/completions", chatForm(chat)],
   ["/api/v1/completions", chatForm(completions)],
   ["/api/v1/messages", chatForm(messages)],
-  ["/api/v1/responses", chatForm(responses)],
+  [responsesPath, chatForm(responses)],
   ["/api/v1/responses/compact", compact],
   ["/api/v1/embeddings", embeddings],
   ["/api/v1/rerank", rerank],
@@ -34,24 +37,27 @@ const explained = { forms: new Map(forms.map(([, form]) => [form.name, form])), 
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"
 
-/** Handlers of `POST` by path, and of CORS preflight requests. */
+/** Handlers of `POST` and of `GET` by path, and of CORS preflight requests. Every path with a `GET` has a `POST`. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
     readonly handlers: ReadonlyMap<Path, InferenceHandler>
+    readonly getters: ReadonlyMap<Path, InferenceHandler>
     readonly preflight: (request: Request) => Response
   }
 >() {
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer, counter }) => {
+      Effect.map(Inference, ({ handler, explainer, counter, upgrader }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
         for (const [path, form] of forms) handlers.set(path, handler(form, allow))
         handlers.set(explainPath, explainer(explained, allow))
         handlers.set(countPath, counter(messages, allow))
-        return { handlers, preflight: (request) => preflight(allow, request) }
+        // Responses is the one form that vendors serve over WebSocket too.
+        const getters = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
+        return { handlers, getters, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
@@ -62,13 +68,19 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
     Effect.gen(function* () {
       const plane = yield* DataPlane
       const { prefix } = yield* Mount
-      for (const [own, { effect }] of plane.handlers) {
-        const path: Path = `${prefix}${own}`
-        yield* router.add("POST", path, (request) =>
+      const mounted =
+        (path: Path, { effect }: InferenceHandler) =>
+        (request: HttpServerRequest.HttpServerRequest) =>
           isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
-            : answered(noSuchRoute),
-        )
+            : answered(noSuchRoute)
+      for (const [own, handler] of plane.getters) {
+        const path: Path = `${prefix}${own}`
+        yield* router.add("GET", path, mounted(path, handler))
+      }
+      for (const [own, handler] of plane.handlers) {
+        const path: Path = `${prefix}${own}`
+        yield* router.add("POST", path, mounted(path, handler))
         yield* router.add("OPTIONS", path, (request) =>
           isSpelled(path, request.url)
             ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))

@@ -20,6 +20,7 @@ import {
   only,
   operation,
   orNull,
+  refusedGet,
   type Schema,
   shortText,
   taken,
@@ -225,6 +226,22 @@ export const responsesForm: DescribedForm = {
       event: described("Named by its type.", given({ type: text, sequence_number: integer(0, 2 ** 31 - 1) })),
       error: named("Error"),
     }),
+  },
+  getters: {
+    "/api/v1/responses": refusedGet(
+      {
+        name: "responsesUpgrade",
+        description: "Refuses a WebSocket. The form is served over HTTP, with POST.",
+        error: named("Error"),
+      },
+      {
+        "401": "The key is missing or not accepted.",
+        "403": "A management key cannot call models.",
+        "404": "The request asks for no upgrade.",
+        "426": "The request asks for a WebSocket (error_type upgrade_required): send it with POST.",
+        "503": "The gateway takes no requests now.",
+      },
+    ),
   },
   schemas: { ResponsesRequest: request, ResponsesItem: item, ResponsesAnswer: answer },
 }

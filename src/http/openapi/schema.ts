@@ -8,8 +8,10 @@ export type Schema = JsonObject
 
 /** A form of requests, as the description has it. */
 export interface DescribedForm {
-  /** By path. All operations are `POST`. */
+  /** Of `POST`, by path. */
   readonly operations: Readonly<Record<string, JsonObject>>
+  /** Of `GET`, for paths that are among the operations. */
+  readonly getters?: Readonly<Record<string, JsonObject>>
   /** By the names that `named` refers to. */
   readonly schemas: Readonly<Record<string, Schema>>
 }
@@ -127,17 +129,37 @@ export const operation = ({ name, description, request, answer, event, error }: 
   },
 })
 
+/** A `GET` that never succeeds. `error`: the body of all of `refusals`, which are statuses with what they mean. */
+export const refusedGet = (
+  { name, description, error }: Pick<Described, "name" | "description" | "error">,
+  refusals: Readonly<Record<string, string>>,
+): JsonObject => ({
+  tags: ["inference"],
+  operationId: `inference.${name}`,
+  description,
+  parameters: [],
+  security: [{ bearer: [] }],
+  responses: Object.fromEntries(
+    Object.entries(refusals).map(([status, about]) => [status, { description: about, content: jsonOf(error) }]),
+  ),
+})
+
 /** The description with these forms in it. `common`: schemas that several of them refer to. */
 export const withForms =
   (common: Readonly<Record<string, Schema>>, ...forms: ReadonlyArray<DescribedForm>) =>
   (document: JsonObject): JsonObject => {
     const { paths, components, tags } = document
     const { schemas, ...others } = isJsonObject(components) ? components : {}
-    const operations = forms.flatMap((form) => Object.entries(form.operations))
+    const operations = forms.flatMap(({ operations, getters = {} }) =>
+      Object.entries(operations).map(([path, post]) => {
+        const get = getters[path]
+        return [path, get === undefined ? { post } : { post, get }] as const
+      }),
+    )
     return {
       ...document,
       paths: {
-        ...Object.fromEntries(operations.map(([path, post]) => [path, { post }])),
+        ...Object.fromEntries(operations),
         ...(isJsonObject(paths) ? paths : {}),
       },
       components: {

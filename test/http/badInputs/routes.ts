@@ -7,7 +7,7 @@ import { badInput, chatPath, gateway, json, ordinary, refused } from "./harness.
 export const routeTests = (): void => {
   const noRoute: Refusal = {
     status: 404,
-    says: /^This route does not exist\.(?: The API is at \/api\/v1, its description at \/docs\.)?$/,
+    says: /^This route does not exist\.(?: The API is at \/api\/v1, its description at \/docs\.(?: Set the base URL of the client to one that ends with \/api\/v1\.)?)?$/,
   }
   const send = (line: string, key: () => string) => () =>
     answerTo(gateway.url, requestOf(line, { ...ordinary(), Authorization: `Bearer ${key()}` }, json))

@@ -241,6 +241,8 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ input: [{ role: "tool", content: "a" }] }, "input[0].role", "must be one of"],
   [{ input: [{ role: "user" }] }, "input[0].content", "is required"],
   [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]", "send the item itself"],
+  [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]", "providerOptions.openai.store: false"],
+  [{ input: [{ id: "msg_1" }] }, "input[0]", "store: false"],
   [{ input: [{ type: "file_search_call", id: "fs_1" }] }, "input[0].type", "cannot pass on"],
   [{ input: [{ type: "compaction" }] }, "input[0].encrypted_content", "is required"],
   [

@@ -435,6 +435,7 @@ describe("a fault in the stream", () => {
   const faults: ReadonlyArray<readonly [name: string, error: string, code: string, type: string]> = [
     ["an error of the host", '{"error":{"code":503,"message":"x"}}', "server_error", "provider_unavailable"],
     ["a rate limit", '{"error":{"code":429,"message":"x"}}', "rate_limit_exceeded", "rate_limit_exceeded"],
+    ["a refusal, which agents repeated", '{"error":{"code":403,"message":"x"}}', "invalid_prompt", "permission_denied"],
   ]
 
   test.each(faults)(

@@ -58,14 +58,26 @@ const items: ReadonlyMap<string, Check> = new Map([
   ...compactionItems,
 ])
 
+/**
+ * Clients that leave it to the host to store their conversation name its items: `@ai-sdk/openai` does so from the second step on,
+ * unless its option `store` is off (seen with 4.0, 2026-11).
+ */
+const reference =
+  `names an item ${notStored}: send the item itself. Clients do so with store: false ` +
+  "(@ai-sdk/openai: providerOptions.openai.store: false)"
+
+/** The type of a reference may be left out (OpenAI's description of the API, 2026-11). */
+const isBareReference = (value: JsonObject): boolean =>
+  value["type"] == null && value["role"] == null && value["content"] == null && typeof value["id"] === "string"
+
 const item: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
-  if (type == null) {
+  if (type === "item_reference" || isBareReference(value)) report(issues, path, reference)
+  else if (type == null) {
     if (value["role"] == null) report(issues, `${path}.type`, "is required")
     else message(value, path, issues)
   } else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
-  else if (type === "item_reference") report(issues, path, `names an item ${notStored}: send the item itself`)
   else (items.get(type) ?? unknownItem)(value, path, issues)
 }
 

@@ -7,7 +7,7 @@ import { noCost } from "../../../domain/Price.ts"
 import { noUsage } from "../../../domain/Usage.ts"
 import type { StreamWriter } from "../../../services/StreamWriter.ts"
 import { sseComment, sseDone } from "../../../wire/sse.ts"
-import { defect, type Rendered, render } from "../../ErrorBody.ts"
+import { defect, isFinal, type Rendered, render } from "../../ErrorBody.ts"
 import { endOf, itemStatusOf, type ResponseNames, type ResponseState, responseBody, usageBody } from "./answer.ts"
 import { EventSink } from "./events.ts"
 import { NativeEvents } from "./native.ts"
@@ -106,15 +106,18 @@ class ResponseWriter implements StreamWriter {
 /** Failures in the middle of an answer that only say that it would become too long. */
 const isLength = ({ errorType }: Rendered): boolean => errorType === "context_length_exceeded"
 
-const codes: Readonly<Record<string, string>> = {
-  rate_limit_exceeded: "rate_limit_exceeded",
-  context_length_exceeded: "invalid_prompt",
-  invalid_request: "invalid_prompt",
+/**
+ * The code of OpenAI's that makes agents do what they do with the same failure before a stream: they end at `invalid_prompt`, and
+ * repeat the others.
+ */
+const codeOf = (rendered: Rendered): string => {
+  if (rendered.errorType === "rate_limit_exceeded") return "rate_limit_exceeded"
+  return isFinal(rendered) ? "invalid_prompt" : "server_error"
 }
 
-const failedOf = ({ errorType, message }: Rendered): ResponseState => ({
+const failedOf = (rendered: Rendered): ResponseState => ({
   status: "failed",
-  code: codes[errorType] ?? "server_error",
-  message,
-  errorType,
+  code: codeOf(rendered),
+  message: rendered.message,
+  errorType: rendered.errorType,
 })

@@ -1,0 +1,48 @@
+/**
+ * Paths that do not exist: what is said to a client that calls one since its base URL is another than the API's. Most agents show the
+ * message as it is, so it names what to set.
+ */
+import { NotFound } from "../domain/Failure.ts"
+import { chatErrorBody, messagesErrorBody, type Rendered } from "./ErrorBody.ts"
+import type { Prefix } from "./Mount.ts"
+
+/** No such path, method or spelling. 405 is never sent. */
+export const noSuchRoute = new NotFound({ what: "This route" })
+
+/** A path that does not exist, in the form that its client speaks. */
+export interface WrongPath {
+  readonly failure: NotFound
+  readonly body: (rendered: Rendered, requestId: string) => object
+}
+
+/** What clients of the forms add to their base URL. */
+const operation = "(?:chat/completions|completions|responses(?:/compact)?|embeddings|rerank|messages(?:/count_tokens)?)"
+/** What else may stand before it: of other vendors' base URLs, of a base URL that has an operation already, and a doubled slash. */
+const base = `(?:|v1|api|openai|anthropic|${operation})`
+
+/** An operation below another base URL, or below the right one with something in between. */
+const misplaced = new RegExp(`^/(?:(?!api/v1/)(?:.*/)?|api/v1/(?:${base}/)+)${operation}/?$`)
+const trailing = new RegExp(`^/api/v1/${operation}/$`)
+/** Other paths that clients of vendors and of other gateways call, and the root. */
+const elsewhere =
+  /^\/(?:(?:api|api\/v1|v1|openai|chat|completions|messages|responses|embeddings|rerank|models)\/?|(?:v1|openai|chat|models)\/.*)?$/
+
+/** `url`: the path, and the query. `prefix`: where the gateway's routes are. Nothing of the URL is repeated. */
+export const wrongPathAt = (prefix: Prefix, url: string): WrongPath => {
+  const path = url.split("?", 1)[0] ?? ""
+  const below = path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
+  const isMisplaced = misplaced.test(below) || trailing.test(below)
+  // OpenAI's threads have messages too.
+  const ofMessages = isMisplaced && /\/messages(?:\/count_tokens)?\/?$/.test(below) && !below.includes("/threads/")
+  const body = ofMessages ? messagesErrorBody : chatErrorBody
+  if (!isMisplaced && !elsewhere.test(below)) return { failure: noSuchRoute, body }
+  const where = `The API is at ${prefix}/api/v1, its description at ${prefix}/docs.`
+  if (!isMisplaced) return { failure: new NotFound({ what: "This route", hint: where }), body }
+  // Anthropic's own clients add /v1/messages, others /messages.
+  const isAnthropics = ofMessages && /\/v1\/messages(?:\/count_tokens)?\/?$/.test(below)
+  const right = isAnthropics
+    ? `${prefix}/api, or with ${prefix}/api/v1 if the client adds only /messages to it`
+    : `${prefix}/api/v1`
+  const hint = `${where} Set the base URL of the client to one that ends with ${right}.`
+  return { failure: new NotFound({ what: "This route", hint }), body }
+}

@@ -1,0 +1,95 @@
+/**
+ * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/Hold.ts`). Run for refused requests
+ * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
+ */
+import type * as Context from "effect/Context"
+import * as Either from "effect/Either"
+import { PaymentRequired } from "../domain/Failure.ts"
+import { affordableTokens, type BudgetSnapshot } from "../domain/Hold.ts"
+import { requestFor } from "../domain/hostRequest.ts"
+import type { Unaffordable } from "../domain/Plan.ts"
+import type { AnyRequest, ChatRequest } from "../domain/Request.ts"
+import { byteLength } from "./byteLength.ts"
+import { encodeFor } from "./encodeFor.ts"
+import type { ProviderRegistry } from "./ProviderRegistry.ts"
+
+type Registry = Pick<Context.Tag.Service<ProviderRegistry>, "endpoint">
+
+/**
+ * The same failure, with the tokens that the budget pays for where it is one of a budget that does not cover a chat. `hosts`: those that
+ * it does not cover.
+ */
+export const withAffordable = <Failed>(
+  failure: Failed,
+  request: AnyRequest,
+  hosts: ReadonlyArray<Unaffordable>,
+  registry: Registry,
+): Failed | PaymentRequired => {
+  if (!(failure instanceof PaymentRequired) || request.operation !== "chat") return failure
+  const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
+  if (reason !== "request_exceeds_budget" && reason !== "in_flight_budget_exhausted") return failure
+  const budget = { limit, spend, held, source: limitSource, resetsAt }
+  return new PaymentRequired({
+    ...budget,
+    reason,
+    limitSource,
+    required,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    affordableTokens: mostAffordable(budget, request, hosts, registry),
+    askedTokens: request.maxTokens,
+  })
+}
+
+const mostAffordable = (
+  budget: BudgetSnapshot,
+  request: ChatRequest,
+  hosts: ReadonlyArray<Unaffordable>,
+  registry: Registry,
+): number => {
+  const candidates = hosts
+    .map((one) => ({ one, planned: plannedTokens(budget, one) }))
+    .toSorted((a, b) => b.planned - a.planned)
+  let most = 0
+  for (const { one, planned } of candidates) {
+    if (planned <= most) break
+    most = Math.max(most, Math.min(planned, sentTokens(budget, request, one, registry)))
+  }
+  return most
+}
+
+/** As far as the plan knows, from the size of the caller's body. */
+const plannedTokens = (budget: BudgetSnapshot, { host, bounds }: Unaffordable): number =>
+  bounds === undefined
+    ? host.maxCompletionTokens
+    : Math.min(host.maxCompletionTokens, affordableTokens(budget, { bounds, sentBytes: bounds.promptBytes }, host) ?? 0)
+
+/** By the body that the host would be sent, in which the bound itself is written. 0: it cannot be written with so low a bound. */
+const sentTokens = (
+  budget: BudgetSnapshot,
+  request: ChatRequest,
+  { host, adjustment }: Unaffordable,
+  registry: Registry,
+): number => {
+  const endpoint = registry.endpoint(host)
+  const { request: asked } = requestFor(request, host, adjustment)
+  if (endpoint === undefined || asked.operation !== "chat") return 0
+  const longest = Math.min(asked.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
+  const sizeWith = (maxTokens: number): number | undefined => {
+    const encoded = encodeFor(endpoint, { ...asked, maxTokens }, host)
+    return Either.isLeft(encoded) ? undefined : byteLength(encoded.right.body)
+  }
+  const tokensOf = (sentBytes: number): number =>
+    Math.min(host.maxCompletionTokens, affordableTokens(budget, { bounds: asked.bounds, sentBytes }, host) ?? 0)
+  const size = sizeWith(longest)
+  if (size === undefined) return 0
+  const digits = String(longest).length
+  for (let fewer = 0; fewer < digits; fewer++) {
+    const tokens = Math.min(tokensOf(size - fewer), 10 ** (digits - fewer) - 1)
+    if (tokens < 10 ** (digits - fewer - 1)) continue
+    const written = sizeWith(tokens)
+    if (written === undefined) return 0
+    // Where the protocol writes more by the bound than the bound, the longer body decides.
+    return written <= size - fewer ? tokens : Math.min(tokens, tokensOf(written))
+  }
+  return 0
+}

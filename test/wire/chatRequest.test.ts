@@ -43,47 +43,6 @@ describe("request", () => {
     expect(JSON.stringify(request)).toBe(before)
   })
 
-  describe("a picture in the result of a tool, which OpenAI's API refuses there", () => {
-    const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }
-    const called = {
-      role: "assistant",
-      content: null,
-      tool_calls: ["c1", "c2"].map((id) => ({ id, type: "function", function: { name: "look", arguments: "{}" } })),
-    }
-    const plain = { role: "tool", tool_call_id: "c2", content: "nothing here" }
-    const result = (content: ReadonlyArray<JsonObject>) => ({ role: "tool", tool_call_id: "c1", content })
-    const asked = { role: "user", content: "what is it?" }
-    const told = { type: "text", text: "What it shows is in the next message of the user." }
-    const shown = { type: "text", text: "Shown by the result of c1:" }
-
-    test("follows the results of its turn, in a message of the user's", () => {
-      const found = { type: "text", text: "found" }
-      const file = { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AA==" } }
-      const given = [called, result([found, picture, file]), plain, asked]
-      const moved = { role: "user", content: [shown, picture, file] }
-      expect(sent({ messages: given })["messages"]).toEqual([called, result([found, told]), plain, moved, asked])
-    })
-
-    test("comes last where the results do", () => {
-      const moved = { role: "user", content: [shown, picture] }
-      expect(sent({ messages: [called, result([picture])] })["messages"]).toEqual([called, result([told]), moved])
-    })
-
-    test("loses its mark of a cache where the host refuses it", () => {
-      const marked = { ...picture, cache_control: { type: "ephemeral" } }
-      const moved = { role: "user", content: [shown, picture] }
-      const body = sent({ messages: [called, result([marked])] }, { strict: true })
-      expect(body["messages"]).toEqual([called, result([told]), moved])
-    })
-
-    test("stays where the host takes it, and so does a result of text alone", () => {
-      const given = [called, result([picture]), plain]
-      expect(sent({ messages: given }, { resultMedia: "kept" })["messages"]).toEqual(given)
-      const text = [called, result([{ type: "text", text: "found" }]), plain]
-      expect(sent({ messages: text })["messages"]).toEqual(text)
-    })
-  })
-
   test("a stream asks for its usage", () => {
     const body = sent({}, {}, { stream: true })
     expect([body["stream"], body["stream_options"]]).toEqual([true, { include_usage: true }])
@@ -209,4 +168,25 @@ describe("request", () => {
       expect(encoded({ reasoning: { exclude: true } }, {}, {}, plain).dropped).toEqual([])
     })
   })
+})
+
+test("images in results of tools, which OpenAI takes from users only, follow the results that belong together", () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } }
+  const call = (id: string) => ({ id, type: "function", function: { name: "view", arguments: "{}" } })
+  const result = (id: string, ...content: ReadonlyArray<JsonObject>) => ({ role: "tool", tool_call_id: id, content })
+  const text = { type: "text", text: "seen" }
+  const asked = [...messages, { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] }]
+  const given = [result("a", text, image), result("b", text), result("c", image)]
+  const ask = [{ role: "user", content: "And?" }, result("d", image)]
+  const follows = { type: "text", text: "(What the tool shows follows.)" }
+  const shown = (...media: ReadonlyArray<JsonObject>) => ({
+    role: "user",
+    content: [{ type: "text", text: "What the tools have shown, in their order:" }, ...media],
+  })
+  expect(sent({ messages: [...asked, ...given, ...ask] }, { strict: true })["messages"]).toEqual([
+    ...asked,
+    ...[result("a", text, follows), result("b", text), result("c", follows), shown(image, image)],
+    ...[ask[0], result("d", follows), shown(image)],
+  ])
+  expect(sent({ messages: [...asked, ...given] })["messages"]).toEqual([...asked, ...given])
 })

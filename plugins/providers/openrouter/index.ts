@@ -12,8 +12,6 @@ export default chatHost({
   chat: {
     own: ["reasoning"],
     reasoning: "router",
-    // It turns requests into each vendor's form itself.
-    resultMedia: "kept",
     // What the vendor counted follows an error in a stream (a recording of 2025).
     usageAfterError: true,
   },

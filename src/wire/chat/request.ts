@@ -11,7 +11,7 @@ import type { ChatRequest } from "../../domain/Request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
-import { withResultMedia } from "./resultMedia.ts"
+import { withoutResultMedia } from "./resultMedia.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
 const additions: ReadonlyArray<string> = [
@@ -36,7 +36,6 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
   const names = new Map(Object.entries(quirks.names ?? {}))
   const dropInMessages = new Set(quirks.dropInMessages)
-  const movesMedia = quirks.resultMedia !== "kept"
   const changesMessages = unmarked || history !== "reasoning" || dropInMessages.size > 0
   return (request, host) => {
     const { payload } = request
@@ -53,10 +52,10 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     }
     if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
     if (rewrite === undefined) {
-      const messages = movesMedia ? withResultMedia(payload.messages) : payload.messages
-      out["messages"] = changesMessages
-        ? messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
-        : messages
+      if (changesMessages) {
+        const messages = strict ? withoutResultMedia(payload.messages) : payload.messages
+        out["messages"] = messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      }
       if (unmarked && payload.tools != null && !refused.has("tools"))
         out["tools"] = withoutCacheControl<Tool>(payload.tools)
     }

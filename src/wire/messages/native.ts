@@ -13,7 +13,7 @@ import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "./content.ts"
 import { isForeign } from "./foreignThinking.ts"
 import { isForced, tierField, version } from "./request.ts"
-import { type ThinkingKind, thinkingFor } from "./thinking.ts"
+import { lacksThinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
 
 /** Name of the form. */
 export const messagesForm = "messages"
@@ -71,6 +71,8 @@ export const encodeNative = (
   setOutput(sent, request)
   setThinking(sent, kind, request, maxTokens, dropped)
   if (maxTokens !== body["max_tokens"]) boundThinking(sent, maxTokens, dropped)
+  // A host that did not think, or whose thinking this one cannot read, has made the calls whose results come now.
+  if (hasBudget(sent["thinking"]) && lacksThinking(turnsOf(sent["messages"]))) drop(sent, "thinking", dropped)
   return Either.right({
     path: "/messages",
     headers: { "anthropic-version": version, ...pricedBetas(headers, host, dropped) },
@@ -197,6 +199,8 @@ const boundThinking = (sent: Record<string, unknown>, maxTokens: number, dropped
   if (maxTokens > leastBudget) sent["thinking"] = { ...thinking, budget_tokens: maxTokens - 1 }
   else drop(sent, "thinking", dropped)
 }
+
+const hasBudget = (thinking: unknown): boolean => isJsonObject(thinking) && thinking["type"] === "enabled"
 
 const leastBudget = 1024
 

@@ -48,6 +48,8 @@ export const thinkingFor = (
 ): Thinking => {
   const given = readThinking(payload["thinking"], maxTokens)
   if (given !== undefined) {
+    if (given["type"] === "enabled" && lacksThinking(turns))
+      return { thinking: undefined, effort: undefined, sampling: kind === "budget" }
     return { thinking: given, effort: undefined, sampling: kind === "budget" && given["type"] === "disabled" }
   }
   const wish = reasoningWish(reasoning)
@@ -102,7 +104,7 @@ const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: nu
  * Whether there are tool results for a turn whose thinking is missing. With a thinking budget the host refuses such a
  * conversation; without thinking it accepts it.
  */
-const lacksThinking = (turns: ReadonlyArray<Turn>): boolean => {
+export const lacksThinking = (turns: ReadonlyArray<Turn>): boolean => {
   const asked = turns.at(-2)
   if (asked?.role !== "assistant" || turns.at(-1)?.content.some((block) => block["type"] === "tool_result") !== true) {
     return false

@@ -15,6 +15,9 @@ const bringing: ReadonlySet<unknown> = new Set(["additional_tools", "tool_search
 /** Whether an item brings tools, which can be called from there on. */
 export const bringsTools = (item: unknown): item is JsonObject => isJsonObject(item) && bringing.has(item["type"])
 
+/** Whether an item of a body brings tools. */
+export const hasBrought = ({ input }: JsonObject): boolean => Array.isArray(input) && input.some(bringsTools)
+
 /** All tools of a body in their order; first those of `tools`. */
 export const offeredIn = ({ tools, input }: JsonObject): ReadonlyArray<OfferedTool> => {
   const offered: Array<OfferedTool> = []

@@ -326,6 +326,14 @@ describe("at a host of the form", () => {
     )
   })
 
+  test.each([false, true])("a search of tools alone is an answer (stream: %p)", async (stream) => {
+    items = [{ ...history[0], id: "tsc_1" }]
+    const { output } = await asked("responses", { tools, stream }).finally(() => {
+      items = []
+    })
+    expect(output).toEqual([{ ...history[0], id: "tsc_1" }])
+  })
+
   test("a conversation that began at a host of another form goes on, without ids of the gateway", async () => {
     calls = [
       { id: "call_a", name: "functions__exec", given: JSON.stringify({ input: "1" }) },

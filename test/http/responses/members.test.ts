@@ -265,12 +265,12 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
       })),
     },
     "input",
-    "at most 4096 tools",
+    "more than 4096 tools",
   ],
   [
     { tools: Array.from({ length: 9 }, () => ({ ...space, tools: Array.from({ length: 512 }, () => f) })) },
     "tools",
-    "at most 4096 tools",
+    "more than 4096 tools",
   ],
   [
     { input: [{ type: "agent_message", content: [{ type: "output_text", text: "a" }] }] },

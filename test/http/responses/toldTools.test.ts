@@ -176,6 +176,20 @@ test("a grammar is told and named as dropped, a format of text is not", async ()
   } as never)
 })
 
+test("the result of a local shell belongs to its call, whichever of its ids it has", async () => {
+  const shellCall = (id: string, call_id: string) => ({
+    ...{ type: "local_shell_call", id, call_id, status: "completed" },
+    action: { type: "exec", command: ["ls"], env: {} },
+  })
+  const result = (ids: JsonObject) => ({ type: "local_shell_call_output", ...ids, output: "{}" })
+  const input = [
+    ...[hi, shellCall("lsh_1", "c1"), shellCall("lsh_2", "c2"), shellCall("lsh_3", "c3")],
+    ...[result({ id: "lsh_1" }), result({ id: "c2" }), result({ id: "out", call_id: "c3" })],
+  ]
+  const { told } = await asked({ tools: [{ type: "local_shell" }], input })
+  expect(told.messages.slice(2).map(({ tool_call_id: id }) => id)).toEqual(["c1", "c2", "c3"])
+})
+
 test("skills of a local shell are told; those that a host has stored are refused", async () => {
   const skill = { name: "csv", description: "Reads tables.", path: "/skills/csv" }
   const shell = (skills: ReadonlyArray<JsonObject>) => ({ type: "shell", environment: { type: "local", skills } })

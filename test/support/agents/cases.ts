@@ -285,6 +285,35 @@ const ofResponses: ReadonlyArray<AgentCase> = [
     dropped: at("tools[0], tools[1]"),
   },
   {
+    what: "tools that hosts run, where searches have a price",
+    ...responses,
+    searches: true,
+    runs: {
+      responses: "web_search",
+      chat: "web_search_options",
+      "strict chat": "web_search_options",
+      gemini: "googleSearch",
+    },
+    body: asked({
+      tools: [
+        { type: "image_generation", output_format: "png" },
+        read,
+        note,
+        { type: "web_search", external_web_access: true },
+      ],
+      tool_choice: "auto",
+      include: ["web_search_call.action.sources"],
+    }),
+    steps: [step(reading), step(noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: at("tools[0], tools[3]", {
+      responses: "tools[0]",
+      chat: "tools[0], tools[3].external_web_access",
+      "strict chat": "tools[0], tools[3].external_web_access",
+      gemini: "tools[0], tools[3].external_web_access",
+    }),
+  },
+  {
     what: "nothing but tools that hosts run",
     ...responses,
     body: asked({
@@ -499,7 +528,54 @@ const ofMessages: ReadonlyArray<AgentCase> = [
   },
 ]
 
-export const agentCases: ReadonlyArray<AgentCase> = [...ofResponses, ...ofChat, ...ofMessages]
+const thinkingLate: AgentCase = {
+  what: "thinking that is asked for after a call of a host that did not think",
+  ...messages,
+  body: {
+    model: "agents/any",
+    max_tokens: 16_000,
+    stream: true,
+    thinking: { type: "enabled", budget_tokens: 4000 },
+    tools: [read, write].map(toolOf),
+    messages: [
+      { role: "user", content: "Read notes.txt, write out.txt." },
+      { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "read", input: { path: "a" } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "A word." }] },
+    ],
+  },
+  steps: [step(writing), step(reading)],
+  offers: { responses: "read, write", elsewhere: "read, write" },
+  // A thinking budget needs the thinking of the call whose result comes last.
+  dropped: at("", { messages: "thinking", converse: "thinking" }),
+}
+
+export const agentCases: ReadonlyArray<AgentCase> = [...ofResponses, ...ofChat, ...ofMessages, thinkingLate]
+
+const image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg=="
+
+/** A tool has shown an image. */
+export const showing: ReadonlyArray<Task> = [
+  { type: "function_call", name: "view", arguments: "{}" },
+  { type: "custom_tool_call", name: "note", input: "view" },
+].map((call) => ({
+  ...responses,
+  body: asked({
+    tools: [{ ...read, name: "view" }, note],
+    input: [
+      user,
+      { ...call, call_id: "call_1" },
+      {
+        type: `${call.type}_output`,
+        call_id: "call_1",
+        output: [
+          { type: "input_text", text: "Here it is." },
+          { type: "input_image", image_url: image },
+        ],
+      },
+    ],
+  }),
+  steps: [],
+}))
 
 /** A conversation that its host is to compact. */
 export const compacting: Task = {
@@ -514,4 +590,57 @@ export const compacting: Task = {
     ],
   }),
   steps: [step(reading)],
+}
+
+const longSteps = [
+  step(noting),
+  step(reading),
+  step(noting, reading),
+  step(within("files", { ...noting, name: "patch" })),
+]
+
+/** Tasks of as many turns as there are protocols, in each form. */
+export const longTasks: Readonly<Record<string, Task>> = {
+  responses: {
+    ...responses,
+    body: asked({
+      tools: [read, note, { type: "namespace", name: "files", tools: [lark] }],
+      reasoning: { effort: "medium", summary: "auto" },
+      include: ["reasoning.encrypted_content"],
+    }),
+    steps: [...longSteps, ...longSteps],
+  },
+  "responses, items as they were": {
+    ...responses,
+    keeps: "items",
+    body: asked({
+      tools: [read, note, { type: "namespace", name: "files", tools: [lark] }],
+      reasoning: { effort: "medium", summary: "auto" },
+      include: ["reasoning.encrypted_content"],
+    }),
+    steps: [...longSteps, ...longSteps],
+  },
+  chat: {
+    ...chat,
+    keeps: "items",
+    body: {
+      model: "agents/any",
+      max_completion_tokens: 16_384,
+      reasoning_effort: "medium",
+      tools: [read, write].map(functionOf),
+      messages: [{ role: "system", content: "You are an agent." }, chatUser],
+    },
+    steps: Array.from({ length: 8 }, (_, turn) => (turn % 3 === 2 ? step(reading, writing) : step(reading))),
+  },
+  messages: {
+    ...messages,
+    body: {
+      model: "agents/any",
+      max_tokens: 16_000,
+      thinking: { type: "enabled", budget_tokens: 4000 },
+      tools: [read, write].map(toolOf),
+      messages: [{ role: "user", content: "Read notes.txt, write out.txt." }],
+    },
+    steps: Array.from({ length: 8 }, (_, turn) => (turn % 3 === 2 ? step(reading, writing) : step(reading))),
+  },
 }

@@ -51,12 +51,15 @@ const turnOf = (message: JsonObject): ReadonlyArray<string> => {
 }
 
 const asked = (body: JsonObject): Asked => ({
-  tools: objectsIn(body["tools"]).map((tool) => {
-    const { name, parameters } = objectIn(tool["function"])
-    return tool["type"] === "function"
-      ? { name: textIn(name), kind: kindOf(parameters), parameters }
-      : { name: textIn(tool["type"]), kind: "hosted" }
-  }),
+  tools: [
+    ...objectsIn(body["tools"]).map((tool): Asked["tools"][number] => {
+      const { name, parameters } = objectIn(tool["function"])
+      return tool["type"] === "function"
+        ? { name: textIn(name), kind: kindOf(parameters), parameters }
+        : { name: textIn(tool["type"]), kind: "hosted" }
+    }),
+    ...(body["web_search_options"] === undefined ? [] : [{ name: "web_search_options", kind: "hosted" } as const]),
+  ],
   turns: objectsIn(body["messages"]).flatMap(turnOf),
 })
 
@@ -83,6 +86,7 @@ const isObject = (tools: unknown): boolean =>
 const strictMembers = {
   body: [
     ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "store"],
+    ...["web_search_options"],
     ...[
       "max_completion_tokens",
       "reasoning_effort",
@@ -101,6 +105,9 @@ const strictMembers = {
 
 const strictRefusals = (body: JsonObject): ReadonlyArray<string> => [
   ...refusals(body),
+  ...objectsIn(body["messages"])
+    .filter(({ role, content }) => role === "tool" && objectsIn(content).some(({ type }) => type !== "text"))
+    .map(() => "a result that is no text"),
   ...refusedMembers(body, strictMembers.body, "body"),
   ...objectsIn(body["messages"]).flatMap((message) => refusedMembers(message, strictMembers.message, "message")),
   ...objectsIn(body["tools"]).flatMap((tool) => [

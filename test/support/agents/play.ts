@@ -6,7 +6,7 @@ import { objectIn, objectsIn, present, textIn } from "../forms/script.ts"
 import { type Called, fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
 import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
-import { type AgentScene, modelAt, slugOf } from "./scene.ts"
+import { type AgentScene, modelAt, searchingModelAt, slugOf } from "./scene.ts"
 
 /** What the host calls in one answer, and what comes of it. */
 export interface Step {
@@ -21,6 +21,10 @@ export interface Task {
   readonly body: JsonObject
   readonly keeps: Keeps
   readonly steps: ReadonlyArray<Step>
+  /** Whether hosts have a price for searches. */
+  readonly searches?: boolean
+  /** What hosts are to run, by host. Default: nothing. */
+  readonly runs?: Readonly<Partial<Record<HostName, string>>>
 }
 
 /** What a host is to be offered: names and kinds as they are at a host of the Responses form, elsewhere functions. */
@@ -37,7 +41,7 @@ export const toolsAt = (host: HostName, tools: ReadonlyArray<Tool>): ReadonlyArr
 export const shownTool = ({ name, kind }: Offered): string =>
   kind === "function" ? name : kind === "text" ? `${name}*` : `${kind} ${name}`
 
-const thought = (turn: number): string => `Thought ${turn}: the file first.`
+export const thought = (turn: number): string => `Thought ${turn}: the file first.`
 
 /** Reasoning that the request has, as the host gets it. */
 const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): ReadonlyArray<string> => {
@@ -57,6 +61,9 @@ const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): ReadonlyA
     return text === "" ? [] : [line.thought(text, "")]
   })
 }
+
+const modelOf = ({ searches = false }: Task, host: HostName): string =>
+  searches ? searchingModelAt(host) : modelAt(host)
 
 /** A request to the gateway, as the agent sends it. */
 export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObject): Promise<Response> => {
@@ -85,11 +92,11 @@ export const play = async (
     const calls = (step?.calls ?? []).map((call, at) => ({ ...call, id: `call_turn${turn}_${at}` }))
     const text = step === undefined ? "It is written." : turn === 0 ? "I shall look." : undefined
     scene.say = { thought: thought(turn), ...(text === undefined ? {} : { text }), calls }
-    const response = await ask(scene, task, modelAt(host), body)
+    const response = await ask(scene, task, modelOf(task, host), body)
     const heard = await heardOf(task, response, isStream)
     const names = turn === 0 ? dropped : later
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, names])
-    checkSent(scene, task, host, body, thoughts)
+    expect(checkSent(scene, task, host, body)).toEqual(thoughts)
     if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, names)
     const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
@@ -105,21 +112,21 @@ export const play = async (
 const checkExplained = async (scene: AgentScene, task: Task, host: HostName, body: JsonObject, dropped: string) => {
   const { dropped_parameters: names } = await explainedBy(
     scene.gateway,
-    { ...body, model: modelAt(host) },
+    { ...body, model: modelOf(task, host) },
     `?form=${task.form}`,
     task.headers,
   )
   expect((names[slugOf(host)] ?? []).join(", ")).toBe(dropped)
 }
 
-const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>
+export const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>
   calls.map((call) => ({
     call,
     text: `The result of ${call.name}.`,
     ...(call.kind === "search" && found !== undefined ? { tools: found } : {}),
   }))
 
-const heardOf = async ({ form, keeps }: Task, response: Response, isStream: boolean): Promise<Heard> => {
+export const heardOf = async ({ form, keeps }: Task, response: Response, isStream: boolean): Promise<Heard> => {
   const text = await response.text()
   expect([response.status, response.status === 200 ? "" : text]).toEqual([200, ""])
   expect(response.headers.get("content-type")).toBe(isStream ? "text/event-stream" : "application/json")
@@ -202,27 +209,32 @@ const shownHeard = (host: HostName, { thought, text, calls }: Heard) => ({
   calls: calls.map(({ id, ...call }) => ({ ...call, id: agentHosts[host].givesIds ? id : "" })),
 })
 
-/** What the host got: as many words as the agent wrote, exactly these tools, nothing that its vendor would refuse. */
-const checkSent = (
+/**
+ * What the host got: as many words as the agent wrote, exactly these tools, nothing that its vendor would refuse. Returns the lines of
+ * its reasoning.
+ */
+export const checkSent = (
   scene: AgentScene,
-  { form }: Task,
+  { form, runs }: Task,
   host: HostName,
   body: JsonObject,
-  thoughts: ReadonlyArray<string>,
-): void => {
+): ReadonlyArray<string> => {
   const sent = scene.sentTo(host)
   const { asked, refusals } = agentHosts[host]
   expect(refusals(sent)).toEqual([])
   const got = asked(sent)
   const tools = toolsAt(host, agentForms[form].tools(body))
-  expect(got.tools.map(shownTool)).toEqual(tools.map(shownTool))
+  const ofAgent = got.tools.filter(({ kind }) => kind !== "hosted")
+  const ofHost = got.tools.filter(({ kind }) => kind === "hosted")
+  expect(ofAgent.map(shownTool)).toEqual(tools.map(shownTool))
+  expect(ofHost.map(({ name }) => name).join(", ")).toBe(runs?.[host] ?? "")
   // Schemas are carried as they are. Some hosts want one where the agent gives none.
   const schemas = (all: ReadonlyArray<Offered>) =>
     all.map(({ parameters }, at) => (tools[at]?.parameters === undefined ? undefined : parameters))
-  expect(schemas(got.tools)).toEqual(schemas(tools))
+  expect(schemas(ofAgent)).toEqual(schemas(tools))
   const isThought = (entry: string) => entry.startsWith("thought: ")
   const said = agentForms[form].turns(body, toldAt(host))
   const shown = (entries: ReadonlyArray<string>) => (host === "ollama" ? joined(entries) : entries).map(plain)
   expect(shown(got.turns.filter((entry) => !isThought(entry)))).toEqual(shown(said))
-  expect(got.turns.filter(isThought)).toEqual([...thoughts])
+  return got.turns.filter(isThought)
 }

@@ -17,6 +17,9 @@ export interface AgentScene {
 /** The model that only this host has. */
 export const modelAt = (host: HostName): string => `agents/${host.replace(" ", "-")}`
 
+/** The same, at a host that has a price for searches. */
+export const searchingModelAt = (host: HostName): string => `${modelAt(host)}-searching`
+
 /** A model that hosts of every protocol but Responses have. */
 export const modelElsewhere = "agents/elsewhere"
 
@@ -33,10 +36,10 @@ export const agentScene = async (): Promise<AgentScene> => {
     const thinks = thought !== undefined && host.isToThink(body)
     return host.answer(thinks ? { ...said, thought } : said, isStream)
   }
-  const hostAt = (name: HostName) => ({
+  const hostAt = (name: HostName, more: Readonly<Record<string, string>> = {}) => ({
     provider: slugOf(name),
     model: agentHosts[name].model,
-    pricing: { prompt: "0.000001", completion: "0.000002", input_cache_read: "0.0000001" },
+    pricing: { prompt: "0.000001", completion: "0.000002", input_cache_read: "0.0000001", ...more },
     max_completion_tokens: 64_000,
   })
   const common = { created: 1_760_000_000, context_length: 400_000 }
@@ -55,11 +58,17 @@ export const agentScene = async (): Promise<AgentScene> => {
       ),
       models: [
         ...hostNames.map((name) => ({ id: modelAt(name), name, ...common, hosts: [hostAt(name)] })),
+        ...hostNames.map((name) => ({
+          id: searchingModelAt(name),
+          name,
+          ...common,
+          hosts: [hostAt(name, { web_search: "0.01" })],
+        })),
         {
           id: modelElsewhere,
           name: "elsewhere",
           ...common,
-          hosts: hostNames.filter((name) => name !== "responses").map(hostAt),
+          hosts: hostNames.filter((name) => name !== "responses").map((name) => hostAt(name)),
         },
       ],
       limits: {

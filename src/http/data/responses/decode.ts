@@ -9,7 +9,7 @@ import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { offeredIn } from "../../../wire/responses/offered.ts"
+import { hasBrought, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
@@ -131,7 +131,7 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: onlyForm === undefined && dropped.length === 0 && names.isPlain ? undefined : sent,
+      native: onlyForm === undefined && dropped.length === 0 && !hasBrought(body) ? undefined : sent,
       form: responsesForm,
       onlyForm,
       dropped: read.dropped,
@@ -152,7 +152,11 @@ const onlyHere = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
   const path = pathOfUncarried(body, names)
   return path === undefined
     ? undefined
-    : { path, reason: "only hosts of the Responses form have it: others cannot show a model a computer" }
+    : {
+        path,
+        reason:
+          "only hosts of the Responses form have it: its results are screenshots, which no other form has a place for",
+      }
 }
 
 /** The body as a host of this form would get it. */

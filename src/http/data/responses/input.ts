@@ -194,7 +194,7 @@ export const translatedInput = (
       dropOthers(item, known.additional_tools, path, dropped)
       continue
     }
-    const message = messageOf(item, path, names, dropped)
+    const message = messageOf(item, path, items, names, dropped)
     if (message === undefined) {
       turn ??= new AssistantTurn(path)
       addItem(turn, item, path, names, dropped)
@@ -231,10 +231,16 @@ const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
 }
 
 /** `undefined` for an item of the assistant. */
-const messageOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): Message | undefined => {
+const messageOf = (
+  item: JsonObject,
+  path: string,
+  items: ReadonlyArray<unknown>,
+  names: ToolNames,
+  dropped: Dropped,
+): Message | undefined => {
   const { type, role } = item
   if (type === "agent_message") return agentMessage(item, path, dropped)
-  if (type != null && type !== "message") return resultOf(item, path, names, dropped)
+  if (type != null && type !== "message") return resultOf(item, path, items, names, dropped)
   if (role !== "user" && role !== "system" && role !== "developer") return undefined
   dropOthers(item, known.message, path, dropped)
   return { role, content: translatedContent(item["content"], `${path}.content`, dropped) }

@@ -69,14 +69,26 @@ export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped
   }
 }
 
-/** The result of a call that an item is; `undefined`: it is none. */
-export const resultOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): Message | undefined => {
+/** The result of a call that an item is; `undefined`: it is none. `items`: of the whole input. */
+export const resultOf = (
+  item: JsonObject,
+  path: string,
+  items: ReadonlyArray<unknown>,
+  names: ToolNames,
+  dropped: Dropped,
+): Message | undefined => {
   const kind = kindOfResult(item)
   if (kind === undefined) return undefined
   dropOthers(item, kind.result.members, path, dropped)
   const isSearch = item["type"] === "tool_search_output"
   const content = isSearch ? foundTools(item["tools"], names) : kind.contentOf(item, path, dropped)
-  return { role: "tool", tool_call_id: textOr(item["call_id"], textOr(item["id"], "")), content }
+  return { role: "tool", tool_call_id: textOr(item["call_id"], undefined) ?? shellCallId(item["id"], items), content }
+}
+
+/** In the vendor's types the result of a local shell has only `id`: that of the call, which is the call's own or its item's. */
+const shellCallId = (id: unknown, items: ReadonlyArray<unknown>): string => {
+  const call = items.find((item) => isJsonObject(item) && item["type"] === "local_shell_call" && item["id"] === id)
+  return textOr(isJsonObject(call) ? call["call_id"] : id, "")
 }
 
 /** What a search has found, by the names under which the model may call it. */

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../../../domain/Json.ts"
 import { isJsonObject, textOr } from "../../../domain/Json.ts"
-import { bringsTools, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
+import { hasBrought, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import { type CalledTool, calledTool, functionKind, kindOfTool } from "./callerTools.ts"
 
 /** A tool that may be called. */
@@ -27,8 +27,8 @@ export const keyOf = (called: CalledTool): string =>
 const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
 
 /** Whether only functions of the body's own `tools` may be called: then each has its own name. */
-export const isPlain = ({ tools, input }: JsonObject): boolean =>
-  !(Array.isArray(tools) && tools.some(isNoFunction)) && !(Array.isArray(input) && input.some(bringsTools))
+export const isPlain = (body: JsonObject): boolean =>
+  !(Array.isArray(body["tools"]) && body["tools"].some(isNoFunction)) && !hasBrought(body)
 
 const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] !== "function"
 

@@ -21,7 +21,15 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
-import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool, membersOf } from "./callerTools.ts"
+import {
+  type CalledTool,
+  calledTool,
+  functionKind,
+  hasGrammar,
+  kindOfChoice,
+  kindOfTool,
+  membersOf,
+} from "./callerTools.ts"
 import { type CallerTool, isPlain, keyOf, type ToolNames } from "./toolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
@@ -117,10 +125,13 @@ const mostInAll = 4096
 export const checkNumber = (body: JsonObject, issues: Issues): void => {
   if (isPlain(body)) return
   let number = 0
-  for (const { tool } of offeredIn(body)) number += tool["type"] === "namespace" ? membersOf(tool).length : 1
-  if (number <= mostInAll) return
-  const path = Array.isArray(body["input"]) ? "input" : "tools"
-  report(issues, path, `must have at most ${mostInAll} tools with those of namespaces and items, not ${number}`)
+  for (const { tool, item } of offeredIn(body)) {
+    number += tool["type"] === "namespace" ? membersOf(tool).length : 1
+    if (number <= mostInAll) continue
+    const path = item === undefined ? "tools" : "input"
+    report(issues, path, `has more than ${mostInAll} tools, with those of namespaces and of items before`)
+    return
+  }
 }
 
 /** Every tool that a choice names has to be among the tools. All were checked before. */
@@ -213,7 +224,7 @@ const functionTool = ({ called, tool, path }: CallerTool, names: ToolNames, drop
   dropOthers(tool, kind.members, path, dropped)
   if (hasGrammar(tool)) dropped.push(`${path}.format`)
   const { description, parameters } = kind.offered(tool)
-  const { strict, cache_control: mark } = tool
+  const { strict, cache_control: mark }: JsonObject = kind === functionKind ? tool : {}
   return {
     type: "function",
     function: {

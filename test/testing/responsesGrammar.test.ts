@@ -18,7 +18,14 @@ const names: ResponseNames = {
   now: () => 2,
   model: "acme/small",
   echo: {},
-  tools: new ToolNames({}),
+  tools: new ToolNames({
+    tools: [
+      { type: "custom", name: "exec" },
+      { type: "tool_search", execution: "client" },
+      { type: "local_shell" },
+      { type: "apply_patch" },
+    ],
+  }),
   hidesReasoning: false,
   metadata: undefined,
 }
@@ -64,6 +71,8 @@ const Detail = FastCheck.oneof(
     index: Index,
   }),
 )
+const Name = FastCheck.oneof(Text, FastCheck.constantFrom("exec", "tool_search", "local_shell", "apply_patch"))
+const Given = FastCheck.oneof(Text, FastCheck.constantFrom('{"input":"a', "\\n", '"}', "\\ud83d", "{}"))
 const Delta: FastCheck.Arbitrary<ChatDelta> = FastCheck.oneof(
   FastCheck.record({ content: Text }),
   FastCheck.record({ refusal: Text }),
@@ -76,7 +85,7 @@ const Delta: FastCheck.Arbitrary<ChatDelta> = FastCheck.oneof(
     ],
   }),
   FastCheck.constant({ images: [{ type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } }] }),
-  FastCheck.tuple(Index, FastCheck.option(Text, { nil: undefined }), Text).map(([index, name, given]) => ({
+  FastCheck.tuple(Index, FastCheck.option(Name, { nil: undefined }), Given).map(([index, name, given]) => ({
     tool_calls: [
       { index, id: `call_${index}`, function: { ...(name === undefined ? {} : { name }), arguments: given } },
     ],
@@ -110,7 +119,15 @@ describe("the grammar of the Responses form", () => {
     ],
     "tool_calls",
   )
-  const blocks = good.split("\n\n").slice(0, -1)
+  const custom = written(
+    [
+      { content: "a" },
+      { tool_calls: [{ index: 0, id: "d", function: { name: "exec", arguments: '{"input":"xy"}' } }] },
+    ],
+    "tool_calls",
+  )
+  const blocksOf = (text: string) => text.split("\n\n").slice(0, -1)
+  const blocks = blocksOf(good)
   const from = (changed: ReadonlyArray<string>) => changed.map((block) => `${block}\n\n`).join("")
   const numbered = (changed: ReadonlyArray<string>) =>
     from(changed.map((block, at) => block.replace(/"sequence_number":\d+/, `"sequence_number":${at}`)))
@@ -121,7 +138,10 @@ describe("the grammar of the Responses form", () => {
     )
   })
 
-  test("does not allow that any event is missing, comes twice or comes before the one before it", () => {
+  test.each([
+    ["a function", blocks],
+    ["a custom tool", blocksOf(custom)],
+  ])("does not allow that any event is missing, comes twice or comes before the one before it: %s", (_, blocks) => {
     const passing: Array<string> = []
     const tryOut = (what: string, changed: ReadonlyArray<string>) => {
       try {
@@ -156,6 +176,13 @@ describe("the grammar of the Responses form", () => {
   test.each(changes)("does not allow %s", (_what, change) => {
     expect(() => readResponsesStream(change(good))).toThrow()
   })
+})
+
+test("a custom tool's text that its end does not repeat breaks it", () => {
+  const call = { index: 0, id: "d", function: { name: "exec", arguments: '{"input":"xy"}' } }
+  const good = written([{ tool_calls: [call] }], "tool_calls")
+  expect(readResponsesStream(good)).toHaveLength(7)
+  expect(() => readResponsesStream(good.replaceAll('"input":"xy"', '"input":"y"'))).toThrow("differs from its deltas")
 })
 
 /** What the writers of other forms would give is refused too. */

@@ -116,6 +116,7 @@ describe("a list of models", () => {
     ["supported_parameters=nothing_known", []],
     ["q=ACME%20lar", [large]],
     ["q=acme/", [large, small]],
+    ["q=large-9", [large]],
     ["context=8000", [large, small, unpriced, both]],
     ["context=8001", [large, unpriced]],
     ["min_price=0.5", [large, small, both]],

@@ -52,7 +52,7 @@ export const ModelQuery = Schema.Struct({
   /** For each of them there must be a host that supports it. */
   supported_parameters: optional(list("names of parameters")),
   sort: optional(word(sorts, " (there are no results of benchmarks)")),
-  /** Words that must all be in the id or the name. */
+  /** Words that must all be in the id, the name or an alias. */
   q: optional(searched),
   context: optional(wholeNumber(0, 2 ** 31)),
   min_price: price,

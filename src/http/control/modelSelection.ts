@@ -39,7 +39,7 @@ export const entryOf = (
     charged: top === undefined || top.pricing === null ? null : chargedBy(top.pricing, top.pricing),
     record,
     text: JSON.stringify(record),
-    searched: `${model.id} ${model.name}`.toLowerCase(),
+    searched: [model.id, model.name, ...(model.aliases ?? [])].join(" ").toLowerCase(),
   }
 }
 

@@ -151,7 +151,11 @@ const answer = given({
 
 const error = given({
   type: only("error"),
-  error: given({ type: text, message: text, error_type: text }, "error_type"),
+  error: given(
+    { type: text, message: text, error_type: text, metadata: given({ affordable_tokens: count }) },
+    "error_type",
+    "metadata",
+  ),
   request_id: text,
 })
 

@@ -74,7 +74,10 @@ export const typed = (type: string, members: Readonly<Record<string, Schema>>, .
 const failures: ReadonlyArray<readonly [status: string, about: string]> = [
   ["400", "The request is at fault; the message names the members."],
   ["401", "No key, or one that is not accepted."],
-  ["402", "The key's limit does not allow this request."],
+  [
+    "402",
+    "The key's limit does not allow this request. affordable_tokens in metadata: the largest bound that it allows.",
+  ],
   ["403", "A key or host does not permit it."],
   ["404", "No host is left, for the reasons given."],
   ["408", "It took too long."],

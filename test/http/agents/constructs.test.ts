@@ -3,13 +3,15 @@
  * the agent's tools and gets their results. `recorded.test.ts` does the same with requests as programs sent them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { agentCases, compacting, longTasks, showing } from "../../support/agents/cases.ts"
+import { agentCases } from "../../support/agents/cases.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms } from "../../support/agents/forms.ts"
 import { agentHosts, hostNames } from "../../support/agents/hosts.ts"
-import { ask, play, shownTool, toolsAt } from "../../support/agents/play.ts"
+import { ask, play } from "../../support/agents/play.ts"
 import { roam } from "../../support/agents/roam.ts"
 import { type AgentScene, agentScene, modelAt } from "../../support/agents/scene.ts"
+import { shownTool, toolsAt } from "../../support/agents/sent.ts"
+import { compacting, longTasks, showing } from "../../support/agents/tasks.ts"
 
 let scene: AgentScene
 beforeAll(async () => {

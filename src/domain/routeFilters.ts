@@ -181,7 +181,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     applies: ({ routing }) => routing.needs.onlyForm !== undefined,
     prepare: ({ routing: { needs } }) => {
       const reason = needs.onlyForm === undefined ? undefined : formReason(needs.onlyForm)
-      return ({ host }) => (isOfForm(host, needs.form) ? undefined : reason)
+      return ({ host }) => (isOfForm(host, needs.form) || hasForm(host, needs.form) ? undefined : reason)
     },
   },
   {
@@ -294,6 +294,9 @@ export const runs = (host: Host, { kind }: HostedTool, form: string | undefined)
 
 /** Whether the host gets a request of this client form as its caller wrote it. */
 export const isOfForm = (host: Host, form: string | undefined): boolean => form !== undefined && host.ownForm === form
+
+const hasForm = ({ otherForms = [] }: Host, form: string | undefined): boolean =>
+  form !== undefined && otherForms.includes(form)
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>

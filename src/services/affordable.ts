@@ -4,6 +4,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
+import { endpointFor } from "../catalogue/endpoints.ts"
 import { PaymentRequired } from "../domain/Failure.ts"
 import { affordableTokens, type BudgetSnapshot } from "../domain/Hold.ts"
 import { requestFor } from "../domain/hostRequest.ts"
@@ -75,7 +76,7 @@ const sentTokens = (
   if (endpoint === undefined || asked.operation !== "chat") return 0
   const longest = Math.min(asked.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const sizeWith = (maxTokens: number): number | undefined => {
-    const encoded = encodeFor(endpoint, { ...asked, maxTokens }, host)
+    const encoded = encodeFor(endpointFor(endpoint, asked), { ...asked, maxTokens }, host)
     return Either.isLeft(encoded) ? undefined : byteLength(encoded.right.body)
   }
   const tokensOf = (sentBytes: number): number =>

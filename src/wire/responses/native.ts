@@ -11,6 +11,7 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import { readableParts } from "./agentText.ts"
 import { addsTools } from "./offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
 import { belowLeast, encrypted, lacking, wantsEncrypted } from "./request.ts"
@@ -109,13 +110,15 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
   const added = addsTools(item) ? keptTools(item["tools"], request) : undefined
   // Without its tools it says nothing.
   if (item["type"] === "additional_tools" && added?.length === 0) return []
+  const isAgentMessage = item["type"] === "agent_message"
   const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
   const kept: Record<string, unknown> = {}
   for (const name in item) {
     const value = item[name]
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && (name === "format" || name === "signature")) continue
-    kept[name] = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : value
+    const parts = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : undefined
+    kept[name] = parts === undefined ? value : isAgentMessage ? readableParts(parts) : parts
   }
   if (added !== undefined) kept["tools"] = added
   return [kept]

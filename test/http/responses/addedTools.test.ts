@@ -107,6 +107,14 @@ test("a host of the form that runs a search of an item has the bound that is pai
   expect(sent).toMatchObject({ max_tool_calls: 10, input: [added(search), hi] })
 })
 
+test.each(["/chat/completions", "/messages"])("%s: a namespace hides no tool that a host runs", async (form) => {
+  const calls = priced.host.calls.length
+  const space = { type: "namespace", name: "n", tools: [wait, search] }
+  const { status, text } = await priced.ask(form, "responses", { tools: [space] })
+  expect([status, text]).toEqual([400, expect.stringContaining("tools[0]")])
+  expect(priced.host.calls.length).toBe(calls)
+})
+
 describe("a request whose tools come from items alone", () => {
   const body = { input: [added(wait), hi], tool_choice: "auto" }
   test.each([undefined, "responses"])("needs a host with tools (api: %p)", async (api) => {

@@ -203,6 +203,8 @@ describe.each(forms.flatMap((form) => [[form, false] as const, [form, true] as c
 )
 
 describe("at a host of the form", () => {
+  /** As long as the shortest that OpenAI's hosts write. */
+  const ciphertext = `gAAAAA${"Zx0_-9".repeat(20)}==`
   const history = [
     {
       type: "tool_search_call",
@@ -218,7 +220,7 @@ describe("at a host of the form", () => {
       recipient: "/root/helper",
       content: [
         { type: "input_text", text: "Look." },
-        { type: "encrypted_content", encrypted_content: "c2VjcmV0" },
+        { type: "encrypted_content", encrypted_content: ciphertext },
       ],
     },
     {
@@ -285,6 +287,21 @@ describe("at a host of the form", () => {
     long,
   ]
   const input = [additional, question, ...history]
+
+  test("what an agent was told in plain text by a model elsewhere is text, since the host could not decrypt it", async () => {
+    calls = []
+    const told = (content: ReadonlyArray<JsonObject>) => ({
+      type: "agent_message",
+      author: "/a",
+      recipient: "/b",
+      content,
+    })
+    const encrypted = { type: "encrypted_content", encrypted_content: ciphertext }
+    const plain = { type: "encrypted_content", encrypted_content: "Read notes.txt." }
+    const { dropped } = await asked("responses", { input: [question, told([encrypted, plain])] })
+    const text = { type: "input_text", text: "Read notes.txt." }
+    expect([last().body["input"], dropped]).toEqual([[question, told([encrypted, text])], []])
+  })
 
   test.each([false, true])("all of it passes as the caller wrote it (stream: %p)", async (stream) => {
     calls = []

@@ -201,6 +201,9 @@ test("skills of a local shell are told; those that a host has stored are refused
     expect((await postResponses(gateway, { tools: [stored] })).status).toBe(400)
 })
 
+/** As long as the shortest that OpenAI's hosts write. */
+const ciphertext = `gAAAAA${"Zx0_-9".repeat(20)}==`
+
 test("a message of another agent says who it is from; its encrypted part is named", async () => {
   const input = [
     {
@@ -209,7 +212,7 @@ test("a message of another agent says who it is from; its encrypted part is name
       author: "/root",
       recipient: "/root/a",
       content: [
-        { type: "encrypted_content", encrypted_content: "c2VjcmV0" },
+        { type: "encrypted_content", encrypted_content: ciphertext },
         { type: "input_text", text: "Look." },
       ],
     },
@@ -225,6 +228,35 @@ test("a message of another agent says who it is from; its encrypted part is name
       ],
     },
   ])
+})
+
+test("Codex passes on as encrypted what a model elsewhere wrote as plain text for another agent: the agent was given no task", async () => {
+  const task = "Read notes.txt, and say what is in it."
+  const content = [
+    { type: "input_text", text: "Payload:\n" },
+    { type: "encrypted_content", encrypted_content: task },
+    { type: "encrypted_content", encrypted_content: "continue" },
+  ]
+  const { told, dropped } = await asked({
+    input: [{ type: "agent_message", author: "/root", recipient: "/root/a", content }],
+  })
+  expect(dropped).toBeNull()
+  const texts = ["Message from /root to /root/a:", "Payload:\n", task, "continue"]
+  expect(told.messages).toEqual([{ role: "user", content: texts.map((text) => ({ type: "text", text })) }])
+})
+
+test("the mark of an argument that hosts of the form encrypt is no schema", async () => {
+  const message = { type: "string", description: "The task.", encrypted: true }
+  const other = { type: "string" }
+  const schema = { type: "object", properties: { message, other }, required: ["message"], additionalProperties: false }
+  const { told, dropped } = await asked({
+    tools: [{ type: "function", name: "spawn", parameters: schema, strict: false }],
+    input: [hi],
+  })
+  const plain = { type: "string", description: "The task." }
+  expect(told.tools?.[0]?.function).toMatchObject({ parameters: { ...schema, properties: { message: plain, other } } })
+  expect(JSON.stringify(told.tools)).not.toContain("encrypted")
+  expect(dropped).toBeNull()
 })
 
 describe("a choice", () => {

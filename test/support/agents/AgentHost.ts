@@ -54,6 +54,8 @@ export interface AgentHost {
   readonly isToThink: (body: JsonObject) => boolean
   /** What stands beside the text of its reasoning, and has to come back with it. */
   readonly seal: string
+  /** What it signs the first call of each answer with, whether it reasons or not; it has to come back. Absent: it does not. */
+  readonly signature?: string
   readonly answer: (said: Said, isStream: boolean) => Response
   readonly asked: (body: JsonObject) => Asked
   /** What the vendor's own host would refuse. Empty: it takes the request. */

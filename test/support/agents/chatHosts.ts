@@ -105,6 +105,9 @@ const strictMembers = {
 
 const strictRefusals = (body: JsonObject): ReadonlyArray<string> => [
   ...refusals(body),
+  ...objectsIn(body["messages"])
+    .filter(({ role, content }) => role === "tool" && objectsIn(content).some(({ type }) => type !== "text"))
+    .map(() => "a result that is no text"),
   ...refusedMembers(body, strictMembers.body, "body"),
   ...objectsIn(body["messages"]).flatMap((message) => refusedMembers(message, strictMembers.message, "message")),
   ...objectsIn(body["tools"]).flatMap((tool) => [

@@ -42,12 +42,19 @@ const answer = (said: Said, isStream: boolean): Response => {
   })
 }
 
+/** Stands for the signature of a call that another host has made. */
+const foreign = "skip_thought_signature_validator"
+
+const linesOf = (role: string, part: JsonObject): ReadonlyArray<string> => {
+  const { functionCall: called, thoughtSignature: signed } = part
+  if (called === undefined) return [lineOf(role, part)]
+  const { id, name, args } = objectIn(called)
+  const sealed = signed === undefined || signed === foreign ? [] : [line.thought("", textIn(signed))]
+  return [...sealed, line.call(textIn(id), textIn(name), args)]
+}
+
 const lineOf = (role: string, part: JsonObject): string => {
-  const { functionCall: called, functionResponse: result } = part
-  if (called !== undefined) {
-    const { id, name, args } = objectIn(called)
-    return line.call(textIn(id), textIn(name), args)
-  }
+  const { functionResponse: result } = part
   if (result !== undefined) {
     const { id, response } = objectIn(result)
     // A text stands in `result`; one that is JSON was read.
@@ -70,7 +77,7 @@ const asked = (body: JsonObject): Asked => ({
   turns: [
     ...objectsIn(objectIn(body["systemInstruction"])["parts"]).map((part) => lineOf("system", part)),
     ...objectsIn(body["contents"]).flatMap(({ role, parts }) =>
-      objectsIn(parts).map((part) => lineOf(role === "model" ? "assistant" : "user", part)),
+      objectsIn(parts).flatMap((part) => linesOf(role === "model" ? "assistant" : "user", part)),
     ),
   ],
 })
@@ -102,6 +109,7 @@ export const gemini: AgentHost = {
   givesIds: true,
   isToThink: (body) => objectIn(objectIn(body["generationConfig"])["thinkingConfig"])["includeThoughts"] === true,
   seal: "",
+  signature,
   answer,
   asked,
   refusals,

@@ -1,6 +1,7 @@
 /** Items about tools that the caller runs: their checks, and what of them other forms are told. */
 import type { Message, ToolCall } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import { readableParts } from "../../../wire/responses/agentText.ts"
 import {
   anyObject,
   anything,
@@ -111,13 +112,13 @@ const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> =>
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])
 
-/** What one agent tells another, as a message of the user. Its encrypted parts are for hosts of this form. */
+/** What one agent tells another, as a message of the user. What hosts of this form have encrypted is for them alone. */
 export const agentMessage = (item: JsonObject, path: string, dropped: Dropped): Message => {
   dropOthers(item, agentMembers, path, dropped)
   const head = `Message from ${textOr(item["author"], "an agent")} to ${textOr(item["recipient"], "an agent")}:`
-  const { content } = item
-  const parts: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
-  for (const [at, part] of parts.entries()) {
+  const { content: given } = item
+  const content = Array.isArray(given) ? readableParts(given) : given
+  for (const [at, part] of Array.isArray(content) ? content.entries() : []) {
     if (isJsonObject(part) && part["type"] === "encrypted_content") dropped.push(`${path}.content[${at}]`)
   }
   const said = translatedContent(content, `${path}.content`, dropped)

@@ -3,7 +3,7 @@ import type { Host } from "./Host.ts"
 import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
-import { missedOf } from "./neutralMembers.ts"
+import { withoutNeutral } from "./neutralMembers.ts"
 import {
   type AnyRequest,
   type Bounds,
@@ -81,7 +81,7 @@ const fittingFor = (request: AnyRequest, host: Host, adjustment: Adjustment | un
   // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
   if (request.payload["service_tier"] != null) dropped.push("service_tier")
   if (dropped.length === 0) return { request, dropped: none }
-  const named = missedOf(dropped, request.payload).filter((name) => !isMadeHere(name))
+  const named = withoutNeutral(dropped, request.payload).filter((name) => !isMadeHere(name))
   if (request.operation === "embeddings") {
     const payload = { ...request.payload }
     for (const name of dropped) delete payload[name]
@@ -102,8 +102,8 @@ const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | unde
     adjustment?.searches === true,
   )
   const lacking = droppedParameters(asked, host)
-  const missed = missedOf(lacking, asked.payload)
-  const dropped = hosted.length === 0 ? missed : [...missed, ...hosted]
+  const named = withoutNeutral(lacking, asked.payload)
+  const dropped = hosted.length === 0 ? named : [...named, ...hosted]
   const { tier } = hostFacts(host)
   if (lacking.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
   const payload = { ...asked.payload }

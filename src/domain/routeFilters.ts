@@ -1,5 +1,4 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
-
 import { formReason } from "./Exclusion.ts"
 import { type Host, mayKeepPrompts } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"

@@ -40,8 +40,8 @@ export const render = (failure: Failure): Rendered => {
     : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
 }
 
-/** Clients that are told a longer wait do not keep to it, but repeat within seconds, seconds (the SDKs of OpenAI and Anthropic, 2026-11). */
-const longestHeeded = 60
+/** Seconds. At a longer `Retry-After` OpenAI's SDK repeats within two seconds, and Anthropic's waits it out in silence (2026-11). */
+const longestWait = 60
 
 /**
  * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
@@ -49,7 +49,7 @@ const longestHeeded = 60
  */
 const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
   const wait = headers["retry-after"]
-  if (wait !== undefined && Number(wait) > longestHeeded) return false
+  if (wait !== undefined && Number(wait) > longestWait) return false
   // Nobody repeats a 402, but this one is over in a moment.
   if (status === 402) return wait !== undefined
   return status < 500 && status !== 408 && status !== 429 ? false : undefined

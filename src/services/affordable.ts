@@ -84,6 +84,7 @@ const sentTokens = (
   const size = sizeWith(longest)
   if (size === undefined) return 0
   const digits = String(longest).length
+  // A bound with fewer digits makes the body shorter, and so leaves money for more tokens: each number of digits is tried.
   for (let fewer = 0; fewer < digits; fewer++) {
     const tokens = Math.min(tokensOf(size - fewer), 10 ** (digits - fewer) - 1)
     if (tokens < 10 ** (digits - fewer - 1)) continue

@@ -147,16 +147,12 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   })
 }
 
-/** What only hosts of this form have: tools that work with screenshots, and others that have no counterpart elsewhere. */
+/** Tools and items that have no counterpart in other forms, such as those of a computer, whose results are screenshots. */
 const untranslatableNeed = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
   const path = pathOfUntranslatable(body, names)
   return path === undefined
     ? undefined
-    : {
-        path,
-        reason:
-          "only hosts of the Responses form have it: its results are screenshots, which no other form has a place for",
-      }
+    : { path, reason: "only hosts of the Responses form have it, since it has no counterpart in other forms" }
 }
 
 /** The body as a host of this form would get it. */

@@ -52,7 +52,7 @@ const items: ReadonlyMap<string, Check> = new Map([
     "image_generation_call",
     objectOf({ result: text, status: oneOf("in_progress", "completed", "generating", "failed") }),
   ],
-  // Said by hosts of this form, and given back to them. Others are sent the text that came of the search.
+  // Written by hosts of this form, and given back to them. Others are sent the text that followed the search.
   ["web_search_call", objectOf({ id: text, action: anyObject })],
   ...toolItems,
   ...compactionItems,
@@ -270,18 +270,18 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, names: Too
       return
     default:
       dropOthers(item, known.message, path, dropped)
-      addSaid(turn, translatedContent(item["content"], `${path}.content`, dropped), `${path}.content`)
+      addContent(turn, translatedContent(item["content"], `${path}.content`, dropped), `${path}.content`)
   }
 }
 
-const addSaid = (turn: AssistantTurn, said: Content, path: string): void => {
-  if (typeof said === "string") {
-    if (said === "") return
-    turn.parts.push({ type: "text", text: said })
+const addContent = (turn: AssistantTurn, content: Content, path: string): void => {
+  if (typeof content === "string") {
+    if (content === "") return
+    turn.parts.push({ type: "text", text: content })
     turn.partPaths.push(path)
     return
   }
-  for (const [at, part] of said.entries()) {
+  for (const [at, part] of content.entries()) {
     turn.parts.push(part)
     turn.partPaths.push(`${path}[${at}]`)
   }

@@ -106,8 +106,8 @@ const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> =>
   const kind = kindOfTool(tool)
   if (kind === undefined) return []
   const { description } = tool
-  const said = typeof description === "string" && description !== "" ? `: ${description}` : ""
-  return [`- ${names.nameOf(identityOf(kind, tool))}${said}`]
+  const about = typeof description === "string" && description !== "" ? `: ${description}` : ""
+  return [`- ${names.nameOf(identityOf(kind, tool))}${about}`]
 }
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])
@@ -121,7 +121,7 @@ export const agentMessage = (item: JsonObject, path: string, dropped: Dropped): 
   for (const [at, part] of Array.isArray(content) ? content.entries() : []) {
     if (isJsonObject(part) && part["type"] === "encrypted_content") dropped.push(`${path}.content[${at}]`)
   }
-  const said = translatedContent(content, `${path}.content`, dropped)
-  const listed = typeof said === "string" ? [{ type: "text" as const, text: said }] : said
+  const translated = translatedContent(content, `${path}.content`, dropped)
+  const listed = typeof translated === "string" ? [{ type: "text" as const, text: translated }] : translated
   return { role: "user", content: [{ type: "text", text: head }, ...listed] }
 }

@@ -36,7 +36,9 @@ const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["typ
 
 /** Names and tools of one request. */
 interface Assigned {
+  /** By `keyOf` of a tool, the function that hosts are sent for it. */
   readonly names: Map<string, string>
+  /** The other way round. */
   readonly callers: Map<string, ToolIdentity>
 }
 

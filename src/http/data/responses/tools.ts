@@ -39,7 +39,7 @@ const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}
 
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
-/** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
+/** A tool that takes text. Only hosts of this form enforce its format, so that is left to them to check. */
 const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
 
 /** What may stand in a namespace. */
@@ -145,10 +145,10 @@ export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues):
     const { kind, name, namespace } = identity
     // A shell, or a search of tools, that the host is to run.
     if (!kind.isNamed && types.has(kind.type)) return
-    const said = quoted(namespace === undefined ? name : `${namespace}.${name}`)
+    const shown = quoted(namespace === undefined ? name : `${namespace}.${name}`)
     const type = kind.type === "custom" ? "custom tool" : kind.type
-    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${type} in tools`)
-    else report(issues, `${path}.type`, `${said} is not among the tools`)
+    if (kind.isNamed) report(issues, `${path}.name`, `${shown} is not the name of a ${type} in tools`)
+    else report(issues, `${path}.type`, `${shown} is not among the tools`)
   }
   if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")
   else for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
@@ -208,7 +208,7 @@ const allowedBy = (allowed: ReadonlyArray<JsonObject>): ((identity: ToolIdentity
   return (identity) => keys.has(keyOf(identity)) || (identity.namespace !== undefined && spaces.has(identity.namespace))
 }
 
-/** Names what namespaces and searches say beyond what is carried. */
+/** Names the members of namespaces and searches that are not carried. */
 const dropOfOthers = (body: JsonObject, dropped: Dropped): void => {
   for (const offered of offeredIn(body)) {
     const { tool } = offered

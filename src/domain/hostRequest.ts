@@ -1,4 +1,5 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
+import { joinedNames } from "./droppedNames.ts"
 import type { Host } from "./Host.ts"
 import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
@@ -103,7 +104,7 @@ const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | unde
   )
   const lacking = droppedParameters(asked, host)
   const named = withoutNeutral(lacking, asked.payload)
-  const dropped = hosted.length === 0 ? named : [...named, ...hosted]
+  const dropped = joinedNames(named, hosted)
   const { tier } = hostFacts(host)
   if (lacking.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
   const payload = { ...asked.payload }

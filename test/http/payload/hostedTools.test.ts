@@ -258,3 +258,15 @@ describe("tools that a caller allows itself", () => {
     expect(sent).toMatchObject({ tools: [search], tool_choice: { type: "web_search" } })
   })
 })
+
+test("a hosted tool at a host that has no tools at all was named beside them: they are named once", async () => {
+  const listing = await startHosts({ supportedParameters: ["max_tokens"] })
+  try {
+    for (const [path, { own, hosted }] of Object.entries(forms)) {
+      const { status, dropped } = await listing.ask(path, "compatible", { tools: [own, hosted["an image generation"]] })
+      expect([path, status, dropped]).toEqual([path, 200, ["tools"]])
+    }
+  } finally {
+    await listing.stop()
+  }
+})

@@ -1,5 +1,5 @@
 /**
- * Tools that a caller of the Responses form runs, at hosts of every form: what hosts are told of them, what their calls come back as,
+ * Tools that a caller of the Responses form runs, at hosts of every form: the functions that hosts are sent, what their calls come back as,
  * and the next turn with the results.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -281,9 +281,9 @@ describe("at a host of the form", () => {
   ]
   const input = [additional, question, ...history]
 
-  test("what an agent was told in plain text by a model elsewhere is text, since the host could not decrypt it", async () => {
+  test("a message to an agent that a model elsewhere wrote in plain text is text, since the host could not decrypt it", async () => {
     hostCalls([])
-    const told = (content: ReadonlyArray<JsonObject>) => ({
+    const agentMessage = (content: ReadonlyArray<JsonObject>) => ({
       type: "agent_message",
       author: "/a",
       recipient: "/b",
@@ -291,9 +291,9 @@ describe("at a host of the form", () => {
     })
     const encrypted = { type: "encrypted_content", encrypted_content: ciphertext }
     const plain = { type: "encrypted_content", encrypted_content: "Read notes.txt." }
-    const { dropped } = await asked("responses", { input: [question, told([encrypted, plain])] })
+    const { dropped } = await asked("responses", { input: [question, agentMessage([encrypted, plain])] })
     const text = { type: "input_text", text: "Read notes.txt." }
-    expect([scene.sentTo("responses")["input"], dropped]).toEqual([[question, told([encrypted, text])], []])
+    expect([scene.sentTo("responses")["input"], dropped]).toEqual([[question, agentMessage([encrypted, text])], []])
   })
 
   test.each([false, true])("all of it passes as the caller wrote it (stream: %p)", async (stream) => {

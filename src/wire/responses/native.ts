@@ -172,7 +172,7 @@ const withoutPrefix = (tool: unknown): unknown =>
 
 /** The choice of a tool that the host runs has no counterpart. It goes with its tool, by the tool's own type. */
 const addHostedChoice = (sent: Record<string, unknown>, choice: unknown): void => {
-  if (sent["tool_choice"] !== undefined || !isJsonObject(choice)) return
+  if (!isJsonObject(choice)) return
   const chosen = objectsIn(sent["tools"]).find(
     (tool) => runnerOf(tool) !== "client" && isSameType(tool["type"], choice["type"]),
   )

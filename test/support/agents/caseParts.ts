@@ -5,7 +5,7 @@ import type { Step, Task } from "./Task.ts"
 
 export interface AgentCase extends Task {
   readonly what: string
-  /** The tools of its first request, as a host of the Responses form is told them, and as others are: see `shownTool`. */
+  /** The tools of its first request, as a host of the Responses form is offered them, and as others are: see `shownTool`. */
   readonly offers: { readonly responses: string; readonly elsewhere: string }
   /** `X-GW-Dropped`. */
   readonly dropped: Readonly<Record<HostName, string>>

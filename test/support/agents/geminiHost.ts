@@ -4,14 +4,14 @@ import { objectIn, objectsIn, textIn } from "../forms/script.ts"
 import {
   type AgentHost,
   type Asked,
+  functionInput,
+  functionName,
   kindOf,
   line,
   refusedMembers,
   refusedNames,
   refusedPairs,
   type Said,
-  toldInput,
-  toldName,
 } from "./AgentHost.ts"
 
 /** Of the first call of an answer. */
@@ -23,7 +23,7 @@ const partsOf = ({ thought, text, calls }: Said): ReadonlyArray<JsonObject> => [
   ...(thought === undefined ? [] : [{ text: thought, thought: true }]),
   ...(text === undefined ? [] : [{ text }]),
   ...calls.map((call, at) => ({
-    functionCall: { id: call.id, name: toldName(call), args: toldInput(call) },
+    functionCall: { id: call.id, name: functionName(call), args: functionInput(call) },
     ...(at === 0 ? { thoughtSignature: signature } : {}),
   })),
 ]
@@ -61,7 +61,7 @@ const lineOf = (role: string, part: JsonObject): string => {
     const { result: said = response } = objectIn(response)
     return line.result(textIn(id), typeof said === "string" ? said : JSON.stringify(said))
   }
-  return part["thought"] === true ? line.thought(textIn(part["text"]), "") : line.told(role, textIn(part["text"]))
+  return part["thought"] === true ? line.thought(textIn(part["text"]), "") : line.message(role, textIn(part["text"]))
 }
 
 const asked = (body: JsonObject): Asked => ({

@@ -2,8 +2,8 @@
 import { expect } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { objectsIn, textIn } from "../forms/script.ts"
-import { fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
-import { agentForms, type FormName, type Told, type Tool } from "./forms.ts"
+import { fullName, functionInput, functionName, kindOf, line, messageLines, type Offered } from "./AgentHost.ts"
+import { agentForms, type FormName, type HistoryLines, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
 import type { AgentScene } from "./scene.ts"
 import type { Task } from "./Task.ts"
@@ -15,7 +15,7 @@ export const toolsAt = (host: HostName, tools: ReadonlyArray<Tool>): ReadonlyArr
     const given = parameters === undefined ? {} : { parameters }
     if (host === "responses")
       return { name: fullName(tool), kind: kind === "function" ? kindOf(parameters) : kind, ...given }
-    return { name: toldName(tool), kind: kind === "custom" ? "text" : kindOf(parameters), ...given }
+    return { name: functionName(tool), kind: kind === "custom" ? "text" : kindOf(parameters), ...given }
   })
 
 /** A tool by its name; `name*`: a function of one text; others with their kind. */
@@ -41,9 +41,9 @@ export const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): Re
   })
 }
 
-/** What hosts that know no search of tools are told of its result. */
+/** The result of a search of tools at hosts that know none. */
 const foundText = (tools: ReadonlyArray<Tool>): string =>
-  ["These tools can be called now:", ...tools.map((tool) => `- ${toldName(tool)}: ${tool.description}`)].join("\n")
+  ["These tools can be called now:", ...tools.map((tool) => `- ${functionName(tool)}: ${tool.description}`)].join("\n")
 
 /** A host of the agent's own form gets the conversation and the tools as they came, but for tools that are dropped. */
 export const checkAsItWas = ({ form }: Task, sent: JsonObject, body: JsonObject, dropped: string): void => {
@@ -67,19 +67,19 @@ const keptOf = (name: string, given: unknown, dropped: ReadonlyArray<string>): u
       )
 }
 
-/** How a host is told of calls and results: as they are at a host of the Responses form, elsewhere as functions. */
-const toldAt = (host: HostName): Told => {
+/** How calls and results reach a host: as they are at a host of the Responses form, elsewhere as functions. */
+const linesAt = (host: HostName): HistoryLines => {
   const idOf = (id: string) => (agentHosts[host].givesIds ? id : "")
   return {
     call: (call) =>
       host === "responses"
         ? line.call(call.id, fullName(call), call.input)
-        : line.call(idOf(call.id), toldName(call), toldInput(call)),
+        : line.call(idOf(call.id), functionName(call), functionInput(call)),
     result: (id, text) => line.result(idOf(id), text),
     found: (id, tools) => line.result(idOf(id), host === "responses" ? "tools" : foundText(tools)),
     message: (from, to, content) => [
-      ...(host === "responses" ? [] : [line.told("user", `Message from ${from} to ${to}:`)]),
-      ...told("user", content),
+      ...(host === "responses" ? [] : [line.message("user", `Message from ${from} to ${to}:`)]),
+      ...messageLines("user", content),
     ],
   }
 }
@@ -132,7 +132,7 @@ export const checkSent = (
   const isOwnForm = host === "responses" && form === "responses"
   expect(schemas(ofAgent)).toEqual(isOwnForm ? schemas(tools) : schemas(tools).map(unmarked))
   const isThought = (entry: string) => entry.startsWith("thought: ")
-  const said = agentForms[form].turns(body, toldAt(host))
+  const said = agentForms[form].turns(body, linesAt(host))
   const shown = (entries: ReadonlyArray<string>) => (host === "ollama" ? joined(entries) : entries).map(plain)
   expect(shown(got.turns.filter((entry) => !isThought(entry)))).toEqual(shown(said))
   return got.turns.filter(isThought)

@@ -15,6 +15,8 @@ export interface Exclusion {
   readonly isRateLimit?: boolean
   /** With `by: "budget"`: the least that has to be reserved for this host, picodollars. */
   readonly required?: Picodollars | undefined
+  /** With `by: "form"`: what only hosts of the caller's form can do. */
+  readonly need?: FormNeed | undefined
 }
 
 /** Models without a host that is left. */
@@ -31,17 +33,6 @@ export const providersOf = (excluded: ReadonlyArray<Exclusion>): ReadonlyArray<s
 ]
 
 const inputs = /^takes no (\w+)$/
-
-/** The reason of an exclusion by `form`. */
-export const formReason = ({ path, reason }: FormNeed): string => `cannot carry ${path}: ${reason}`
-
-const carried = /^cannot carry (.+?): (.+)$/
-
-/** What `formReason` was made from. */
-export const formNeedIn = (reason: string): FormNeed | undefined => {
-  const [, path, because] = carried.exec(reason) ?? []
-  return path === undefined || because === undefined ? undefined : { path, reason: because }
-}
 
 /** The message of a plan without hosts: one sentence, by what left none. */
 export const noHostText = ({ models, excluded }: Excluded): string => {
@@ -64,10 +55,8 @@ export const noHostText = ({ models, excluded }: Excluded): string => {
       return /\btools\b/.test(last.reason)
         ? "No endpoints found that support tool use."
         : `No endpoints found for ${names} that support every parameter: one ${last.reason}.`
-    case "form": {
-      const need = formNeedIn(last.reason)
-      return `No endpoints found for ${names} that can carry ${need?.path}: ${need?.reason}, and none of these is left.`
-    }
+    case "form":
+      return `No endpoints found for ${names} that can carry ${last.need?.path}: ${last.need?.reason}, and none of these is left.`
     default:
       return `No endpoints found for ${names}: excluded by ${by}.`
   }

@@ -81,7 +81,7 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
       case "limit_exhausted":
         return `The key's ${limitSource} limit of $${formatUsd(limit)} is used up.`
       case "request_exceeds_budget":
-        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left${this.tokens}; lower max_tokens, shorten the prompt, or raise the limit.`
+        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left${this.tokens}; ${this.affordableTokens === undefined ? "" : "lower max_tokens, "}shorten the prompt, or raise the limit.`
       case "in_flight_budget_exhausted":
         return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held${this.tokens}; try again in a moment, or send fewer requests at once.`
       default:

@@ -2,7 +2,7 @@
  * Why models could not be served, in words that programs can act on: `error.availability` of an answer. Each code has a
  * section in docs/errors.md. Pure.
  */
-import { type Exclusion, formNeedIn, providersOf } from "./Exclusion.ts"
+import { type Exclusion, providersOf } from "./Exclusion.ts"
 import type { BadRequest, NoHostMatches, RoutingExhausted } from "./Failure.ts"
 
 export type AvailabilityCode =
@@ -78,8 +78,7 @@ const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly fiel
 ])
 
 /** The member of the request that excluded the host. */
-const fieldOf = ({ by, reason }: Exclusion): string =>
-  (by === "form" ? formNeedIn(reason)?.path : filters.get(by)?.field) ?? by
+const fieldOf = ({ by, need }: Exclusion): string => need?.path ?? filters.get(by)?.field ?? by
 
 const isAbout = (exclusion: Exclusion | undefined, ...names: ReadonlyArray<string>): boolean =>
   exclusion !== undefined && names.includes(exclusion.by)

@@ -1,5 +1,4 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
-import { formReason } from "./Exclusion.ts"
 import { type Host, mayKeepPrompts } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import {
@@ -16,7 +15,7 @@ import {
 import { formatUsd, type Picodollars } from "./Money.ts"
 import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
 import { pricesFor } from "./Price.ts"
-import type { AnyRequest, Bounds } from "./Request.ts"
+import type { AnyRequest, Bounds, FormNeed } from "./Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
@@ -35,6 +34,8 @@ export interface Filter {
   readonly applies: (asked: Asked) => boolean
   /** The check of each host of the wanted model. Called only where `applies` is true. */
   readonly prepare: (asked: Asked) => Excludes
+  /** `Exclusion.need` of the hosts that it excludes. Absent: they have none. */
+  readonly need?: (asked: Asked) => FormNeed | undefined
 }
 
 const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -179,9 +180,11 @@ export const hardFilters: ReadonlyArray<Filter> = [
     name: "form",
     applies: ({ routing }) => routing.needs.onlyForm !== undefined,
     prepare: ({ routing: { needs } }) => {
-      const reason = needs.onlyForm === undefined ? undefined : formReason(needs.onlyForm)
-      return ({ host }) => (isOfForm(host, needs.form) || hasForm(host, needs.form) ? undefined : reason)
+      const { onlyForm, form } = needs
+      const reason = onlyForm === undefined ? undefined : `cannot carry ${onlyForm.path}: ${onlyForm.reason}`
+      return ({ host }) => (isOfForm(host, form) || hasForm(host, form) ? undefined : reason)
     },
+    need: ({ routing: { needs } }) => needs.onlyForm,
   },
   {
     name: "free",

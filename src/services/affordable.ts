@@ -27,6 +27,8 @@ export const withAffordable = <Failed>(
   registry: Registry,
 ): Failed | PaymentRequired => {
   if (!(failure instanceof PaymentRequired) || request.operation !== "chat") return failure
+  // Its endpoint takes no bound, so none that is lower could be asked for.
+  if (request.native?.compacts === true) return failure
   const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
   if (reason !== "request_exceeds_budget" && reason !== "in_flight_budget_exhausted") return failure
   const budget = { limit, spend, held, source: limitSource, resetsAt }

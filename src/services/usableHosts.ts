@@ -126,6 +126,8 @@ const preferredListed = (
 interface PreparedFilter {
   readonly name: string
   readonly excludes: Excludes
+  /** `Exclusion.need`. */
+  readonly need: Exclusion["need"]
   /** Its place among all checks. */
   readonly stage: number
 }
@@ -135,7 +137,8 @@ const prepared = (asked: Asked): ReadonlyArray<PreparedFilter> => {
   for (let at = 0; at < hardFilters.length; at++) {
     const filter = hardFilters[at]
     if (filter?.applies(asked) !== true) continue
-    filters.push({ name: filter.name, excludes: filter.prepare(asked), stage: stages.firstFilter + at })
+    const { name, prepare, need } = filter
+    filters.push({ name, excludes: prepare(asked), need: need?.(asked), stage: stages.firstFilter + at })
   }
   return filters
 }
@@ -154,10 +157,10 @@ const passes = (
     excluded.add(host, { by: "provider", reason: unavailable }, stages.provider)
     return false
   }
-  for (const { name, excludes, stage } of filters) {
+  for (const { name, excludes, need, stage } of filters) {
     const reason = excludes(facts)
     if (reason === undefined) continue
-    excluded.add(host, { by: name, reason }, stage)
+    excluded.add(host, need === undefined ? { by: name, reason } : { by: name, reason, need }, stage)
     return false
   }
   const list = forbiddenBy(permissions, host)

@@ -147,9 +147,12 @@ export const encryptedPiece = (data: string, id: unknown, format: string, index:
 /** How many indices the pieces of a reasoning item take. */
 export const indicesOf = (item: JsonObject): number => Math.max(1, objectsIn(item["summary"]).length)
 
-/** UTF-8 bytes of what the host has made of a conversation: output that is no text, and that other forms do not have. */
+/**
+ * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other forms do
+ * not have. Encrypted reasoning is counted as reasoning.
+ */
 export const compactedBytes = ({ type, encrypted_content: data }: JsonObject): number =>
-  type === "compaction" ? bytesOf(data) : 0
+  type === "reasoning" ? 0 : bytesOf(data)
 
 /** What the items of an answer say together. */
 class Gathered {

@@ -190,6 +190,18 @@ describe("its routing", () => {
     expect(await account.rows()).toHaveLength(1)
   })
 
+  test.each([
+    ["nothing", []],
+    ["only what the user said", compaction["output"]],
+  ])("an answer of %s was passed on, and the conversation was lost: the next host compacts it", async (_, output) => {
+    const kept = (Array.isArray(output) ? output : []).filter((item) => item !== compacted)
+    scene.says.first = () => Response.json({ ...compaction, output: kept })
+    const response = await ask({})
+    expect(response.headers.get("x-gw-host")).toBe("second")
+    await response.text()
+    expect((await account.rows()).map((row) => [row.host, row.cost])).toEqual([["second", cost]])
+  })
+
   test("hosts of other forms are left out, each with the reason", async () => {
     const before = calls()
     const response = await ask({ model: "agents/others", provider: {} })
@@ -232,10 +244,28 @@ describe("its budget", () => {
     const before = calls()
     const poor = await limited(needed)
     expect([poor.response.status, calls()]).toEqual([402, before])
+    const { message: sentence, metadata } = await errorOf(poor.response)
+    expect(sentence).toEndWith("is left; shorten the prompt, or raise the limit.")
+    expect(Object.keys(metadata ?? {})).not.toContain("affordable_tokens")
     const rich = await limited(needed + 1_000_000_000n)
     expect([rich.response.status, await rich.key.total(), await rich.key.held()]).toEqual([200, cost, 0n])
   })
 })
+
+test("a host's word for the gateway's own metadata was passed on", async () => {
+  scene.says.first = () => Response.json({ ...compaction, openrouter_metadata: { attempt: 7 } })
+  expect(Object.keys(await responseOf(await ask({})))).not.toContain("openrouter_metadata")
+})
+
+test.each(["compaction", "compaction_summary", "context_compaction"])(
+  "without usage a %s is charged by its size",
+  async (type) => {
+    const output = [{ id: "cmp_host", type, encrypted_content: "x".repeat(4000) }]
+    scene.says.first = () => Response.json({ ...compaction, output, usage: undefined })
+    await (await ask({})).text()
+    expect(await account.rows()).toMatchObject([{ estimated: true, completionTokens: 1000 }])
+  },
+)
 
 test("with an Idempotency-Key it is carried out once", async () => {
   const headers = { "idempotency-key": crypto.randomUUID() }

@@ -75,7 +75,7 @@ export const compact: Form = {
 const compactionWriter =
   (names: ResponseNames): AnswerWriter =>
   (host, _, native = {}) => {
-    const { usage: __, ...own } = native
+    const { usage: __, openrouter_metadata: ___, ...own } = native
     const text = JSON.stringify({
       ...own,
       id: `resp_${names.suffix}`,
@@ -95,8 +95,18 @@ const compactionReader = (writer: AnswerWriter): AnswerReader => {
   return (begun, head, body) => {
     const answer = reader(begun, head, body)
     if (answer instanceof HostFailed) return answer
-    return isJsonObject(body) && body["object"] === "response.compaction" ? answer : noCompaction
+    const isBilled = answer.delivered.isUnfinished === true
+    return isJsonObject(body) && isCompacted(body, isBilled) ? answer : noCompaction
   }
 }
+
+/**
+ * Without anything that the host made its caller would go on with an empty conversation. `isBilled`: the host has not ended it, so it is
+ * no failure.
+ */
+const isCompacted = ({ object, output }: JsonObject, isBilled: boolean): boolean =>
+  object === "response.compaction" && (isBilled || (Array.isArray(output) && !output.every(isOfUser)))
+
+const isOfUser = (item: unknown): boolean => isJsonObject(item) && item["type"] === "message" && item["role"] === "user"
 
 const noCompaction = new HostFailed({ reason: "malformed", cause: "an answer that is no compaction" })

@@ -58,8 +58,35 @@ export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   ["agent_message", objectOf({ author: text, recipient: text, content: agentContent }, "content")],
 ]
 
+/** What the items of one input are translated with. */
+export interface ItemContext {
+  readonly names: ToolNames
+  readonly dropped: Dropped
+  /** The id of the call that a result of a local shell belongs to, by the result's own. */
+  readonly shellCallId: (id: unknown) => string
+}
+
+/** `items`: of the whole input. */
+export const itemContext = (items: ReadonlyArray<unknown>, names: ToolNames, dropped: Dropped): ItemContext => {
+  let callIds: Map<unknown, unknown> | undefined
+  return {
+    names,
+    dropped,
+    shellCallId: (id) => {
+      callIds ??= shellCallIds(items)
+      return textOr(callIds.get(id) ?? id, "")
+    },
+  }
+}
+
+/** In the vendor's types the result of a local shell has only `id`: that of the call, which is the call's own or its item's. */
+const shellCallIds = (items: ReadonlyArray<unknown>): Map<unknown, unknown> => {
+  const calls = objectsIn(items).filter(({ type }) => type === "local_shell_call")
+  return new Map(calls.map((call) => [call["id"], call["call_id"]]))
+}
+
 /** The call that an item is; `undefined`: it is none. */
-export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): ToolCall | undefined => {
+export const callOf = (item: JsonObject, path: string, { names, dropped }: ItemContext): ToolCall | undefined => {
   const kind = kindOfCall(item)
   if (kind === undefined) return undefined
   dropOthers(item, kind.call.members, path, dropped)
@@ -70,26 +97,18 @@ export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped
   }
 }
 
-/** The result of a call that an item is; `undefined`: it is none. `items`: of the whole input. */
+/** The result of a call that an item is; `undefined`: it is none. */
 export const resultOf = (
   item: JsonObject,
   path: string,
-  items: ReadonlyArray<unknown>,
-  names: ToolNames,
-  dropped: Dropped,
+  { names, dropped, shellCallId }: ItemContext,
 ): Message | undefined => {
   const kind = kindOfResult(item)
   if (kind === undefined) return undefined
   dropOthers(item, kind.result.members, path, dropped)
   const isSearch = item["type"] === "tool_search_output"
   const content = isSearch ? foundTools(item["tools"], names) : kind.contentOf(item, path, dropped)
-  return { role: "tool", tool_call_id: textOr(item["call_id"], undefined) ?? shellCallId(item["id"], items), content }
-}
-
-/** In the vendor's types the result of a local shell has only `id`: that of the call, which is the call's own or its item's. */
-const shellCallId = (id: unknown, items: ReadonlyArray<unknown>): string => {
-  const call = items.find((item) => isJsonObject(item) && item["type"] === "local_shell_call" && item["id"] === id)
-  return textOr(isJsonObject(call) ? call["call_id"] : id, "")
+  return { role: "tool", tool_call_id: textOr(item["call_id"], undefined) ?? shellCallId(item["id"]), content }
 }
 
 /** What a search has found, by the names under which the model may call it. */

@@ -245,20 +245,6 @@ test("Codex passes on as encrypted what a model elsewhere wrote as plain text fo
   expect(told.messages).toEqual([{ role: "user", content: texts.map((text) => ({ type: "text", text })) }])
 })
 
-test("the mark of an argument that hosts of the form encrypt is no schema", async () => {
-  const message = { type: "string", description: "The task.", encrypted: true }
-  const other = { type: "string" }
-  const schema = { type: "object", properties: { message, other }, required: ["message"], additionalProperties: false }
-  const { told, dropped } = await asked({
-    tools: [{ type: "function", name: "spawn", parameters: schema, strict: false }],
-    input: [hi],
-  })
-  const plain = { type: "string", description: "The task." }
-  expect(told.tools?.[0]?.function).toMatchObject({ parameters: { ...schema, properties: { message: plain, other } } })
-  expect(JSON.stringify(told.tools)).not.toContain("encrypted")
-  expect(dropped).toBeNull()
-})
-
 describe("a choice", () => {
   const tools = [custom("exec"), search, { type: "apply_patch" }, space("agents", f("close"), custom("run")), f("wait")]
   const input = [additional(custom("brought")), hi]

@@ -88,26 +88,13 @@ const without = (object: JsonObject, name: string): JsonObject => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.map((part) => (typeof part === "string" ? part : JSON.stringify(part))) : []
 
-/** Without marks of arguments that hosts of this form encrypt (`wire/responses/agentText.ts`), which are no word of JSON Schema. */
-const readableSchema = (schema: JsonObject): JsonObject => {
-  const { properties } = schema
-  if (!isJsonObject(properties) || !Object.values(properties).some(isMarked)) return schema
-  const unmarked = Object.entries(properties).map(([name, value]) => [
-    name,
-    isMarked(value) ? without(value, "encrypted") : value,
-  ])
-  return { ...schema, properties: Object.fromEntries(unmarked) }
-}
-
-const isMarked = (value: unknown): value is JsonObject => isJsonObject(value) && value["encrypted"] === true
-
 export const functionKind: CallerKind = {
   type: "function",
   isNamed: true,
   members: new Set(["type", "name", "description", "parameters", "strict", "cache_control"]),
   offered: ({ description, parameters }) => ({
     description: textOr(description, undefined),
-    parameters: isJsonObject(parameters) ? readableSchema(parameters) : undefined,
+    parameters: isJsonObject(parameters) ? parameters : undefined,
   }),
   call: { type: "function_call", id: "fc", members: callMembers("name", "namespace", "arguments") },
   result: { type: "function_call_output", members: resultMembers("name", "namespace") },

@@ -119,7 +119,7 @@ export const beginAttempt = function* (
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
 
-/** The tools that the host may call, by the names that it was told. */
+/** The tools that the host may call, by the names that it was sent. */
 const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): ChatPayload["tools"] =>
   native?.tools !== undefined && protocol.native?.form === native.form ? native.tools : payload.tools
 

@@ -34,7 +34,7 @@ export interface Asked {
   readonly text: string
 }
 
-const answerAt = (path: string): Response => {
+export const answerAt = (path: string): Response => {
   if (path.endsWith("/responses")) return Response.json(responseObject([message("fine")]))
   if (path.endsWith("/messages")) return nativeAnswer([{ type: "text", text: "fine" }])
   if (path.includes(":generateContent"))
@@ -69,18 +69,20 @@ export const forms = Object.keys(minimal)
 
 /**
  * `webSearch`: the price of a search at every host; absent: none has one. `supportedParameters`: what every host says that it takes;
- * absent: nothing is known.
+ * absent: nothing is known. `answer`: what a host answers; absent: "fine".
  */
 export const startHosts = async ({
   webSearch,
   supportedParameters,
   provider = {},
+  answer = answerAt,
 }: {
   readonly webSearch?: string
   readonly supportedParameters?: ReadonlyArray<string>
   readonly provider?: JsonObject
+  readonly answer?: (path: string, body: JsonObject) => Response
 } = {}): Promise<Hosts> => {
-  const host = scriptedHost((_, request) => answerAt(new URL(request.url).pathname))
+  const host = scriptedHost((body, request) => answer(new URL(request.url).pathname, body))
   const common = { network: "private" as const, base_url: host.url, api_key: "k", ...provider }
   const models = protocols.map((protocol) => ({
     id: `acme/${protocol}`,

@@ -45,7 +45,7 @@ export interface CallerToolKind {
   readonly streamed: { readonly member: "arguments" | "input"; readonly event: string } | undefined
   /** Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its input. */
   readonly itemOf: (text: string) => JsonObject
-  /** Whether the status `incomplete` is none of its calls'. Default false. */
+  /** Whether the vendor knows no status `incomplete` of its calls. Default false. */
   readonly hasNoIncomplete?: boolean
 }
 

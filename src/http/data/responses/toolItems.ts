@@ -1,4 +1,4 @@
-/** Items about tools that the caller runs: their checks, and what of them other forms are told. */
+/** Items about tools that the caller runs: their checks, and their translation to the canonical form. */
 import type { Message, ToolCall } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
 import { readableParts } from "../../../wire/responses/agentText.ts"

@@ -1,6 +1,6 @@
 /**
- * The tools that the caller of a Responses request runs, each once, under the name of a function that hosts of other forms are
- * told. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
+ * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other forms are
+ * sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
  */
 import type { JsonObject } from "../../../domain/Json.ts"
 import { isJsonObject, textOr } from "../../../domain/Json.ts"
@@ -64,7 +64,7 @@ export class ToolNames {
     return this.keys.has(keyOf(identity))
   }
 
-  /** What hosts are told. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
+  /** The name of its function. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
   nameOf(identity: ToolIdentity): string {
     if (this.assigned === undefined && hasOwnName(identity)) return identity.name
     return this.named(identity, this.assigned ?? this.nameTools())

@@ -192,7 +192,7 @@ export const serve = (
 ): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
-      const { handlers, getters, preflight } = yield* DataPlane
+      const { handlers, getHandlers, preflight } = yield* DataPlane
       const inFlight = yield* InFlight
       const onSocket =
         ({ native }: InferenceHandler) =>
@@ -205,12 +205,12 @@ export const serve = (
           })
       const routes = Object.fromEntries(
         Array.from(handlers, ([path, handler]) => {
-          const getter = getters.get(path)
+          const getHandler = getHandlers.get(path)
           const methods = {
             POST: onSocket(handler),
             OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
           }
-          return [path, getter === undefined ? methods : { ...methods, GET: onSocket(getter) }]
+          return [path, getHandler === undefined ? methods : { ...methods, GET: onSocket(getHandler) }]
         }),
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data

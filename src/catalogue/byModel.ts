@@ -92,9 +92,9 @@ const date = /-?\d{4}-?\d{2}-?\d{2}$/
  * Other names that the provider takes for its model, if they can only mean this one: of several that differ in their date each means
  * a version of its own.
  */
-const aliasesOf = (host: JsonObject): ReadonlyArray<string> => plainNames(texts(host["aliases"]))
+const aliasesOf = (host: JsonObject): ReadonlyArray<string> => unambiguousNames(texts(host["aliases"]))
 
-const plainNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+const unambiguousNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const plain = names.filter((name) => !name.includes("/") && !name.includes(":"))
   const dated = Map.groupBy(
     plain.filter((name) => date.test(name)),
@@ -122,7 +122,7 @@ const authorsNames = (model: JsonObject): ReadonlyArray<string> => {
   const providers = authorsProviders[author] ?? [author]
   return objectsIn(model["hosts"])
     .filter(({ provider }) => providers.includes(String(provider)))
-    .flatMap((host) => plainNames([...texts([host["upstream_model_id"]]), ...aliasesOf(host)]))
+    .flatMap((host) => unambiguousNames([...texts([host["upstream_model_id"]]), ...aliasesOf(host)]))
 }
 
 const reasoningOf = (model: JsonObject): ListedModel["reasoning"] => {

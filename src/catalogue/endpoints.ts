@@ -5,13 +5,13 @@ import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { LimitReset } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import type { Operation } from "../domain/Request.ts"
+import type { AnyRequest, Operation } from "../domain/Request.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
 import type { CheckedProtocol } from "../plugin/checkedProtocol.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { normalBaseUrl } from "./baseUrl.ts"
-import { type LoadedProvider, protocolOf } from "./providers.ts"
+import { type LoadedProvider, otherProtocolsOf, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
 export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank"> {
@@ -39,6 +39,8 @@ export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank">
   readonly proxy: string | undefined
   /** Which addresses may be dialled. */
   readonly network: Network
+  /** By client form, how it is called for what only hosts of the form can carry (`Host.otherForms`). Absent: as for anything else. */
+  readonly byForm?: ReadonlyMap<string, Endpoint>
   /** The keys of `api_keys`, each with the endpoint to call with it; `undefined`: the provider has one key at most. */
   readonly keys?: ReadonlyArray<EndpointKey>
 }
@@ -78,10 +80,11 @@ export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operat
   const { apiKey, apiKeys } = loaded.settings
   if (apiKeys === null) return endpointWith(host, loaded, operation, apiKey)
   const all = apiKeys.map(({ key }) => Redacted.value(key.secret))
-  const withAll = (endpoint: Endpoint): Endpoint => ({
+  const withAll = ({ byForm, ...endpoint }: Endpoint): Endpoint => ({
     ...endpoint,
     // A host may quote a key that it was sent in another call.
     secrets: [...new Set([...endpoint.secrets, ...all])],
+    ...(byForm === undefined ? {} : { byForm: mapValues(byForm, withAll) }),
   })
   const keys: Array<EndpointKey> = []
   for (const [at, { key, weight, limit, limitReset }] of apiKeys.entries()) {
@@ -95,6 +98,13 @@ export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operat
   return { ...withAll(endpointWith(host, loaded, operation, apiKey)), keys }
 }
 
+/** How a host is called for this request. */
+export const endpointFor = (endpoint: Endpoint, { routing: { needs } }: Pick<AnyRequest, "routing">): Endpoint =>
+  needs.onlyForm === undefined || needs.form === undefined ? endpoint : (endpoint.byForm?.get(needs.form) ?? endpoint)
+
+const mapValues = <Key, Value>(map: ReadonlyMap<Key, Value>, change: (value: Value) => Value): Map<Key, Value> =>
+  new Map(Array.from(map, ([key, value]) => [key, change(value)]))
+
 /** Of the secret and not of its place, so that keys may change places. */
 const keyName = (installation: string, slug: string, secret: string): string => {
   const hash = new Bun.CryptoHasher("sha256", installation).update(`${slug} ${secret}`).digest("hex")
@@ -107,8 +117,23 @@ const endpointWith = (
   operation: Operation,
   apiKey: Redacted.Redacted | null,
 ): Endpoint => {
+  const by = (protocol: CheckedProtocol) => endpointBy(protocol, host, loaded, operation, apiKey)
+  const endpoint = by(protocolOf(host, loaded) ?? noChat)
+  if (host.otherForms === undefined) return endpoint
+  return {
+    ...endpoint,
+    byForm: new Map(Array.from(otherProtocolsOf(host, loaded), ([form, other]) => [form, by(other)])),
+  }
+}
+
+const endpointBy = (
+  protocol: CheckedProtocol,
+  host: Host,
+  loaded: LoadedProvider,
+  operation: Operation,
+  apiKey: Redacted.Redacted | null,
+): Endpoint => {
   const { settings, provider } = loaded
-  const protocol = protocolOf(host, loaded) ?? noChat
   const { embeddings, rerank } = provider
   return {
     ...providerEndpoint(loaded, apiKey, operation === "chat" ? protocol.baseUrl : undefined),

@@ -103,6 +103,21 @@ export interface LoadedProvider {
 export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
   api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
 
+/** By client form, the protocols by which a host is called for what only hosts of the form can carry, beside its own. */
+export const otherProtocolsOf = (
+  host: Host,
+  { settings, provider, protocol }: LoadedProvider,
+): ReadonlyMap<string, CheckedProtocol> => {
+  // Who names a protocol wants no other.
+  if (host.api !== undefined || settings.api !== null) return new Map()
+  return new Map(
+    Object.values(provider.protocols).flatMap((other) => {
+      const { native } = other
+      return native?.ofEveryHost === true && native.form !== protocol?.native?.form ? [[native.form, other]] : []
+    }),
+  )
+}
+
 /** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
 export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
   operation !== undefined &&
@@ -348,12 +363,15 @@ const abilitiesOf = (host: Host, loaded: LoadedProvider): Host => {
   const protocol = protocolOf(host, loaded)
   const searches = host.pricesSearch === true ? protocol?.searchesAt?.(host) : undefined
   const ownForm = protocol?.native?.form
+  const otherForms = protocol === undefined ? [] : [...otherProtocolsOf(host, loaded).keys()]
   const { extraMembers } = loaded.settings
-  if (searches === undefined && ownForm === undefined && extraMembers.length === 0) return host
+  if (searches === undefined && ownForm === undefined && otherForms.length === 0 && extraMembers.length === 0)
+    return host
   return {
     ...host,
     ...(searches === undefined ? {} : { searches }),
     ...(ownForm === undefined ? {} : { ownForm }),
+    ...(otherForms.length === 0 ? {} : { otherForms }),
     ...(extraMembers.length === 0 ? {} : { extraMembers }),
   }
 }

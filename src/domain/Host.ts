@@ -71,6 +71,8 @@ export interface Host {
   readonly searches?: "any-form" | "own-form"
   /** The client form that it speaks itself. Absent: none but the canonical one. */
   readonly ownForm?: string
+  /** Client forms by which it is called for what only hosts of the form can carry, beside `ownForm`. Absent: there are none. */
+  readonly otherForms?: ReadonlyArray<string>
   /** Top-level members that the operator lets pass unread to it (`extra_members` of its provider). */
   readonly extraMembers?: ReadonlyArray<string>
 }

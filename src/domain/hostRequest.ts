@@ -1,9 +1,10 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
+import { joinedNames } from "./droppedNames.ts"
 import type { Host } from "./Host.ts"
 import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
-import { missedOf } from "./neutralMembers.ts"
+import { withoutNeutral } from "./neutralMembers.ts"
 import {
   type AnyRequest,
   type Bounds,
@@ -81,7 +82,7 @@ const fittingFor = (request: AnyRequest, host: Host, adjustment: Adjustment | un
   // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
   if (request.payload["service_tier"] != null) dropped.push("service_tier")
   if (dropped.length === 0) return { request, dropped: none }
-  const named = missedOf(dropped, request.payload).filter((name) => !isMadeHere(name))
+  const named = withoutNeutral(dropped, request.payload).filter((name) => !isMadeHere(name))
   if (request.operation === "embeddings") {
     const payload = { ...request.payload }
     for (const name of dropped) delete payload[name]
@@ -102,8 +103,8 @@ const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | unde
     adjustment?.searches === true,
   )
   const lacking = droppedParameters(asked, host)
-  const missed = missedOf(lacking, asked.payload)
-  const dropped = hosted.length === 0 ? missed : [...missed, ...hosted]
+  const named = withoutNeutral(lacking, asked.payload)
+  const dropped = joinedNames(named, hosted)
   const { tier } = hostFacts(host)
   if (lacking.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
   const payload = { ...asked.payload }
@@ -170,15 +171,15 @@ const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): Json
 }
 
 const typeAt = ({ tools, input }: JsonObject, { item, index }: HostedTool): unknown => {
-  const bringing = item === undefined ? { tools } : Array.isArray(input) ? input[item] : undefined
-  const offered: unknown = isJsonObject(bringing) ? bringing["tools"] : undefined
+  const owner = item === undefined ? { tools } : Array.isArray(input) ? input[item] : undefined
+  const offered: unknown = isJsonObject(owner) ? owner["tools"] : undefined
   const tool: unknown = Array.isArray(offered) && index !== undefined ? offered[index] : undefined
   return isJsonObject(tool) ? tool["type"] : undefined
 }
 
 type Places = ReadonlyMap<number | undefined, ReadonlySet<number>>
 
-/** The indexes of tools by the item that brings them; `undefined`: those of the body itself. */
+/** The indexes of tools by the item that adds them; `undefined`: those of the body itself. */
 const placesOf = (lost: ReadonlyArray<HostedTool>): Places => {
   const places = new Map<number | undefined, Set<number>>()
   for (const { item, index } of lost) {

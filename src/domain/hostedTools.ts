@@ -18,7 +18,7 @@ export interface HostedTool {
   readonly path: string
   /** Among `tools` of the caller's body, or of the item; absent: it does not stand there. */
   readonly index?: number
-  /** Among `input` of the caller's body, the item that brings it; absent: it stands in `tools` of the body. */
+  /** Among `input` of the caller's body, the item that adds it; absent: it stands in `tools` of the body. */
   readonly item?: number
   readonly kind: HostedKind
   /** How often it may be used at most, where the caller's form has a bound for it and the caller says so. */

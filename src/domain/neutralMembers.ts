@@ -36,8 +36,8 @@ export const asksNothing = (name: string, value: unknown): boolean => {
   return Object.hasOwn(neutral, name) && neutral[name]?.includes(value) === true
 }
 
-/** Those of the names that are missed. A name that is no member of the payload is a path, or was taken out of it before. */
-export const missedOf = (dropped: ReadonlyArray<string>, payload: JsonObject): ReadonlyArray<string> =>
+/** The names without those of neutral members. A name that is no member of the payload is a path, or was taken out of it before. */
+export const withoutNeutral = (dropped: ReadonlyArray<string>, payload: JsonObject): ReadonlyArray<string> =>
   dropped.some((name) => isNeutral(name, payload)) ? dropped.filter((name) => !isNeutral(name, payload)) : dropped
 
 const isNeutral = (name: string, payload: JsonObject): boolean =>

@@ -1,5 +1,4 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
-
 import { type Host, mayKeepPrompts } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import {
@@ -183,7 +182,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     prepare: ({ routing: { needs } }) => {
       const { onlyForm, form } = needs
       const reason = onlyForm === undefined ? undefined : `cannot carry ${onlyForm.path}: ${onlyForm.reason}`
-      return ({ host }) => (isOfForm(host, form) ? undefined : reason)
+      return ({ host }) => (isOfForm(host, form) || hasForm(host, form) ? undefined : reason)
     },
     need: ({ routing: { needs } }) => needs.onlyForm,
   },
@@ -297,6 +296,9 @@ export const runs = (host: Host, { kind }: HostedTool, form: string | undefined)
 
 /** Whether the host gets a request of this client form as its caller wrote it. */
 export const isOfForm = (host: Host, form: string | undefined): boolean => form !== undefined && host.ownForm === form
+
+const hasForm = ({ otherForms = [] }: Host, form: string | undefined): boolean =>
+  form !== undefined && otherForms.includes(form)
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>

@@ -40,8 +40,8 @@ export const render = (failure: Failure): Rendered => {
     : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
 }
 
-/** Clients that are told a longer wait do not keep to it, but repeat within seconds, seconds (the SDKs of OpenAI and Anthropic, 2026-11). */
-const longestHeeded = 60
+/** Seconds. At a longer `Retry-After` OpenAI's SDK repeats within two seconds, and Anthropic's waits it out in silence (2026-11). */
+const longestWait = 60
 
 /**
  * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
@@ -49,7 +49,7 @@ const longestHeeded = 60
  */
 const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
   const wait = headers["retry-after"]
-  if (wait !== undefined && Number(wait) > longestHeeded) return false
+  if (wait !== undefined && Number(wait) > longestWait) return false
   // Nobody repeats a 402, but this one is over in a moment.
   if (status === 402) return wait !== undefined
   return status < 500 && status !== 408 && status !== 429 ? false : undefined
@@ -225,18 +225,19 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const told =
+  const reported =
     failure.outcome === "request"
       ? attempts.findLast((attempt) => attempt.failure.reason === "request")
       : attempts.at(-1)
-  const provider = told === undefined ? {} : { provider_name: told.provider }
-  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
-  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
+  const provider = reported === undefined ? {} : { provider_name: reported.provider }
+  const raw = reported?.failure.detail === undefined ? {} : { raw: reported.failure.detail }
+  const code = reported?.failure.code === undefined ? {} : { provider_code: reported.failure.code }
   switch (failure.outcome) {
     case "request":
       return {
         status: 400,
-        errorType: told !== undefined && isTooLong(told.failure) ? "context_length_exceeded" : "invalid_request",
+        errorType:
+          reported !== undefined && isTooLong(reported.failure) ? "context_length_exceeded" : "invalid_request",
         message,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }

@@ -37,6 +37,7 @@ export interface CheckedProtocol
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly native?: {
     readonly form: string
+    readonly ofEveryHost: boolean
     readonly encode: (
       request: ChatRequest,
       native: NativeRequest,
@@ -72,6 +73,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
       : {
           native: {
             form: native.form,
+            ofEveryHost: native.ofEveryHost === true,
             encode: checkedEncode(hook("native.encode"), (request, written, host) =>
               native.encode(request, written, host),
             ),

@@ -4,6 +4,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
+import { endpointFor } from "../catalogue/endpoints.ts"
 import { PaymentRequired } from "../domain/Failure.ts"
 import { affordableTokens, type BudgetSnapshot } from "../domain/Hold.ts"
 import { requestFor } from "../domain/hostRequest.ts"
@@ -77,7 +78,7 @@ const sentTokens = (
   if (endpoint === undefined || asked.operation !== "chat") return 0
   const longest = Math.min(asked.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const sizeWith = (maxTokens: number): number | undefined => {
-    const encoded = encodeFor(endpoint, { ...asked, maxTokens }, host)
+    const encoded = encodeFor(endpointFor(endpoint, asked), { ...asked, maxTokens }, host)
     return Either.isLeft(encoded) ? undefined : byteLength(encoded.right.body)
   }
   const tokensOf = (sentBytes: number): number =>
@@ -85,6 +86,7 @@ const sentTokens = (
   const size = sizeWith(longest)
   if (size === undefined) return 0
   const digits = String(longest).length
+  // A bound with fewer digits makes the body shorter, and so leaves money for more tokens: each number of digits is tried.
   for (let fewer = 0; fewer < digits; fewer++) {
     const tokens = Math.min(tokensOf(size - fewer), 10 ** (digits - fewer) - 1)
     if (tokens < 10 ** (digits - fewer - 1)) continue

@@ -5,7 +5,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
-import type { Endpoint } from "../catalogue/endpoints.ts"
+import { type Endpoint, endpointFor } from "../catalogue/endpoints.ts"
 import type { ChatPayload } from "../domain/Chat.ts"
 import { joinedNames } from "../domain/droppedNames.ts"
 import {
@@ -68,7 +68,7 @@ export const beginAttempt = function* (
   if (refusal !== undefined) return refusal
   const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
   if (key !== undefined && "because" in key) return key
-  const endpoint = key?.key.endpoint ?? planned
+  const endpoint = endpointFor(key?.key.endpoint ?? planned, asked)
   const { request, dropped: unsupported } = requestFor(asked, host, plan.adjustments?.get(host))
   const first = encodeFor(endpoint, request, host)
   if (Either.isLeft(first)) return first.left
@@ -119,7 +119,7 @@ export const beginAttempt = function* (
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
 
-/** The tools that the host may call, by the names that it was told. */
+/** The tools that the host may call, by the names that it was sent. */
 const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): ChatPayload["tools"] =>
   native?.tools !== undefined && protocol.native?.form === native.form ? native.tools : payload.tools
 

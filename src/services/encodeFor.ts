@@ -9,7 +9,7 @@ import { joinedNames } from "../domain/droppedNames.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { missedOf } from "../domain/neutralMembers.ts"
+import { withoutNeutral } from "../domain/neutralMembers.ts"
 import type { AnyRequest, ChatRequest, NativeRequest, Operation } from "../domain/Request.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { findingInPayload } from "./payload/walk.ts"
@@ -20,15 +20,15 @@ type Result = Either.Either<Encoded, Unsupported | HostFailed>
 /** Paths in an `Unsupported` are the caller's own, but for those of what a plugin wrote. */
 export const encodeFor = (endpoint: Endpoint, request: AnyRequest, host: Host): Result => {
   const encoded = encoding(endpoint, request, host)
-  return Either.isLeft(encoded) ? encoded : judged(withMissed(encoded.right, request), host)
+  return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), host)
 }
 
 /** Without names of members that ask for nothing. */
-const withMissed = (encoded: Encoded, { payload }: AnyRequest): Encoded => {
+const withoutNeutralNames = (encoded: Encoded, { payload }: AnyRequest): Encoded => {
   const { dropped } = encoded
   if (dropped === undefined || dropped.length === 0) return encoded
-  const missed = missedOf(dropped, payload)
-  return missed === dropped ? encoded : { ...encoded, dropped: missed }
+  const named = withoutNeutral(dropped, payload)
+  return named === dropped ? encoded : { ...encoded, dropped: named }
 }
 
 const encoding = ({ protocol, embeddings, rerank }: Endpoint, request: AnyRequest, host: Host): Result => {

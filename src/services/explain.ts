@@ -4,6 +4,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
+import { endpointFor } from "../catalogue/endpoints.ts"
 import { joinedNames } from "../domain/droppedNames.ts"
 import type { Exclusion } from "../domain/Exclusion.ts"
 import { expectedCost } from "../domain/ExpectedCost.ts"
@@ -76,7 +77,7 @@ export const makeExplain =
         // For the type alone: a host that cannot be called is in no plan, and this plan was made just now.
         if (endpoint === undefined) continue
         const sent = requestFor(request, host, plan.adjustments?.get(host))
-        const encoded = encodeFor(endpoint, sent.request, host)
+        const encoded = encodeFor(endpointFor(endpoint, request), sent.request, host)
         if (Either.isLeft(encoded)) {
           const { left } = encoded
           if (left instanceof HostFailed) {

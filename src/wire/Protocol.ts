@@ -82,6 +82,11 @@ export interface Decoder {
 export interface NativeProtocol {
   /** `NativeRequest.form`. */
   readonly form: string
+  /**
+   * Whether the provider's hosts that are called by another protocol can be called by this one too, unless the configuration or the
+   * host names the protocol. They are, for requests that only hosts of the form can carry. Default false.
+   */
+  readonly ofEveryHost?: boolean
   /** Whether its hosts can be asked to search the web by a tool of the caller's body. Default: as `Protocol.searches`. */
   readonly searches?: boolean
   /** `request`: the canonical form of the same request, from which parameters that the host lacks were taken. */

@@ -22,6 +22,7 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
     encode: (request, host) => encodeResponses(quirks, request, host),
     native: {
       form: responsesForm,
+      ...(quirks.ofEveryHost === undefined ? {} : { ofEveryHost: quirks.ofEveryHost }),
       encode: (request, native, host) =>
         (native.compacts === true ? encodeCompact : encodeNative)(quirks, request, native, host),
     },

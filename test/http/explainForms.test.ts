@@ -1,6 +1,6 @@
 /** `POST /route/explain?form=…`: the plan of a request in any form. It took bodies of the chat form alone. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/Json.ts"
+import { type JsonObject, objectsIn } from "../../src/domain/Json.ts"
 import { openAccount } from "../support/account.ts"
 import { errorOf } from "../support/answers.ts"
 import { type CompactionScene, compacted, compactingHost, compactionScene } from "../support/compactionScene.ts"
@@ -134,4 +134,11 @@ test.each(["?form=", "?form=gemini", "?form=chat&form=messages", "?form=Chat"])(
   const { code, message: sentence, metadata } = await errorOf(response)
   expect([code, metadata?.["path"]]).toEqual([400, "form"])
   expect(sentence).toContain("one of chat, completions, messages, responses, compact, embeddings, rerank")
+})
+
+test("the description of the API names the same forms", async () => {
+  const document = JSON.parse(await (await scene.gateway.call("/openapi.json")).text())
+  const parameters = objectsIn(document.paths["/api/v1/route/explain"].post.parameters)
+  const named = parameters.find(({ name }) => name === "form")
+  expect(named?.["schema"]).toMatchObject({ enum: bodies.map(([form]) => form) })
 })

@@ -304,7 +304,7 @@ describe("one model, as clients of the vendors ask for it", () => {
     },
   )
 
-  test("hides the paths beside it from nobody", async () => {
+  test("leaves the paths beside it as they were", async () => {
     expect((await read("/models/count")).data).toEqual({ count: 4 })
     expect((await read("/models/user")).total_count).toBe(4)
     expect((await read("/models/acme/large/endpoints")).data.endpoints).toHaveLength(2)

@@ -138,7 +138,7 @@ test("is all in this file", async () => {
 })
 
 test("no GET is served, but for one that is refused in words (upgrade.test.ts)", async () => {
-  const paths = await gateway.run(Effect.map(DataPlane, ({ getters }) => [...getters.keys()]))
+  const paths = await gateway.run(Effect.map(DataPlane, ({ getHandlers }) => [...getHandlers.keys()]))
   expect(paths).toEqual(["/api/v1/responses"])
 })
 

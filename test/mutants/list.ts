@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "what the payload refers to is not judged before it is sent",
     file: "src/services/encodeFor.ts",
-    from: "return Either.isLeft(encoded) ? encoded : judged(withMissed(encoded.right, request), host)",
+    from: "return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), host)",
     to: "return encoded",
     tests: ["test/http/payload/plugins.test.ts"],
   },
@@ -263,8 +263,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "hosts of other forms are kept for what only those of the caller's form can do",
     file: "src/domain/routeFilters.ts",
-    from: "(isOfForm(host, needs.form) ? undefined : reason)",
-    to: "(isOfForm(host, needs.form) ? undefined : undefined)",
+    from: "(isOfForm(host, form) || hasForm(host, form) ? undefined : reason)",
+    to: "(isOfForm(host, form) || hasForm(host, form) ? undefined : undefined)",
     tests: ["test/http/responses/compaction.test.ts", "test/http/explainForms.test.ts"],
   },
   {

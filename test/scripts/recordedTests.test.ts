@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test"
 import counted from "../support/recordedTests.json" with { type: "json" }
-import { recordedIds, recordingsPresent } from "../support/recordings.ts"
+import { recordedIds, recordedRequests, recordingsPresent } from "../support/recordings.ts"
 
 test.skipIf(!recordingsPresent())(
   "the tests of recorded traffic were counted with all cases: else run scripts/recordedTests.ts",
   () => {
-    expect(counted.cases).toBe(recordedIds().length)
+    expect(counted.cases).toBe(recordedIds().length + recordedRequests().length)
   },
 )

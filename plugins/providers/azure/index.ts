@@ -78,7 +78,9 @@ export default defineProvider({
           path: pathOf("/chat/completions"),
           reasons,
         }),
-        ...(version === undefined ? { responses: responsesProtocol({ format: "azure-openai-responses-v1" }) } : {}),
+        ...(version === undefined
+          ? { responses: responsesProtocol({ format: "azure-openai-responses-v1", ofEveryHost: true }) }
+          : {}),
         messages:
           resource === undefined
             ? messages

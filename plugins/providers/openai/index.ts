@@ -44,7 +44,7 @@ export default defineProvider({
         strict: true,
       }),
       // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
-      responses: responsesProtocol({ leastTokens: 16 }),
+      responses: responsesProtocol({ leastTokens: 16, ofEveryHost: true }),
     },
     embeddings: embeddingsProtocol({ strict: true }),
     error,

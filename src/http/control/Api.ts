@@ -38,7 +38,6 @@ const withForm = withForms(
   messagesForm,
   responsesForm,
   compactForm,
-  compactForm,
   embeddingsForm,
   rerankForm,
 )

@@ -42,7 +42,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
     readonly handlers: ReadonlyMap<Path, InferenceHandler>
-    readonly getters: ReadonlyMap<Path, InferenceHandler>
+    readonly getHandlers: ReadonlyMap<Path, InferenceHandler>
     readonly preflight: (request: Request) => Response
   }
 >() {
@@ -56,8 +56,8 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
         handlers.set(explainPath, explainer(explained, allow))
         handlers.set(countPath, counter(messages, allow))
         // Responses is the one form that vendors serve over WebSocket too.
-        const getters = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
-        return { handlers, getters, preflight: (request) => preflight(allow, request) }
+        const getHandlers = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
+        return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
@@ -74,7 +74,7 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
           isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
             : answered(noSuchRoute)
-      for (const [own, handler] of plane.getters) {
+      for (const [own, handler] of plane.getHandlers) {
         const path: Path = `${prefix}${own}`
         yield* router.add("GET", path, mounted(path, handler))
       }

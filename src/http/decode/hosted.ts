@@ -7,7 +7,7 @@ import { type HostedTool, isSameType, runnerOf } from "../../domain/hostedTools.
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { messagesForm } from "../../wire/messages/native.ts"
 import { responsesForm } from "../../wire/responses/native.ts"
-import { bringsTools, offeredIn, pathOfOffered } from "../../wire/responses/offered.ts"
+import { addsTools, offeredIn, pathOfOffered } from "../../wire/responses/offered.ts"
 
 export interface Parted {
   /** Without tools that hosts run. */
@@ -22,9 +22,9 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
   const option = body["web_search_options"] != null
   const choice = body["tool_choice"]
   const isChoice = isJsonObject(choice) && !choiceKinds.has(choice["type"])
-  const bringing = form === responsesForm ? body["input"] : undefined
-  if (!option && !isChoice && !hasHosted(body["tools"]) && !isBrought(bringing)) return { payload, hosted: none }
-  const offered = offeredIn({ tools: body["tools"], input: bringing })
+  const items = form === responsesForm ? body["input"] : undefined
+  if (!option && !isChoice && !hasHosted(body["tools"]) && !hasHostedItem(items)) return { payload, hosted: none }
+  const offered = offeredIn({ tools: body["tools"], input: items })
   const forced = isForced(choice) && offered.every(({ tool }) => isHosted(tool))
   const hosted: Array<HostedTool> = []
   let search: JsonObject | undefined
@@ -57,9 +57,9 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
 
 const hasHosted = (tools: unknown): boolean => Array.isArray(tools) && tools.some(isHosted)
 
-/** Whether an item brings a tool that hosts run. */
-const isBrought = (input: unknown): boolean =>
-  Array.isArray(input) && input.some((item) => bringsTools(item) && hasHosted(item["tools"]))
+/** Whether an item adds a tool that hosts run. */
+const hasHostedItem = (input: unknown): boolean =>
+  Array.isArray(input) && input.some((item) => addsTools(item) && hasHosted(item["tools"]))
 
 const isHosted = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) !== "client"
 

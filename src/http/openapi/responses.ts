@@ -88,7 +88,7 @@ const tool = anyOf(
 const namedTools = ["function", "custom"].map((type) => typed(type, { name: filledText }, "name"))
 
 const toolChoice = described(
-  "Tools of the caller that are named must be among the tools, or those that items bring.",
+  "Tools of the caller that are named must be among the tools, or those that items add.",
   anyOf(
     oneOf("none", "auto", "required"),
     ...namedTools,
@@ -227,7 +227,7 @@ export const responsesForm: DescribedForm = {
       error: named("Error"),
     }),
   },
-  getters: {
+  getOperations: {
     "/api/v1/responses": refusedGet(
       {
         name: "responsesUpgrade",

@@ -11,7 +11,7 @@ export interface DescribedForm {
   /** Of `POST`, by path. */
   readonly operations: Readonly<Record<string, JsonObject>>
   /** Of `GET`, for paths that are among the operations. */
-  readonly getters?: Readonly<Record<string, JsonObject>>
+  readonly getOperations?: Readonly<Record<string, JsonObject>>
   /** By the names that `named` refers to. */
   readonly schemas: Readonly<Record<string, Schema>>
 }
@@ -153,9 +153,9 @@ export const withForms =
   (document: JsonObject): JsonObject => {
     const { paths, components, tags } = document
     const { schemas, ...others } = isJsonObject(components) ? components : {}
-    const operations = forms.flatMap(({ operations, getters = {} }) =>
+    const operations = forms.flatMap(({ operations, getOperations = {} }) =>
       Object.entries(operations).map(([path, post]) => {
-        const get = getters[path]
+        const get = getOperations[path]
         return [path, get === undefined ? { post } : { post, get }] as const
       }),
     )

@@ -5,7 +5,7 @@
  * at. See docs/guarantees.md#g36.
  */
 import { reachesOut, runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { routerOnly } from "../../domain/Request.ts"
 import { isFree } from "./free.ts"
 import { ruleOf, stored } from "./names.ts"
@@ -93,6 +93,10 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
     if (plain === "file" && inside === "source") return { path: "", reason: stored }
     if (reachesOut(type)) return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
   }
+  if (inside === "tools" && type === "namespace") {
+    const at = objectsIn(value["tools"]).findIndex((tool) => runnerOf(tool) !== "client")
+    if (at !== -1) return { path: `tools[${at}]`, reason: spaced }
+  }
   if (tools === undefined || inside !== "tools") return undefined
   const runner = runnerOf(value)
   if (runner === "unpriced" || (runner === "web_search" && !tools.searches)) return { path: "", reason: hosted }
@@ -100,6 +104,7 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
 }
 
 const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
+const spaced = "is not supported: only tools that the caller runs may be in a namespace"
 const hosted = "is a tool that this host is not to run, since it has no price for it"
 
 /** Tools of forms without types, by their only member. */

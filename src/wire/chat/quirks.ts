@@ -29,7 +29,10 @@ export interface ChatQuirks {
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** How earlier reasoning is sent in assistant messages: unchanged (default), as `reasoning_content`, or not at all. */
   readonly history?: "reasoning" | "reasoning_content" | "none"
-  /** The host refuses members that its vendor's API does not have: what routers added to it, and `cache_control`. */
+  /**
+   * The host refuses members that its vendor's API does not have: what routers added to it, and `cache_control`. Results of tools are
+   * text there; what else they have is sent in a message of the user's after them.
+   */
   readonly strict?: boolean
   /** `false`: the host refuses `cache_control` in messages and tools, though not what else routers added. */
   readonly cacheControl?: boolean

@@ -11,6 +11,7 @@ import type { ChatRequest } from "../../domain/Request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
+import { withoutResultMedia } from "./resultMedia.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
 const additions: ReadonlyArray<string> = [
@@ -51,8 +52,10 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     }
     if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
     if (rewrite === undefined) {
-      if (changesMessages)
-        out["messages"] = payload.messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      if (changesMessages) {
+        const messages = strict ? withoutResultMedia(payload.messages) : payload.messages
+        out["messages"] = messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      }
       if (unmarked && payload.tools != null && !refused.has("tools"))
         out["tools"] = withoutCacheControl<Tool>(payload.tools)
     }

@@ -11,7 +11,8 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
-import { bringsTools } from "./offered.ts"
+import { readableParts } from "./agentText.ts"
+import { addsTools } from "./offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
 import { belowLeast, encrypted, lacking, wantsEncrypted } from "./request.ts"
 
@@ -65,14 +66,14 @@ export const encodeNative = (
   }
   if (request.maxTokens !== undefined) sent["max_output_tokens"] = request.maxTokens
   if (typeof payload.service_tier === "string") sent["service_tier"] = payload.service_tier
-  const brought = broughtTools(sent["input"])
-  const tools = toolsOf(body, request, brought)
+  const added = addedTools(sent["input"])
+  const tools = toolsOf(body, request, added)
   if (tools.length > 0) sent["tools"] = tools
   // A choice among tools that are not sent is refused.
-  if (tools.length + brought.length === 0) delete sent["tool_choice"]
+  if (tools.length + added.length === 0) delete sent["tool_choice"]
   else if (isJsonObject(sent["tool_choice"]))
-    sent["tool_choice"] = choiceAmong([...tools, ...brought], sent["tool_choice"])
-  if (tools.some(isSearch) || brought.some(isSearch)) {
+    sent["tool_choice"] = choiceAmong([...tools, ...added], sent["tool_choice"])
+  if (tools.some(isSearch) || added.some(isSearch)) {
     // The hold pays for at most so many searches.
     const { max_tool_calls: most } = body
     sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
@@ -106,18 +107,20 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
   // Without its result it is a reference to an image that the host has stored.
   if (item["type"] === "image_generation_call" && !item["result"]) return []
   if (isReasoning && !isHosts(item, quirks)) return []
-  const brought = bringsTools(item) ? keptTools(item["tools"], request) : undefined
+  const added = addsTools(item) ? keptTools(item["tools"], request) : undefined
   // Without its tools it says nothing.
-  if (item["type"] === "additional_tools" && brought?.length === 0) return []
+  if (item["type"] === "additional_tools" && added?.length === 0) return []
+  const isAgentMessage = item["type"] === "agent_message"
   const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
   const kept: Record<string, unknown> = {}
   for (const name in item) {
     const value = item[name]
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && (name === "format" || name === "signature")) continue
-    kept[name] = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : value
+    const parts = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : undefined
+    kept[name] = parts === undefined ? value : isAgentMessage ? readableParts(parts) : parts
   }
-  if (brought !== undefined) kept["tools"] = brought
+  if (added !== undefined) kept["tools"] = added
   return [kept]
 }
 
@@ -139,9 +142,9 @@ const withoutMark = (part: unknown): unknown => {
 }
 
 /** The body's own tools, with a search that is asked for otherwise. */
-const toolsOf = (body: JsonObject, request: ChatRequest, brought: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+const toolsOf = (body: JsonObject, request: ChatRequest, added: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const kept = keptTools(body["tools"], request)
-  const asked = request.payload["web_search_options"] !== undefined && !kept.some(isSearch) && !brought.some(isSearch)
+  const asked = request.payload["web_search_options"] !== undefined && !kept.some(isSearch) && !added.some(isSearch)
   return asked ? [...kept, { type: "web_search" }] : kept
 }
 
@@ -153,10 +156,10 @@ const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyA
   return kept.map(withoutMark).map(withoutPrefix)
 }
 
-/** The tools that items bring. */
-const broughtTools = (input: unknown): ReadonlyArray<unknown> =>
+/** The tools that items add. */
+const addedTools = (input: unknown): ReadonlyArray<unknown> =>
   Array.isArray(input)
-    ? input.flatMap((item: unknown): ReadonlyArray<unknown> => (bringsTools(item) ? objectsIn(item["tools"]) : []))
+    ? input.flatMap((item: unknown): ReadonlyArray<unknown> => (addsTools(item) ? objectsIn(item["tools"]) : []))
     : []
 
 const isSearch = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) === "web_search"

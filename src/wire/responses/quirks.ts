@@ -11,6 +11,8 @@ export interface ResponsesQuirks {
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** The least bound of the output that the host accepts, in tokens. Default 1. */
   readonly leastTokens?: number
+  /** As `NativeProtocol.ofEveryHost`. */
+  readonly ofEveryHost?: boolean
   /** As `ChatQuirks.own`. */
   readonly own?: ReadonlyArray<string>
   /** Further top-level members that the host refuses. */

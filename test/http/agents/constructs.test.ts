@@ -3,13 +3,15 @@
  * the agent's tools and gets their results. `recorded.test.ts` does the same with requests as programs sent them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { agentCases, compacting, longTasks } from "../../support/agents/cases.ts"
+import { agentCases } from "../../support/agents/cases.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms } from "../../support/agents/forms.ts"
-import { hostNames } from "../../support/agents/hosts.ts"
-import { play, shownTool, toolsAt } from "../../support/agents/play.ts"
+import { agentHosts, hostNames } from "../../support/agents/hosts.ts"
+import { ask, play } from "../../support/agents/play.ts"
 import { roam } from "../../support/agents/roam.ts"
-import { type AgentScene, agentScene } from "../../support/agents/scene.ts"
+import { type AgentScene, agentScene, modelAt } from "../../support/agents/scene.ts"
+import { shownTool, toolsAt } from "../../support/agents/sent.ts"
+import { compacting, longTasks, showing } from "../../support/agents/tasks.ts"
 
 let scene: AgentScene
 beforeAll(async () => {
@@ -49,4 +51,23 @@ describe("a task whose every turn another host takes", () => {
       test(`${name}, from ${host} on, ${isStream ? "streamed" : "whole"}`, () => roam(scene, task, first, isStream))
     }
   }
+})
+
+describe("an image that a tool has shown", () => {
+  for (const host of hostNames)
+    test(host, async () => {
+      scene.say = { text: "Seen.", calls: [] }
+      for (const task of showing) {
+        const response = await ask(scene, task, modelAt(host), { ...task.body, stream: false })
+        const text = await response.text()
+        if (host === "cohere") {
+          expect([response.status, text]).toEqual([400, expect.stringContaining("this host takes text as results")])
+          continue
+        }
+        expect([response.status, response.headers.get("x-gw-dropped")]).toEqual([200, null])
+        const sent = scene.sentTo(host)
+        expect(JSON.stringify(sent)).toContain("iVBORw0KGgoAAAANSUhEUg==")
+        expect(agentHosts[host].refusals(sent)).toEqual([])
+      }
+    })
 })

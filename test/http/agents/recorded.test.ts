@@ -7,8 +7,9 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms, type FormName, type Keeps } from "../../support/agents/forms.ts"
 import { type HostName, hostNames } from "../../support/agents/hosts.ts"
-import { play, type Step, type Task } from "../../support/agents/play.ts"
+import { play } from "../../support/agents/play.ts"
 import { type AgentScene, agentScene } from "../../support/agents/scene.ts"
+import type { Step, Task } from "../../support/agents/Task.ts"
 import { type RecordedRequest, recordedRequests } from "../../support/recordings.ts"
 
 const calls = (name: string, input: JsonObject | string, namespace?: string): Step => ({

@@ -9,11 +9,17 @@ import { type Hosts, minimal, type ProtocolName, protocols, startHosts } from ".
 
 let priced: Hosts
 let unpriced: Hosts
+/** Hosts that say which parameters they support, as `require_parameters` wants. */
+let pricedListing: Hosts
+let unpricedListing: Hosts
 beforeAll(async () => {
+  const listing = { supportedParameters: ["max_tokens", "tools", "tool_choice", "web_search_options"] }
   priced = await startHosts({ webSearch: "0.01" })
   unpriced = await startHosts()
+  pricedListing = await startHosts({ webSearch: "0.01", ...listing })
+  unpricedListing = await startHosts(listing)
 })
-afterAll(() => Promise.all([priced.stop(), unpriced.stop()]))
+afterAll(() => Promise.all([priced, unpriced, pricedListing, unpricedListing].map((hosts) => hosts.stop())))
 
 const parameters = { type: "object", properties: {} }
 
@@ -169,6 +175,25 @@ describe.each(prices)("at a host %s", (price) => {
     }
   })
 
+  test.each(rows)(
+    "%s that %s offers to %s is asked for where every parameter is required",
+    async (kind, name, protocol, form) => {
+      const body = { tools: [form.own, form.hosted[kind]], provider: { require_parameters: true } }
+      const { status, sent, text } = await (price === "without one" ? unpricedListing : pricedListing).ask(
+        name,
+        protocol,
+        body,
+      )
+      if (runs(kind, protocol, form)) {
+        expect(status).toBe(200)
+        expect<unknown>(ofTools(sent)).toEqual(expected(name, protocol, "search"))
+        return
+      }
+      expect([status, sent]).toEqual([404, undefined])
+      expect(text).toContain("excluded by hosted_tools")
+    },
+  )
+
   const explained = rows.filter(([, name]) => name === "/chat/completions")
   test.each(explained)("%s of %s at %s: an explanation says the same", async (kind, name, protocol, form) => {
     const offered = { model: `acme/${protocol}`, ...minimal[name], tools: [form.own, form.hosted[kind]] }
@@ -257,4 +282,16 @@ describe("tools that a caller allows itself", () => {
     const { sent } = await priced.ask("/responses", "responses", body)
     expect(sent).toMatchObject({ tools: [search], tool_choice: { type: "web_search" } })
   })
+})
+
+test("a hosted tool at a host that has no tools at all was named beside them: they are named once", async () => {
+  const listing = await startHosts({ supportedParameters: ["max_tokens"] })
+  try {
+    for (const [path, { own, hosted }] of Object.entries(forms)) {
+      const { status, dropped } = await listing.ask(path, "compatible", { tools: [own, hosted["an image generation"]] })
+      expect([path, status, dropped]).toEqual([path, 200, ["tools"]])
+    }
+  } finally {
+    await listing.stop()
+  }
 })

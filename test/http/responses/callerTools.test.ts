@@ -1,49 +1,50 @@
 /**
- * Tools that a caller of the Responses form runs, at hosts of every form: what hosts are told of them, what their calls come back as,
+ * Tools that a caller of the Responses form runs, at hosts of every form: the functions that hosts are sent, what their calls come back as,
  * and the next turn with the results.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
-import { type Called, callingForm } from "../../support/callingHosts.ts"
+import { agentHosts, type HostName, hostNames } from "../../support/agents/hosts.ts"
+import { type AgentScene, agentScene, modelAt } from "../../support/agents/scene.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
-import { eventsOf, responseObject, streamOf } from "../../support/responsesHost.ts"
-import { answerAt, type Hosts, startHosts } from "../payload/hosts.ts"
 
-let hosts: Hosts
-/** What the host calls; empty: it says "fine". */
-let calls: ReadonlyArray<Called> = []
-/** Items of a host of the Responses form, in place of calls. */
-let items: ReadonlyArray<JsonObject> = []
-
+let scene: AgentScene
 beforeAll(async () => {
-  hosts = await startHosts({
-    answer: (path, body) => {
-      const stream = body["stream"] === true || /converse-stream|streamGenerate/.test(path)
-      if (path.endsWith("/responses") && items.length > 0)
-        return stream ? streamOf(eventsOf(items)) : Response.json(responseObject(items))
-      return calls.length === 0 ? answerAt(path) : callingForm(path).answer(calls, stream)
-    },
-  })
+  scene = await agentScene()
 })
-afterAll(() => hosts.stop())
+afterAll(() => scene.stop())
 
-const last = () => {
-  const call = hosts.host.calls.at(-1)
-  if (call === undefined) throw new Error("no host was called")
-  return call
+/** The host calls these functions from now on; none: it answers with a text. */
+const hostCalls = (calls: ReadonlyArray<{ readonly name: string; readonly input: JsonObject }>): void => {
+  scene.say = {
+    ...(calls.length === 0 ? { text: "fine" } : {}),
+    calls: calls.map((call, at) => ({ kind: "function", id: `call_${at}`, ...call })),
+  }
 }
 
-/** What the host was told of tools, of calls and of results. */
-const told = () => {
-  const { request, body } = last()
-  const form = callingForm(new URL(request.url).pathname)
-  return { tools: form.tools(body), turns: form.turns(body) }
+/** The host of the Responses form answers with these items from now on. */
+const hostItems = (items: ReadonlyArray<JsonObject>): void => {
+  scene.say = { calls: [], items }
+}
+
+/** The calls of the conversation that a host was sent, with their arguments, and the results. */
+const historyAt = (host: HostName) => {
+  const { turns } = agentHosts[host].asked(scene.sentTo(host))
+  return {
+    calls: turns.flatMap((turn): ReadonlyArray<readonly [name: string, input: unknown]> => {
+      const [, name, input] = /^call .*?: (\S+) (.*)$/s.exec(turn) ?? []
+      return name === undefined || input === undefined ? [] : [[name, JSON.parse(input)]]
+    }),
+    results: turns.flatMap((turn) => /^result .*?: (.*)$/s.exec(turn)?.slice(1) ?? []),
+  }
 }
 
 /** The items of an answer, as its last event or its body has them, and the names of what was dropped. */
-const asked = async (protocol: string, body: JsonObject) => {
-  const response = await postResponses(hosts.gateway, { model: `acme/${protocol}`, ...body })
+const asked = async (host: HostName, body: JsonObject) => {
+  const response = await postResponses(scene.gateway, { model: modelAt(host), ...body })
   if (response.status !== 200) throw new Error(await response.text())
+  // A host of the form gets what the caller wrote, be that right or not.
+  if (host !== "responses") expect(agentHosts[host].refusals(scene.sentTo(host))).toEqual([])
   const dropped = response.headers.get("x-gw-dropped")?.split(", ") ?? []
   if (body["stream"] !== true) {
     const whole = await responseOf(response)
@@ -70,8 +71,8 @@ const question = { role: "user", content: "Go on." }
 const script = 'text("a\\b");\n\u{1f600} "é"'
 const edit = { type: "update_file", path: "a.txt", diff: "@@\n-a\n+b" }
 
-/** Each tool by the name that hosts are told, the arguments of its call, and the item that comes back. */
-const scene: ReadonlyArray<readonly [name: string, given: JsonObject, item: JsonObject, result: JsonObject]> = [
+/** Each tool by the name of its function, the arguments of its call, the item that comes back, and the one of its result. */
+const rows: ReadonlyArray<readonly [name: string, given: JsonObject, item: JsonObject, result: JsonObject]> = [
   [
     "wait",
     { query: "1" },
@@ -129,7 +130,7 @@ const scene: ReadonlyArray<readonly [name: string, given: JsonObject, item: Json
   ],
 ]
 
-const said = [
+const results = [
   "waited",
   "ran",
   "waited there",
@@ -140,69 +141,63 @@ const said = [
   "failed: no such file",
 ]
 
-const textOf = (says: unknown): string =>
-  typeof says === "string" ? says : (says as ReadonlyArray<{ readonly text: string }>).map(({ text }) => text).join("")
+const elsewhere = hostNames.filter((host) => host !== "responses")
 
-const forms = ["chat", "compatible", "messages", "google", "converse", "cohere", "ollama"] as const
-
-describe.each(forms.flatMap((form) => [[form, false] as const, [form, true] as const]))(
+describe.each(elsewhere.flatMap((host) => [[host, false] as const, [host, true] as const]))(
   "at a host of another form, %s, streamed: %p",
-  (form, stream) => {
+  (host, stream) => {
     const body = { stream, tools: [wait, patch, search, ...builtIn], input: [additional, question] }
 
     test("each tool is a function, its call comes back as what it is, and the next turn has calls and results", async () => {
-      calls = []
-      const first = await asked(form, { ...body, stream: false })
+      hostCalls([])
+      const first = await asked(host, { ...body, stream: false })
       expect(first.dropped).toEqual(["input[0].tools[0].tools[0].format"])
-      const { tools } = told()
+      const { tools } = agentHosts[host].asked(scene.sentTo(host))
       const names = tools.map(({ name }) => name)
       expect(names.map((name) => name.replace(/_[0-9a-f]{10}$/, "_"))).toEqual([
         ...["wait", "apply_patch", "tool_search", "local_shell", "shell", "apply_patch_"],
         ...["functions__exec", "functions__wait"],
       ])
       expect(tools.find(({ name }) => name === "functions__exec")).toMatchObject({
-        description: expect.stringContaining("free text"),
         parameters: { properties: { input: { type: "string", description: expect.stringContaining("start: /a+/") } } },
       })
-      expect(tools.find(({ name }) => name === "tool_search")).toMatchObject({ description: "Finds tools." })
+      for (const description of ["free text", "Finds tools."])
+        expect(JSON.stringify(scene.sentTo(host))).toContain(description)
 
       const nameOf = (name: string) =>
         names.find((one) => one === name || (name.endsWith("_") && /^apply_patch_\w{10}$/.test(one))) ?? ""
-      calls = scene.map(([name, given], at) => ({ id: `call_${at}`, name: nameOf(name), given: JSON.stringify(given) }))
-      const { output, events, tools: echoed } = await asked(form, body)
-      expect(withoutIds(output)).toEqual(
-        scene.map(([, , item], at) => ({
+      hostCalls(rows.map(([name, input]) => ({ name: nameOf(name), input })))
+      const { output, events, tools: echoed } = await asked(host, body)
+      // Google's hosts sign their first call; the signature stands in an item of its own.
+      const called = output.filter(({ type }) => type !== "reasoning")
+      expect(withoutIds(called)).toEqual(
+        rows.map(([, , item], at) => ({
           ...item,
-          call_id: form === "ollama" ? expect.any(String) : `call_${at}`,
+          call_id: agentHosts[host].givesIds ? `call_${at}` : expect.any(String),
           status: "completed",
         })),
       )
-      expect(echoed).toEqual([wait, patch, search, ...builtIn].map((tool) => (tool === wait ? { ...wait } : tool)))
+      expect(echoed).toEqual([wait, patch, search, ...builtIn])
       if (stream) {
         const texts = events.filter(({ type }) => type === "response.custom_tool_call_input.done")
         expect(texts.map(({ input }) => input)).toEqual([script, "*** Begin"])
       }
 
-      const results = scene.map(([, , , result], at) => ({ ...result, call_id: output[at]?.["call_id"] }))
-      calls = []
-      await asked(form, { ...body, stream: false, input: [additional, question, ...output, ...results] })
-      const { turns } = told()
-      expect(turns.flatMap((turn) => ("call" in turn ? [[turn.call, turn.given]] : []))).toEqual(
-        scene.map(([name, given]) => [
-          nameOf(name),
-          name === "local_shell"
-            ? { ...given, env: {} }
-            : name === "shell"
-              ? { ...given, timeout_ms: null, max_output_length: null }
-              : given,
-        ]),
-      )
-      expect(turns.flatMap((turn) => ("result" in turn ? [textOf(turn.says)] : []))).toEqual(said)
+      const given = rows.map(([, , , result], at) => ({ ...result, call_id: called[at]?.["call_id"] }))
+      hostCalls([])
+      await asked(host, { ...body, stream: false, input: [additional, question, ...output, ...given] })
+      const added: JsonObject = { local_shell: { env: {} }, shell: { timeout_ms: null, max_output_length: null } }
+      expect(historyAt(host)).toEqual({
+        calls: rows.map(([name, input]) => [nameOf(name), { ...input, ...Object(added[name]) }]),
+        results,
+      })
     })
   },
 )
 
 describe("at a host of the form", () => {
+  /** As long as the shortest that OpenAI's hosts write. */
+  const ciphertext = `gAAAAA${"Zx0_-9".repeat(20)}==`
   const history = [
     {
       type: "tool_search_call",
@@ -218,7 +213,7 @@ describe("at a host of the form", () => {
       recipient: "/root/helper",
       content: [
         { type: "input_text", text: "Look." },
-        { type: "encrypted_content", encrypted_content: "c2VjcmV0" },
+        { type: "encrypted_content", encrypted_content: ciphertext },
       ],
     },
     {
@@ -286,68 +281,77 @@ describe("at a host of the form", () => {
   ]
   const input = [additional, question, ...history]
 
+  test("a message to an agent that a model elsewhere wrote in plain text is text, since the host could not decrypt it", async () => {
+    hostCalls([])
+    const agentMessage = (content: ReadonlyArray<JsonObject>) => ({
+      type: "agent_message",
+      author: "/a",
+      recipient: "/b",
+      content,
+    })
+    const encrypted = { type: "encrypted_content", encrypted_content: ciphertext }
+    const plain = { type: "encrypted_content", encrypted_content: "Read notes.txt." }
+    const { dropped } = await asked("responses", { input: [question, agentMessage([encrypted, plain])] })
+    const text = { type: "input_text", text: "Read notes.txt." }
+    expect([scene.sentTo("responses")["input"], dropped]).toEqual([[question, agentMessage([encrypted, text])], []])
+  })
+
   test.each([false, true])("all of it passes as the caller wrote it (stream: %p)", async (stream) => {
-    calls = []
+    hostCalls([])
     const { dropped } = await asked("responses", {
       tools,
       input,
       stream,
       tool_choice: { type: "custom", name: "apply_patch" },
     })
-    const { body } = last()
+    const body = scene.sentTo("responses")
     expect(body["tools"]).toEqual(tools)
     expect(body["input"]).toEqual(input)
     expect(body["tool_choice"]).toEqual({ type: "custom", name: "apply_patch" })
     expect(dropped).toEqual([])
   })
 
-  test("a choice reaches the host where items alone bring tools", async () => {
+  test("a choice reaches the host where items alone add tools", async () => {
     await asked("responses", { input: [additional, question], tool_choice: "auto", parallel_tool_calls: false })
-    expect(last().body).toMatchObject({
+    expect(scene.sentTo("responses")).toMatchObject({
       tool_choice: "auto",
       parallel_tool_calls: false,
       input: [additional, question],
     })
-    expect(last().body["tools"]).toBeUndefined()
+    expect(scene.sentTo("responses")["tools"]).toBeUndefined()
   })
 
   test.each([false, true])("its calls come back as it wrote them (stream: %p)", async (stream) => {
-    items = history
+    const items = history
       .filter(({ type }) => type.endsWith("_call"))
       .map((item, at) => ({ ...item, id: `item_${at}`, status: "completed" }))
-    const { output } = await asked("responses", { tools, input: [additional, question], stream }).finally(() => {
-      items = []
-    })
+    hostItems(items)
+    const { output } = await asked("responses", { tools, input: [additional, question], stream })
     expect(output).toHaveLength(6)
-    expect(output).toEqual(
-      history
-        .filter(({ type }) => type.endsWith("_call"))
-        .map((item, at) => ({ ...item, id: `item_${at}`, status: "completed" })),
-    )
+    expect(output).toEqual(items)
   })
 
   test.each([false, true])("a search of tools alone is an answer (stream: %p)", async (stream) => {
-    items = [{ ...history[0], id: "tsc_1" }]
-    const { output } = await asked("responses", { tools, stream }).finally(() => {
-      items = []
-    })
-    expect(output).toEqual([{ ...history[0], id: "tsc_1" }])
+    const search = { ...history[0], id: "tsc_1" }
+    hostItems([search])
+    const { output } = await asked("responses", { tools, stream })
+    expect(output).toEqual([search])
   })
 
   test("a conversation that began at a host of another form goes on, without ids of the gateway", async () => {
-    calls = [
-      { id: "call_a", name: "functions__exec", given: JSON.stringify({ input: "1" }) },
-      { id: "call_b", name: "tool_search", given: '{"query":"q"}' },
-    ]
+    hostCalls([
+      { name: "functions__exec", input: { input: "1" } },
+      { name: "tool_search", input: { query: "q" } },
+    ])
     const body = { tools: [search], input: [additional, question] }
     const { output } = await asked("chat", body)
     expect(output.map(({ id }) => String(id).split("_")[0])).toEqual(["ctc", "tsc"])
     const results = [
-      { type: "custom_tool_call_output", call_id: "call_a", output: "ran" },
-      { type: "tool_search_output", call_id: "call_b", execution: "client", tools: [wait] },
+      { type: "custom_tool_call_output", call_id: "call_0", output: "ran" },
+      { type: "tool_search_output", call_id: "call_1", execution: "client", tools: [wait] },
     ]
-    calls = []
+    hostCalls([])
     await asked("responses", { ...body, input: [...body.input, ...output, ...results] })
-    expect(last().body["input"]).toEqual([...body.input, ...withoutIds(output), ...results])
+    expect(scene.sentTo("responses")["input"]).toEqual([...body.input, ...withoutIds(output), ...results])
   })
 })

@@ -101,16 +101,17 @@ test("an SDK of OpenAI reads it, and its output is the input of the next turn", 
 
 describe("what the host is sent", () => {
   test("is what its endpoint takes; the rest is named", async () => {
+    const input = [
+      said,
+      { ...thought("", "c2VjcmV0"), internal: 1 },
+      call("exec", "{}"),
+      { type: "function_call_output", call_id: "call_exec", output: "done" },
+      { type: "custom_tool_call", call_id: "c", name: "patch", input: "*** Begin" },
+      compacted,
+      { type: "compaction_trigger" },
+    ]
     const response = await ask({
-      input: [
-        said,
-        { ...thought("", "c2VjcmV0"), internal: 1 },
-        call("exec", "{}"),
-        { type: "function_call_output", call_id: "call_exec", output: "done" },
-        { type: "custom_tool_call", call_id: "c", name: "patch", input: "*** Begin" },
-        compacted,
-        { type: "compaction_trigger" },
-      ],
+      input,
       prompt_cache_key: "k",
       prompt_cache_options: { mode: "explicit" },
       prompt_cache_retention: "24h",
@@ -132,15 +133,7 @@ describe("what the host is sent", () => {
     expect(response.status).toBe(200)
     expect(last("first")?.body).toEqual({
       model: "upstream",
-      input: [
-        said,
-        { ...thought("", "c2VjcmV0"), internal: 1 },
-        call("exec", "{}"),
-        { type: "function_call_output", call_id: "call_exec", output: "done" },
-        { type: "custom_tool_call", call_id: "c", name: "patch", input: "*** Begin" },
-        compacted,
-        { type: "compaction_trigger" },
-      ],
+      input,
       prompt_cache_key: "k",
       prompt_cache_options: { mode: "explicit" },
       prompt_cache_retention: "24h",

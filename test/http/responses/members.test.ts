@@ -352,6 +352,7 @@ const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
   [{ stream_options: { include_obfuscation: true } }, "stream_options.include_obfuscation"],
   [{ image: { context_compression: "auto" } }, "image"],
   [{ client_metadata: { turn: "1" } }, "client_metadata"],
+  [{ reasoning: { context: "all_turns", mode: "pro" } }, "reasoning.context, reasoning.mode"],
   [{ tools: [{ ...space, description: "of agents" }] }, "tools[0].description"],
   [{ tools: [{ ...f, defer_loading: true, async: false }] }, "tools[0].defer_loading"],
   [{ tools: [{ type: "web_search", filters: { allowed_domains: ["x.org"] } }] }, "tools[0].filters"],

@@ -29,7 +29,7 @@ export interface Said {
 /** A tool on the wire. */
 export interface Offered {
   readonly name: string
-  /** `text`: a function whose only argument is a text called `input`, as a custom tool is told to hosts that have none. */
+  /** `text`: a function whose only argument is a text called `input`, which a custom tool is to hosts that have none. */
   readonly kind: "function" | "text" | "custom" | "search" | "hosted"
   /** The schema of its arguments; `undefined`: it has none. */
   readonly parameters?: unknown
@@ -54,6 +54,8 @@ export interface AgentHost {
   readonly isToThink: (body: JsonObject) => boolean
   /** What stands beside the text of its reasoning, and has to come back with it. */
   readonly seal: string
+  /** What it signs the first call of each answer with, whether it reasons or not; it has to come back. Absent: it does not. */
+  readonly signature?: string
   readonly answer: (said: Said, isStream: boolean) => Response
   readonly asked: (body: JsonObject) => Asked
   /** What the vendor's own host would refuse. Empty: it takes the request. */
@@ -62,7 +64,7 @@ export interface AgentHost {
 
 /** The lines of `Asked.turns`. */
 export const line = {
-  told: (role: string, text: string): string => `${role}: ${text}`,
+  message: (role: string, text: string): string => `${role}: ${text}`,
   thought: (text: string, seal: string): string => `thought: ${text}${seal === "" ? "" : ` [${seal}]`}`,
   call: (id: string, name: string, input: unknown): string => `call ${id}: ${name} ${JSON.stringify(input)}`,
   result: (id: string, text: string): string => `result ${id}: ${text}`,
@@ -73,13 +75,13 @@ export const textsOf = (content: unknown): ReadonlyArray<string> =>
   typeof content === "string" ? [content] : objectsIn(content).map(({ text }) => textIn(text))
 
 /** What somebody says, a line for each part that is not empty. */
-export const told = (role: string, content: unknown): ReadonlyArray<string> =>
+export const messageLines = (role: string, content: unknown): ReadonlyArray<string> =>
   textsOf(content)
     .filter((text) => text !== "")
-    .map((text) => line.told(role, text))
+    .map((text) => line.message(role, text))
 
-/** The name under which hosts of other forms than Responses are told of a tool. */
-export const toldName = ({ namespace, name }: Pick<Called, "name" | "namespace">): string =>
+/** The name of the function that hosts of other forms than Responses are sent for a tool. */
+export const functionName = ({ namespace, name }: Pick<Called, "name" | "namespace">): string =>
   namespace === undefined ? name : `${namespace}__${name}`
 
 /** The same at a host of the Responses form. */
@@ -87,7 +89,7 @@ export const fullName = ({ namespace, name }: Pick<Called, "name" | "namespace">
   namespace === undefined ? name : `${namespace}.${name}`
 
 /** The arguments with which such hosts call it. */
-export const toldInput = ({ input }: Called): JsonObject => (typeof input === "string" ? { input } : input)
+export const functionInput = ({ input }: Called): JsonObject => (typeof input === "string" ? { input } : input)
 
 /** The kind of a function by the schema of its arguments. */
 export const kindOf = (parameters: unknown): "function" | "text" => (isOneText(parameters) ? "text" : "function")

@@ -5,16 +5,16 @@ import { joined, objectIn, objectsIn, textIn } from "../forms/script.ts"
 import {
   type AgentHost,
   type Asked,
+  functionInput,
+  functionName,
   kindOf,
   line,
+  messageLines,
   refusedMembers,
   refusedNames,
   refusedPairs,
   type Said,
   textsOf,
-  told,
-  toldInput,
-  toldName,
 } from "./AgentHost.ts"
 
 const [form] = hostForms
@@ -28,13 +28,13 @@ export const answerOf = ({ thought, text, calls }: Said, signature: string) => (
     thought === undefined
       ? []
       : [{ type: "reasoning.text" as const, text: thought, signature, format: "anthropic-claude-v1" }],
-  calls: calls.map((call) => ({ id: call.id, name: toldName(call), input: toldInput(call) })),
+  calls: calls.map((call) => ({ id: call.id, name: functionName(call), input: functionInput(call) })),
 })
 
 const turnOf = (message: JsonObject): ReadonlyArray<string> => {
   const { role, content, tool_call_id: id } = message
   if (role === "tool") return [line.result(textIn(id), textsOf(content).join(""))]
-  if (role !== "assistant") return told(textIn(role), content)
+  if (role !== "assistant") return messageLines(textIn(role), content)
   const details = joined(objectsIn(message["reasoning_details"]))
   const plain = textIn(message["reasoning"] ?? message["reasoning_content"])
   return [
@@ -42,7 +42,7 @@ const turnOf = (message: JsonObject): ReadonlyArray<string> => {
       line.thought(textIn(text ?? summary), textIn(signature ?? data)),
     ),
     ...(details.length === 0 && plain !== "" ? [line.thought(plain, "")] : []),
-    ...told("assistant", content),
+    ...messageLines("assistant", content),
     ...objectsIn(message["tool_calls"]).map((call) => {
       const { name, arguments: json } = objectIn(call["function"])
       return line.call(textIn(call["id"]), textIn(name), JSON.parse(textIn(json)))
@@ -105,6 +105,9 @@ const strictMembers = {
 
 const strictRefusals = (body: JsonObject): ReadonlyArray<string> => [
   ...refusals(body),
+  ...objectsIn(body["messages"])
+    .filter(({ role, content }) => role === "tool" && objectsIn(content).some(({ type }) => type !== "text"))
+    .map(() => "a result that is no text"),
   ...refusedMembers(body, strictMembers.body, "body"),
   ...objectsIn(body["messages"]).flatMap((message) => refusedMembers(message, strictMembers.message, "message")),
   ...objectsIn(body["tools"]).flatMap((tool) => [

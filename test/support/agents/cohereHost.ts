@@ -4,16 +4,16 @@ import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
 import {
   type AgentHost,
   type Asked,
+  functionInput,
+  functionName,
   kindOf,
   line,
+  messageLines,
   refusedMembers,
   refusedNames,
   refusedPairs,
   type Said,
   textsOf,
-  told,
-  toldInput,
-  toldName,
 } from "./AgentHost.ts"
 
 const usage = {
@@ -27,7 +27,7 @@ const callsOf = ({ calls }: Said) =>
   calls.map((call) => ({
     id: call.id,
     type: "function",
-    function: { name: toldName(call), arguments: JSON.stringify(toldInput(call)) },
+    function: { name: functionName(call), arguments: JSON.stringify(functionInput(call)) },
   }))
 
 const whole = (said: Said): JsonObject => ({
@@ -75,12 +75,12 @@ const events = (said: Said): string => {
 const linesOf = (message: JsonObject): ReadonlyArray<string> => {
   const { role, content } = message
   if (role === "tool") return [line.result(textIn(message["tool_call_id"]), textsOf(content).join(""))]
-  if (role !== "assistant") return told(textIn(role), content)
+  if (role !== "assistant") return messageLines(textIn(role), content)
   const thoughts = objectsIn(content).filter(({ type }) => type === "thinking")
   const texts = typeof content === "string" ? content : objectsIn(content).filter(({ type }) => type === "text")
   return [
     ...thoughts.map(({ thinking }) => line.thought(textIn(thinking), "")),
-    ...told("assistant", texts),
+    ...messageLines("assistant", texts),
     ...objectsIn(message["tool_calls"]).map((call) => {
       const { name, arguments: json } = objectIn(call["function"])
       return line.call(textIn(call["id"]), textIn(name), JSON.parse(textIn(json)))

@@ -4,8 +4,9 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { objectIn, objectsIn } from "../forms/script.ts"
 import { agentForms } from "./forms.ts"
 import { hostNames } from "./hosts.ts"
-import { ask, play, type Task } from "./play.ts"
+import { ask, play } from "./play.ts"
 import { type AgentScene, modelAt, modelElsewhere, slugOf } from "./scene.ts"
+import type { Task } from "./Task.ts"
 
 const made: JsonObject = { id: "cmp_1", type: "compaction", encrypted_content: "Y29tcGFjdGVk+/=" }
 

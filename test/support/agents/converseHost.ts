@@ -5,14 +5,14 @@ import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
 import {
   type AgentHost,
   type Asked,
+  functionInput,
+  functionName,
   kindOf,
   line,
   refusedMembers,
   refusedNames,
   refusedPairs,
   type Said,
-  toldInput,
-  toldName,
 } from "./AgentHost.ts"
 
 const seal = "c2lnbmVkLWJlZHJvY2s="
@@ -31,7 +31,7 @@ const whole = (said: Said): JsonObject => ({
           : [{ reasoningContent: { reasoningText: { text: said.thought, signature: seal } } }]),
         ...(said.text === undefined ? [] : [{ text: said.text }]),
         ...said.calls.map((call) => ({
-          toolUse: { toolUseId: call.id, name: toldName(call), input: toldInput(call) },
+          toolUse: { toolUseId: call.id, name: functionName(call), input: functionInput(call) },
         })),
       ],
     },
@@ -64,9 +64,9 @@ const events = (said: Said): ReadonlyArray<Uint8Array> => {
     ...calls.flatMap((call) => [
       event("contentBlockStart", {
         contentBlockIndex: index,
-        start: { toolUse: { toolUseId: call.id, name: toldName(call) } },
+        start: { toolUse: { toolUseId: call.id, name: functionName(call) } },
       }),
-      ...block(pieces(JSON.stringify(toldInput(call)), 3).map((input) => ({ toolUse: { input } }))),
+      ...block(pieces(JSON.stringify(functionInput(call)), 3).map((input) => ({ toolUse: { input } }))),
     ]),
     event("messageStop", { stopReason: stopReason(said) }),
     event("metadata", { usage }),
@@ -101,7 +101,7 @@ const linesOf = (role: string, block: JsonObject): ReadonlyArray<string> => {
     const { text, signature } = objectIn(objectIn(reasoning)["reasoningText"])
     return [line.thought(textIn(text), textIn(signature))]
   }
-  return block["text"] === undefined ? [] : [line.told(role, textIn(block["text"]))]
+  return block["text"] === undefined ? [] : [line.message(role, textIn(block["text"]))]
 }
 
 const asked = (body: JsonObject): Asked => ({

@@ -7,7 +7,7 @@ import { chatClient } from "../forms/choicesClients.ts"
 import { messagesClient } from "../forms/messagesClient.ts"
 import { responsesClient } from "../forms/responsesClient.ts"
 import { inputOf, objectIn, objectsIn, present, textIn } from "../forms/script.ts"
-import { type Called, textsOf, told } from "./AgentHost.ts"
+import { type Called, messageLines, textsOf } from "./AgentHost.ts"
 
 /** What an agent reads of an answer. */
 export interface Heard {
@@ -36,7 +36,7 @@ export interface AgentForm {
   /** The next request: the answer, the results of its calls. */
   readonly next: (body: JsonObject, heard: Heard, results: ReadonlyArray<Result>) => JsonObject
   /** The conversation of a body, as `Asked.turns` has it; reasoning is left out. */
-  readonly turns: (body: JsonObject, told: Told) => ReadonlyArray<string>
+  readonly turns: (body: JsonObject, lines: HistoryLines) => ReadonlyArray<string>
   /** The tools that the agent runs, in order; those that items bring come last. */
   readonly tools: (body: JsonObject) => ReadonlyArray<Tool>
 }
@@ -50,8 +50,8 @@ export interface Tool {
   readonly parameters?: unknown
 }
 
-/** How a host is told of calls and results. */
-export interface Told {
+/** How the history of a conversation reaches a host, as lines. */
+export interface HistoryLines {
   readonly call: (call: Called) => string
   readonly result: (id: string, text: string) => string
   /** The result of a search of tools. */
@@ -106,7 +106,7 @@ const chat: AgentForm = {
     objectsIn(body["messages"]).flatMap((message) => {
       const { role, content, tool_call_id: id } = message
       if (role === "tool") return [result(textIn(id), textsOf(content).join(""))]
-      return [...told(textIn(role), content), ...objectsIn(message["tool_calls"]).map(chatCall).map(call)]
+      return [...messageLines(textIn(role), content), ...objectsIn(message["tool_calls"]).map(chatCall).map(call)]
     }),
   tools: (body) => objectsIn(body["tools"]).map((tool) => named(objectIn(tool["function"]))),
 }
@@ -162,10 +162,10 @@ const messages: AgentForm = {
     ],
   }),
   turns: (body, { call, result }) => [
-    ...told("system", body["system"]),
+    ...messageLines("system", body["system"]),
     ...objectsIn(body["messages"]).flatMap(({ role, content }) =>
       typeof content === "string"
-        ? told(textIn(role), content)
+        ? messageLines(textIn(role), content)
         : objectsIn(content).flatMap((block) => {
             switch (block["type"]) {
               case "tool_use":
@@ -173,7 +173,7 @@ const messages: AgentForm = {
               case "tool_result":
                 return [result(textIn(block["tool_use_id"]), textsOf(block["content"]).join(""))]
               default:
-                return told(textIn(role), [block])
+                return messageLines(textIn(role), [block])
             }
           }),
     ),
@@ -243,7 +243,7 @@ const outputOf = ({ call, text, tools }: Result): JsonObject => {
 const itemsIn = (body: JsonObject): ReadonlyArray<JsonObject> =>
   typeof body["input"] === "string" ? [{ role: "user", content: body["input"] }] : objectsIn(body["input"])
 
-const turnsOfItem = (item: JsonObject, { call, result, found, message }: Told): ReadonlyArray<string> => {
+const turnsOfItem = (item: JsonObject, { call, result, found, message }: HistoryLines): ReadonlyArray<string> => {
   const [called] = callIn(item)
   if (called !== undefined) return [call(called)]
   const id = textIn(item["call_id"])
@@ -260,7 +260,7 @@ const turnsOfItem = (item: JsonObject, { call, result, found, message }: Told): 
     case "agent_message":
       return message(textIn(item["author"]), textIn(item["recipient"]), item["content"])
     default:
-      return told(textIn(item["role"] ?? "user"), item["content"])
+      return messageLines(textIn(item["role"] ?? "user"), item["content"])
   }
 }
 
@@ -287,7 +287,7 @@ const responses: AgentForm = {
     input: [...itemsIn(body), ...given, ...results.map(outputOf)],
   }),
   turns: (body, as) => [
-    ...told("system", body["instructions"]),
+    ...messageLines("system", body["instructions"]),
     ...itemsIn(body).flatMap((item) => turnsOfItem(item, as)),
   ],
   tools: (body) => [body, ...itemsIn(body)].flatMap(({ tools }) => toolsIn(tools)),

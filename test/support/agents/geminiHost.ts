@@ -4,14 +4,14 @@ import { objectIn, objectsIn, textIn } from "../forms/script.ts"
 import {
   type AgentHost,
   type Asked,
+  functionInput,
+  functionName,
   kindOf,
   line,
   refusedMembers,
   refusedNames,
   refusedPairs,
   type Said,
-  toldInput,
-  toldName,
 } from "./AgentHost.ts"
 
 /** Of the first call of an answer. */
@@ -23,7 +23,7 @@ const partsOf = ({ thought, text, calls }: Said): ReadonlyArray<JsonObject> => [
   ...(thought === undefined ? [] : [{ text: thought, thought: true }]),
   ...(text === undefined ? [] : [{ text }]),
   ...calls.map((call, at) => ({
-    functionCall: { id: call.id, name: toldName(call), args: toldInput(call) },
+    functionCall: { id: call.id, name: functionName(call), args: functionInput(call) },
     ...(at === 0 ? { thoughtSignature: signature } : {}),
   })),
 ]
@@ -42,19 +42,26 @@ const answer = (said: Said, isStream: boolean): Response => {
   })
 }
 
+/** Stands for the signature of a call that another host has made. */
+const foreign = "skip_thought_signature_validator"
+
+const linesOf = (role: string, part: JsonObject): ReadonlyArray<string> => {
+  const { functionCall: called, thoughtSignature: signed } = part
+  if (called === undefined) return [lineOf(role, part)]
+  const { id, name, args } = objectIn(called)
+  const sealed = signed === undefined || signed === foreign ? [] : [line.thought("", textIn(signed))]
+  return [...sealed, line.call(textIn(id), textIn(name), args)]
+}
+
 const lineOf = (role: string, part: JsonObject): string => {
-  const { functionCall: called, functionResponse: result } = part
-  if (called !== undefined) {
-    const { id, name, args } = objectIn(called)
-    return line.call(textIn(id), textIn(name), args)
-  }
+  const { functionResponse: result } = part
   if (result !== undefined) {
     const { id, response } = objectIn(result)
     // A text stands in `result`; one that is JSON was read.
     const { result: said = response } = objectIn(response)
     return line.result(textIn(id), typeof said === "string" ? said : JSON.stringify(said))
   }
-  return part["thought"] === true ? line.thought(textIn(part["text"]), "") : line.told(role, textIn(part["text"]))
+  return part["thought"] === true ? line.thought(textIn(part["text"]), "") : line.message(role, textIn(part["text"]))
 }
 
 const asked = (body: JsonObject): Asked => ({
@@ -70,7 +77,7 @@ const asked = (body: JsonObject): Asked => ({
   turns: [
     ...objectsIn(objectIn(body["systemInstruction"])["parts"]).map((part) => lineOf("system", part)),
     ...objectsIn(body["contents"]).flatMap(({ role, parts }) =>
-      objectsIn(parts).map((part) => lineOf(role === "model" ? "assistant" : "user", part)),
+      objectsIn(parts).flatMap((part) => linesOf(role === "model" ? "assistant" : "user", part)),
     ),
   ],
 })
@@ -102,6 +109,7 @@ export const gemini: AgentHost = {
   givesIds: true,
   isToThink: (body) => objectIn(objectIn(body["generationConfig"])["thinkingConfig"])["includeThoughts"] === true,
   seal: "",
+  signature,
   answer,
   asked,
   refusals,

@@ -25,7 +25,7 @@ const lineOf = (role: string, block: JsonObject): string => {
     case "tool_result":
       return line.result(textIn(block["tool_use_id"]), textOf(block["content"]))
     default:
-      return line.told(role, textIn(block["text"]))
+      return line.message(role, textIn(block["text"]))
   }
 }
 

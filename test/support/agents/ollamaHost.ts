@@ -1,12 +1,21 @@
 /** A host of Ollama's own chat. Its calls have no ids. */
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
-import { type AgentHost, type Asked, kindOf, line, refusedNames, type Said, toldInput, toldName } from "./AgentHost.ts"
+import {
+  type AgentHost,
+  type Asked,
+  functionInput,
+  functionName,
+  kindOf,
+  line,
+  refusedNames,
+  type Said,
+} from "./AgentHost.ts"
 
 const message = (more: JsonObject): JsonObject => ({ role: "assistant", content: "", ...more })
 
 const callsOf = ({ calls }: Said) =>
-  calls.map((call) => ({ function: { name: toldName(call), arguments: toldInput(call) } }))
+  calls.map((call) => ({ function: { name: functionName(call), arguments: functionInput(call) } }))
 
 const end = { done: true, done_reason: "stop", prompt_eval_count: 30, eval_count: 12 }
 const names = { model: "upstream", created_at: "2026-11-01T00:00:00Z" }
@@ -34,7 +43,7 @@ const linesOf = (given: JsonObject): ReadonlyArray<string> => {
   if (role === "tool") return [line.result("", textIn(content))]
   return [
     ...(thinking === undefined ? [] : [line.thought(textIn(thinking), "")]),
-    ...(content === "" ? [] : [line.told(textIn(role), textIn(content))]),
+    ...(content === "" ? [] : [line.message(textIn(role), textIn(content))]),
     ...objectsIn(given["tool_calls"]).map((call) => {
       const { name, arguments: input } = objectIn(call["function"])
       return line.call("", textIn(name), input)

@@ -8,11 +8,11 @@ import {
   type Called,
   kindOf,
   line,
+  messageLines,
   refusedMembers,
   refusedPairs,
   type Said,
   textsOf,
-  told,
 } from "./AgentHost.ts"
 
 const seal = "ZW5jcnlwdGVk+/="
@@ -63,7 +63,7 @@ const linesOf = (item: JsonObject): ReadonlyArray<string> => {
     case "tool_search_output":
       return [line.result(id, "tools")]
     default:
-      return told(textIn(item["role"] ?? "user"), item["content"])
+      return messageLines(textIn(item["role"] ?? "user"), item["content"])
   }
 }
 
@@ -91,8 +91,8 @@ const asked = (body: JsonObject): Asked => {
   return {
     tools: [...objectsIn(body["tools"]), ...items.flatMap(({ tools }) => objectsIn(tools))].flatMap(offeredIn),
     turns: [
-      ...(body["instructions"] == null ? [] : [line.told("instructions", textIn(body["instructions"]))]),
-      ...(typeof body["input"] === "string" ? [line.told("user", body["input"])] : items.flatMap(linesOf)),
+      ...(body["instructions"] == null ? [] : [line.message("instructions", textIn(body["instructions"]))]),
+      ...(typeof body["input"] === "string" ? [line.message("user", body["input"])] : items.flatMap(linesOf)),
     ],
   }
 }

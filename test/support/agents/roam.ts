@@ -4,8 +4,10 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { line } from "./AgentHost.ts"
 import { agentForms } from "./forms.ts"
 import { agentHosts, type HostName, hostNames } from "./hosts.ts"
-import { ask, checkSent, heardOf, resultsOf, type Task, thought } from "./play.ts"
+import { ask, heardOf, resultsOf, thought } from "./play.ts"
 import { type AgentScene, modelAt } from "./scene.ts"
+import { checkSent } from "./sent.ts"
+import type { Task } from "./Task.ts"
 
 /** Hosts that can read each other's reasoning; others read none but their own. */
 const ofClaude: ReadonlyArray<HostName> = ["messages", "converse", "chat"]
@@ -25,7 +27,9 @@ export const roam = async (scene: AgentScene, task: Task, first: number, isStrea
     const thoughts = checkSent(scene, task, host, body)
     const isSealed = host !== "chat" && host !== "ollama"
     const readable = [...saidBy].filter(([, by]) => by === host || (ofClaude.includes(host) && ofClaude.includes(by)))
+    const { signature } = agentHosts[host]
     const own = readable.map(([text, by]) => line.thought(text, agentHosts[by].seal))
+    if (signature !== undefined) own.push(line.thought("", signature))
     if (isSealed) expect(thoughts.filter((entry) => !own.includes(entry))).toEqual([])
     expect(heard.calls.map(({ id: _, ...call }) => call)).toEqual(calls.map(({ id: _, ...call }) => call))
     if (heard.thought !== "") saidBy.set(heard.thought, host)

@@ -1,44 +1,44 @@
 /** A call of a tool of the caller, as an output item of the Responses form. */
 import type { JsonObject } from "../../../domain/Json.ts"
-import type { CalledTool } from "./callerTools.ts"
+import type { ToolIdentity } from "./callerTools.ts"
+import { CustomToolInput } from "./customToolInput.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
-import { InputText } from "./inputText.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
 
 export class CallOutput implements OutputItem {
   readonly id: string
   readonly at: number
   private readonly callId: string
-  private readonly called: CalledTool
+  private readonly tool: ToolIdentity
   private readonly events: EventSink | undefined
   private readonly place: JsonObject
   private readonly head: DeltaHead | undefined
-  /** Of a call that takes text; hosts write it as JSON. */
-  private readonly input: InputText | undefined
+  /** Reads the text of a custom tool, which hosts write as JSON. */
+  private readonly input: CustomToolInput | undefined
   /** Its arguments, or its text, as far as they have come. */
-  private said = ""
+  private text = ""
 
-  constructor(id: string, at: number, callId: string, called: CalledTool, events: EventSink | undefined) {
+  constructor(id: string, at: number, callId: string, tool: ToolIdentity, events: EventSink | undefined) {
     this.id = id
     this.at = at
     this.callId = callId
-    this.called = called
+    this.tool = tool
     this.events = events
     this.place = { item_id: id, output_index: at }
-    const { told } = called.kind
-    this.head = told && deltaHead(`${told.event}.delta`, this.place)
-    this.input = told?.member === "input" ? new InputText() : undefined
+    const { streamed } = tool.kind
+    this.head = streamed && deltaHead(`${streamed.event}.delta`, this.place)
+    this.input = streamed?.member === "input" ? new CustomToolInput() : undefined
   }
 
   /** Adds a fragment of its arguments. */
   add(fragment: string): void {
-    this.tell(this.input === undefined ? fragment : this.input.add(fragment))
+    this.append(this.input === undefined ? fragment : this.input.add(fragment))
   }
 
   written(status: ItemStatus): JsonObject {
-    if (status !== "in_progress") this.tell(this.input?.end() ?? "")
-    const { id, callId, said } = this
-    const { kind, name, namespace } = this.called
+    if (status !== "in_progress") this.append(this.input?.end() ?? "")
+    const { id, callId, text } = this
+    const { kind, name, namespace } = this.tool
     return {
       id,
       type: kind.call.type,
@@ -46,21 +46,21 @@ export class CallOutput implements OutputItem {
       call_id: callId,
       ...(kind.isNamed ? { name } : {}),
       ...(namespace === undefined ? {} : { namespace }),
-      ...kind.itemOf(said),
+      ...kind.itemOf(text),
     }
   }
 
   close(events: EventSink): void {
-    this.tell(this.input?.end() ?? "")
-    const { told } = this.called.kind
-    if (told === undefined) return
-    const named = told.member === "arguments" ? { name: this.called.name } : {}
-    events.event(`${told.event}.done`, { ...this.place, ...named, [told.member]: this.said })
+    this.append(this.input?.end() ?? "")
+    const { streamed } = this.tool.kind
+    if (streamed === undefined) return
+    const named = streamed.member === "arguments" ? { name: this.tool.name } : {}
+    events.event(`${streamed.event}.done`, { ...this.place, ...named, [streamed.member]: this.text })
   }
 
-  private tell(text: string): void {
+  private append(text: string): void {
     if (text === "") return
-    this.said += text
+    this.text += text
     if (this.head !== undefined) this.events?.delta(this.head, text)
   }
 }

@@ -18,7 +18,7 @@ import type { ToolNames } from "./toolNames.ts"
 export interface ItemNames {
   /** The generation's id without its prefix, for the ids of the items. */
   readonly suffix: string
-  /** The tools of the request, by the names that hosts are told. */
+  /** The tools of the request, by the names that hosts call them. */
   readonly tools: ToolNames
 }
 
@@ -162,9 +162,9 @@ export class OutputItems {
   }
 
   private beginCall(index: number, callId: string, name: string, fragments: string): void {
-    const called = this.tools.calledAs(name)
-    const [id, at] = this.next(called.kind.call.id)
-    const call = this.begin(new CallOutput(id, at, callId, called, this.events))
+    const tool = this.tools.calledAs(name)
+    const [id, at] = this.next(tool.kind.call.id)
+    const call = this.begin(new CallOutput(id, at, callId, tool, this.events))
     this.calls.set(index, call)
     if (fragments !== "") call.add(fragments)
   }

@@ -7,25 +7,25 @@ import type { Content } from "../../../domain/Chat.ts"
 import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
 import type { Dropped } from "../../decode/dropped.ts"
-import { jsonOfInput } from "./inputText.ts"
+import { jsonOfInput } from "./customToolInput.ts"
 import { translatedContent } from "./parts.ts"
 
-/** A tool as the caller knows it. */
-export interface CalledTool {
-  readonly kind: CallerKind
+/** What makes a tool of the caller the one that it is: no two have all three. */
+export interface ToolIdentity {
+  readonly kind: CallerToolKind
   readonly name: string
   /** `undefined`: it stands in none. */
   readonly namespace: string | undefined
 }
 
-/** What a host of another form is told of a tool, beside its name. */
+/** The function that a host of another form is sent for a tool, without its name. */
 interface OfferedFunction {
   readonly description: string | undefined
   /** JSON Schema of the arguments; `undefined`: it takes none. */
   readonly parameters: JsonObject | undefined
 }
 
-export interface CallerKind {
+export interface CallerToolKind {
   /** Of the tool. */
   readonly type: string
   /** Whether it has a name of its own, and may stand in a namespace. Others are called by their type. */
@@ -41,12 +41,12 @@ export interface CallerKind {
   readonly argumentsOf: (call: JsonObject) => string
   /** What a result says. `path`: of the item. */
   readonly contentOf: (result: JsonObject, path: string, dropped: Dropped) => Content
-  /** The member that is told in deltas, and the events of these. `undefined`: the item comes as a whole. */
-  readonly told: { readonly member: "arguments" | "input"; readonly event: string } | undefined
-  /** Members of the item of a call with these arguments. Of what is told in deltas: with this text. */
-  readonly itemOf: (said: string) => JsonObject
-  /** States of a call; `undefined`: all. */
-  readonly hasNoIncomplete?: true
+  /** The member that is streamed in deltas, and how the names of their events begin. `undefined`: the item comes as a whole. */
+  readonly streamed: { readonly member: "arguments" | "input"; readonly event: string } | undefined
+  /** Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its input. */
+  readonly itemOf: (text: string) => JsonObject
+  /** Whether the vendor knows no status `incomplete` of its calls. Default false. */
+  readonly hasNoIncomplete?: boolean
 }
 
 export type CallId = "fc" | "ctc" | "tsc" | "lsh" | "sh" | "apc"
@@ -88,23 +88,36 @@ const without = (object: JsonObject, name: string): JsonObject => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.map((part) => (typeof part === "string" ? part : JSON.stringify(part))) : []
 
-export const functionKind: CallerKind = {
+/** Without marks of arguments that hosts of this form encrypt (`wire/responses/agentText.ts`), which are no word of JSON Schema. */
+const readableSchema = (schema: JsonObject): JsonObject => {
+  const { properties } = schema
+  if (!isJsonObject(properties) || !Object.values(properties).some(isMarked)) return schema
+  const unmarked = Object.entries(properties).map(([name, value]) => [
+    name,
+    isMarked(value) ? without(value, "encrypted") : value,
+  ])
+  return { ...schema, properties: Object.fromEntries(unmarked) }
+}
+
+const isMarked = (value: unknown): value is JsonObject => isJsonObject(value) && value["encrypted"] === true
+
+export const functionKind: CallerToolKind = {
   type: "function",
   isNamed: true,
   members: new Set(["type", "name", "description", "parameters", "strict", "cache_control"]),
   offered: ({ description, parameters }) => ({
     description: textOr(description, undefined),
-    parameters: isJsonObject(parameters) ? parameters : undefined,
+    parameters: isJsonObject(parameters) ? readableSchema(parameters) : undefined,
   }),
   call: { type: "function_call", id: "fc", members: callMembers("name", "namespace", "arguments") },
   result: { type: "function_call_output", members: resultMembers("name", "namespace") },
   argumentsOf: (call) => textOr(call["arguments"], ""),
   contentOf: outputContent,
-  told: { member: "arguments", event: "response.function_call_arguments" },
-  itemOf: (said) => ({ arguments: said }),
+  streamed: { member: "arguments", event: "response.function_call_arguments" },
+  itemOf: (text) => ({ arguments: text }),
 }
 
-/** The grammar of a custom tool is told, but nothing holds the model to it. */
+/** The description has the grammar of a custom tool, but nothing enforces it. */
 const inputSchema = ({ format }: JsonObject): JsonObject => {
   const { type, syntax, definition }: JsonObject = isJsonObject(format) ? format : {}
   const grammar =
@@ -116,7 +129,7 @@ const inputSchema = ({ format }: JsonObject): JsonObject => {
 
 const freeText = "Takes free text, given as `input`."
 
-const customKind: CallerKind = {
+const customKind: CallerToolKind = {
   type: "custom",
   isNamed: true,
   members: new Set(["type", "name", "description", "format"]),
@@ -128,11 +141,11 @@ const customKind: CallerKind = {
   result: { type: "custom_tool_call_output", members: resultMembers("name", "namespace") },
   argumentsOf: (call) => jsonOfInput(textOr(call["input"], "")),
   contentOf: outputContent,
-  told: { member: "input", event: "response.custom_tool_call_input" },
-  itemOf: (said) => ({ input: said }),
+  streamed: { member: "input", event: "response.custom_tool_call_input" },
+  itemOf: (text) => ({ input: text }),
 }
 
-const searchKind: CallerKind = {
+const searchKind: CallerToolKind = {
   type: "tool_search",
   isNamed: false,
   members: new Set(["type", "execution", "description", "parameters"]),
@@ -143,13 +156,13 @@ const searchKind: CallerKind = {
   call: { type: "tool_search_call", id: "tsc", members: callMembers("execution", "arguments") },
   result: { type: "tool_search_output", members: resultMembers("execution", "tools") },
   argumentsOf: ({ arguments: given }) => (typeof given === "string" ? given : JSON.stringify(given ?? {})),
-  // The names of what was found are those that the host is told: `input.ts`.
+  // The tools that were found have names that only the request knows: `resultOf` in `toolItems.ts`.
   contentOf: () => "",
-  told: undefined,
-  itemOf: (said) => ({ execution: "client", arguments: said === "" ? {} : (objectOf(said) ?? said) }),
+  streamed: undefined,
+  itemOf: (text) => ({ execution: "client", arguments: text === "" ? {} : (objectOf(text) ?? text) }),
 }
 
-const localShellKind: CallerKind = {
+const localShellKind: CallerToolKind = {
   type: "local_shell",
   isNamed: false,
   members: new Set(["type"]),
@@ -170,9 +183,9 @@ const localShellKind: CallerKind = {
   result: { type: "local_shell_call_output", members: resultMembers() },
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? without(action, "type") : {}),
   contentOf: outputContent,
-  told: undefined,
-  itemOf: (said) => {
-    const { command, env, ...rest } = objectOf(said) ?? {}
+  streamed: undefined,
+  itemOf: (text) => {
+    const { command, env, ...rest } = objectOf(text) ?? {}
     // A line in place of a list is meant for a shell.
     const words = typeof command === "string" ? ["bash", "-lc", command] : textsIn(command)
     return { action: { type: "exec", ...without(rest, "type"), command: words, env: isJsonObject(env) ? env : {} } }
@@ -186,7 +199,7 @@ const skillsOf = (environment: unknown): ReadonlyArray<string> => {
   return lines.length === 0 ? [] : ["Skills, each described by the files at its path:", ...lines]
 }
 
-const shellKind: CallerKind = {
+const shellKind: CallerToolKind = {
   type: "shell",
   isNamed: false,
   members: new Set(["type", "environment"]),
@@ -205,9 +218,9 @@ const shellKind: CallerKind = {
   result: { type: "shell_call_output", members: resultMembers("max_output_length") },
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? action : {}),
   contentOf: ({ output }) => (typeof output === "string" ? output : JSON.stringify(output)),
-  told: undefined,
-  itemOf: (said) => {
-    const { commands, timeout_ms, max_output_length, ...rest } = objectOf(said) ?? {}
+  streamed: undefined,
+  itemOf: (text) => {
+    const { commands, timeout_ms, max_output_length, ...rest } = objectOf(text) ?? {}
     const lines = typeof commands === "string" ? [commands] : textsIn(commands)
     return {
       action: {
@@ -221,7 +234,7 @@ const shellKind: CallerKind = {
   },
 }
 
-const patchKind: CallerKind = {
+const patchKind: CallerToolKind = {
   type: "apply_patch",
   isNamed: false,
   members: new Set(["type"]),
@@ -242,9 +255,9 @@ const patchKind: CallerKind = {
   argumentsOf: ({ operation }) => JSON.stringify(isJsonObject(operation) ? operation : {}),
   contentOf: ({ status, output }) =>
     typeof output === "string" && output !== "" ? `${textOr(status, "")}: ${output}` : textOr(status, ""),
-  told: undefined,
-  itemOf: (said) => {
-    const { type, path, diff, ...rest } = objectOf(said) ?? {}
+  streamed: undefined,
+  itemOf: (text) => {
+    const { type, path, diff, ...rest } = objectOf(text) ?? {}
     const isDelete = type === "delete_file"
     return {
       operation: {
@@ -258,31 +271,31 @@ const patchKind: CallerKind = {
   hasNoIncomplete: true,
 }
 
-export const callerKinds: ReadonlyArray<CallerKind> = [
+const callerToolKinds: ReadonlyArray<CallerToolKind> = [
   ...[functionKind, customKind, searchKind, localShellKind, shellKind, patchKind],
 ]
 
-const byTool: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.type, kind]))
-const byCall: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.call.type, kind]))
-const byResult: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.result.type, kind]))
+const byTool: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map((kind) => [kind.type, kind]))
+const byCall: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map((kind) => [kind.call.type, kind]))
+const byResult: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map((kind) => [kind.result.type, kind]))
 
 /** The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it. */
-export const kindOfTool = (tool: JsonObject): CallerKind | undefined => {
+export const kindOfTool = (tool: JsonObject): CallerToolKind | undefined => {
   const kind = byTool.get(tool["type"])
   return kind === undefined || kind === functionKind || runnerOf(tool) === "client" ? kind : undefined
 }
 
 /** The kind of tools that a choice names by its type. */
-export const kindOfChoice = (type: unknown): CallerKind | undefined => byTool.get(type)
+export const kindOfChoice = (type: unknown): CallerToolKind | undefined => byTool.get(type)
 
 /** The kind whose call an item is. */
-export const kindOfCall = (item: JsonObject): CallerKind | undefined => byCall.get(item["type"])
+export const kindOfCall = (item: JsonObject): CallerToolKind | undefined => byCall.get(item["type"])
 
 /** The kind whose result an item is. */
-export const kindOfResult = (item: JsonObject): CallerKind | undefined => byResult.get(item["type"])
+export const kindOfResult = (item: JsonObject): CallerToolKind | undefined => byResult.get(item["type"])
 
 /** The tool that a tool, a call or a choice of this kind names. */
-export const calledTool = (kind: CallerKind, { name, namespace }: JsonObject): CalledTool => ({
+export const identityOf = (kind: CallerToolKind, { name, namespace }: JsonObject): ToolIdentity => ({
   kind,
   name: kind.isNamed ? textOr(name, "") : kind.type,
   namespace: kind.isNamed && typeof namespace === "string" && namespace !== "" ? namespace : undefined,

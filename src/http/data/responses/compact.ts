@@ -15,7 +15,7 @@ import { chatErrorBody } from "../../ErrorBody.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
 import { namesOf, type ResponseNames, usageBody } from "./answer.ts"
-import { compacts } from "./compaction.ts"
+import { compactionReason } from "./compaction.ts"
 import { decodeResponses } from "./decode.ts"
 import { refusedMembers } from "./refused.ts"
 
@@ -49,7 +49,7 @@ const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRe
     ...request,
     routing: {
       ...routing,
-      needs: { ...routing.needs, form: responsesForm, onlyForm: { path: "input", ...compacts } },
+      needs: { ...routing.needs, form: responsesForm, onlyForm: { path: "input", reason: compactionReason } },
     },
     // No host can be sent a bound, so its own is what money is held for.
     maxTokens: most.tokens,

@@ -1,5 +1,5 @@
 /**
- * Items by which a host of the Responses form compacts a conversation. What it makes of one is encrypted, and only such a host can
+ * Items by which a host of the Responses form compacts a conversation. The result is encrypted, and only such a host can
  * read it. Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other names.
  */
 import { isJsonObject } from "../../../domain/Json.ts"
@@ -7,13 +7,13 @@ import type { FormNeed } from "../../../domain/Request.ts"
 import { anyObject, type Check, filledText, objectOf } from "../../decode/checks.ts"
 import { maybeText } from "../../decode/members.ts"
 
-const made = objectOf({ encrypted_content: filledText }, "encrypted_content")
+const compacted = objectOf({ encrypted_content: filledText }, "encrypted_content")
 
 /** Item types with their checks. */
 export const compactionItems: ReadonlyMap<string, Check> = new Map([
   ["compaction_trigger", anyObject],
-  ["compaction", made],
-  ["compaction_summary", made],
+  ["compaction", compacted],
+  ["compaction_summary", compacted],
   ["context_compaction", objectOf({ encrypted_content: maybeText })],
 ])
 
@@ -23,7 +23,7 @@ export const isCompaction = (item: unknown): boolean =>
 /** What only hosts of this form can do with such an item. */
 export const compactionNeed = (input: unknown): FormNeed | undefined => {
   const at = Array.isArray(input) ? input.findIndex(isCompaction) : -1
-  return at === -1 ? undefined : { path: `input[${at}]`, ...compacts }
+  return at === -1 ? undefined : { path: `input[${at}]`, reason: compactionReason }
 }
 
-export const compacts = { reason: "only hosts of the Responses form compact a conversation" }
+export const compactionReason = "only hosts of the Responses form compact a conversation"

@@ -9,7 +9,7 @@ import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { hasBrought, offeredIn } from "../../../wire/responses/offered.ts"
+import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
@@ -41,8 +41,8 @@ import { refusedMembers } from "./refused.ts"
 import { ToolNames } from "./toolNames.ts"
 import {
   checkChoice,
-  checkNumber,
-  pathOfUncarried,
+  checkToolCount,
+  pathOfUntranslatable,
   type TranslatedTools,
   textConfig,
   toolChoice,
@@ -113,7 +113,7 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   requireInput(body, issues)
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
-  if (issues.length === 0) checkNumber(body, issues)
+  if (issues.length === 0) checkToolCount(body, issues)
   const names = new ToolNames(issues.length === 0 ? body : {})
   if (issues.length === 0) checkChoice(body, names, issues)
   const refusal = refusalOf(body, read, issues)
@@ -127,11 +127,11 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
   const sent = sentMembers(body, read.dropped)
-  const onlyForm = compactionNeed(body["input"]) ?? onlyHere(body, names)
+  const onlyForm = compactionNeed(body["input"]) ?? untranslatableNeed(body, names)
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: onlyForm === undefined && dropped.length === 0 && !hasBrought(body) ? undefined : sent,
+      native: onlyForm === undefined && dropped.length === 0 && !hasAddedTools(body) ? undefined : sent,
       form: responsesForm,
       onlyForm,
       dropped: read.dropped,
@@ -142,21 +142,17 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
       headers: {},
       untranslated: dropped,
       pathOf: (path) => pathOfTool(path, translated.paths) ?? pathOf(path),
-      ...(names.isPlain ? {} : { tools: toolsAsCalled(names) }),
+      ...(names.hasOnlyFunctions ? {} : { tools: toolsAsCalled(names) }),
     },
   })
 }
 
-/** What only hosts of this form have: tools that work with screenshots, and others that have no counterpart elsewhere. */
-const onlyHere = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
-  const path = pathOfUncarried(body, names)
+/** Tools and items that have no counterpart in other forms, such as those of a computer, whose results are screenshots. */
+const untranslatableNeed = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
+  const path = pathOfUntranslatable(body, names)
   return path === undefined
     ? undefined
-    : {
-        path,
-        reason:
-          "only hosts of the Responses form have it: its results are screenshots, which no other form has a place for",
-      }
+    : { path, reason: "only hosts of the Responses form have it, since it has no counterpart in other forms" }
 }
 
 /** The body as a host of this form would get it. */
@@ -180,7 +176,7 @@ const translatedMembers = (
   { tools, choice }: TranslatedTools,
   dropped: Dropped,
 ): Partial<ChatPayload> => {
-  const searches = !names.isPlain && offeredIn(body).some(({ tool }) => runnerOf(tool) === "web_search")
+  const searches = !names.hasOnlyFunctions && offeredIn(body).some(({ tool }) => runnerOf(tool) === "web_search")
   const format = translatedFormat(body["text"])
   const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
   const { stream_options: stream } = body

@@ -25,7 +25,7 @@ import { compactionItems, isCompaction } from "./compaction.ts"
 import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
-import { agentMessage, callOf, resultOf, toolItems } from "./toolItems.ts"
+import { agentMessage, callOf, type ItemContext, itemContext, resultOf, toolItems } from "./toolItems.ts"
 import type { ToolNames } from "./toolNames.ts"
 
 /** See docs/guarantees.md#g30. */
@@ -52,7 +52,7 @@ const items: ReadonlyMap<string, Check> = new Map([
     "image_generation_call",
     objectOf({ result: text, status: oneOf("in_progress", "completed", "generating", "failed") }),
   ],
-  // Said by hosts of this form, and given back to them. Others are sent the text that came of the search.
+  // Written by hosts of this form, and given back to them. Others are sent the text that followed the search.
   ["web_search_call", objectOf({ id: text, action: anyObject })],
   ...toolItems,
   ...compactionItems,
@@ -186,6 +186,7 @@ export const translatedInput = (
     say({ role: "system", content: instructions }, placeOf("instructions"))
   if (!Array.isArray(given)) say({ role: "user", content: textOr(given, "") }, placeOf("input"))
   const items: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
+  const context = itemContext(items, names, dropped)
   let turn: AssistantTurn | undefined
   for (const [at, item] of items.entries()) {
     if (!isJsonObject(item) || isCompaction(item)) continue
@@ -194,10 +195,10 @@ export const translatedInput = (
       dropOthers(item, known.additional_tools, path, dropped)
       continue
     }
-    const message = messageOf(item, path, items, names, dropped)
+    const message = messageOf(item, path, context)
     if (message === undefined) {
       turn ??= new AssistantTurn(path)
-      addItem(turn, item, path, names, dropped)
+      addItem(turn, item, path, context)
     } else {
       if (turn !== undefined) say(turn.message(), turn.place)
       turn = undefined
@@ -231,23 +232,19 @@ const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
 }
 
 /** `undefined` for an item of the assistant. */
-const messageOf = (
-  item: JsonObject,
-  path: string,
-  items: ReadonlyArray<unknown>,
-  names: ToolNames,
-  dropped: Dropped,
-): Message | undefined => {
+const messageOf = (item: JsonObject, path: string, context: ItemContext): Message | undefined => {
+  const { dropped } = context
   const { type, role } = item
   if (type === "agent_message") return agentMessage(item, path, dropped)
-  if (type != null && type !== "message") return resultOf(item, path, items, names, dropped)
+  if (type != null && type !== "message") return resultOf(item, path, context)
   if (role !== "user" && role !== "system" && role !== "developer") return undefined
   dropOthers(item, known.message, path, dropped)
   return { role, content: translatedContent(item["content"], `${path}.content`, dropped) }
 }
 
-const addItem = (turn: AssistantTurn, item: JsonObject, path: string, names: ToolNames, dropped: Dropped): void => {
-  const call = callOf(item, path, names, dropped)
+const addItem = (turn: AssistantTurn, item: JsonObject, path: string, context: ItemContext): void => {
+  const { dropped } = context
+  const call = callOf(item, path, context)
   if (call !== undefined) {
     turn.callPaths.push(path)
     turn.calls.push(call)
@@ -270,18 +267,18 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, names: Too
       return
     default:
       dropOthers(item, known.message, path, dropped)
-      addSaid(turn, translatedContent(item["content"], `${path}.content`, dropped), `${path}.content`)
+      addContent(turn, translatedContent(item["content"], `${path}.content`, dropped), `${path}.content`)
   }
 }
 
-const addSaid = (turn: AssistantTurn, said: Content, path: string): void => {
-  if (typeof said === "string") {
-    if (said === "") return
-    turn.parts.push({ type: "text", text: said })
+const addContent = (turn: AssistantTurn, content: Content, path: string): void => {
+  if (typeof content === "string") {
+    if (content === "") return
+    turn.parts.push({ type: "text", text: content })
     turn.partPaths.push(path)
     return
   }
-  for (const [at, part] of said.entries()) {
+  for (const [at, part] of content.entries()) {
     turn.parts.push(part)
     turn.partPaths.push(`${path}[${at}]`)
   }

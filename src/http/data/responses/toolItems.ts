@@ -1,6 +1,7 @@
-/** Items about tools that the caller runs: their checks, and what of them other forms are told. */
+/** Items about tools that the caller runs: their checks, and their translation to the canonical form. */
 import type { Message, ToolCall } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import { readableParts } from "../../../wire/responses/agentText.ts"
 import {
   anyObject,
   anything,
@@ -13,7 +14,7 @@ import {
   text,
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { calledTool, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
+import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
 import { agentContent, inputContent, translatedContent } from "./parts.ts"
 import type { ToolNames } from "./toolNames.ts"
 import { tools } from "./tools.ts"
@@ -57,38 +58,57 @@ export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   ["agent_message", objectOf({ author: text, recipient: text, content: agentContent }, "content")],
 ]
 
+/** What the items of one input are translated with. */
+export interface ItemContext {
+  readonly names: ToolNames
+  readonly dropped: Dropped
+  /** The id of the call that a result of a local shell belongs to, by the result's own. */
+  readonly shellCallId: (id: unknown) => string
+}
+
+/** `items`: of the whole input. */
+export const itemContext = (items: ReadonlyArray<unknown>, names: ToolNames, dropped: Dropped): ItemContext => {
+  let callIds: Map<unknown, unknown> | undefined
+  return {
+    names,
+    dropped,
+    shellCallId: (id) => {
+      callIds ??= shellCallIds(items)
+      return textOr(callIds.get(id) ?? id, "")
+    },
+  }
+}
+
+/** In the vendor's types the result of a local shell has only `id`: that of the call, which is the call's own or its item's. */
+const shellCallIds = (items: ReadonlyArray<unknown>): Map<unknown, unknown> => {
+  const calls = objectsIn(items).filter(({ type }) => type === "local_shell_call")
+  return new Map(calls.map((call) => [call["id"], call["call_id"]]))
+}
+
 /** The call that an item is; `undefined`: it is none. */
-export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): ToolCall | undefined => {
+export const callOf = (item: JsonObject, path: string, { names, dropped }: ItemContext): ToolCall | undefined => {
   const kind = kindOfCall(item)
   if (kind === undefined) return undefined
   dropOthers(item, kind.call.members, path, dropped)
   return {
     id: textOr(item["call_id"], ""),
     type: "function",
-    function: { name: names.nameOf(calledTool(kind, item)), arguments: kind.argumentsOf(item) },
+    function: { name: names.nameOf(identityOf(kind, item)), arguments: kind.argumentsOf(item) },
   }
 }
 
-/** The result of a call that an item is; `undefined`: it is none. `items`: of the whole input. */
+/** The result of a call that an item is; `undefined`: it is none. */
 export const resultOf = (
   item: JsonObject,
   path: string,
-  items: ReadonlyArray<unknown>,
-  names: ToolNames,
-  dropped: Dropped,
+  { names, dropped, shellCallId }: ItemContext,
 ): Message | undefined => {
   const kind = kindOfResult(item)
   if (kind === undefined) return undefined
   dropOthers(item, kind.result.members, path, dropped)
   const isSearch = item["type"] === "tool_search_output"
   const content = isSearch ? foundTools(item["tools"], names) : kind.contentOf(item, path, dropped)
-  return { role: "tool", tool_call_id: textOr(item["call_id"], undefined) ?? shellCallId(item["id"], items), content }
-}
-
-/** In the vendor's types the result of a local shell has only `id`: that of the call, which is the call's own or its item's. */
-const shellCallId = (id: unknown, items: ReadonlyArray<unknown>): string => {
-  const call = items.find((item) => isJsonObject(item) && item["type"] === "local_shell_call" && item["id"] === id)
-  return textOr(isJsonObject(call) ? call["call_id"] : id, "")
+  return { role: "tool", tool_call_id: textOr(item["call_id"], undefined) ?? shellCallId(item["id"]), content }
 }
 
 /** What a search has found, by the names under which the model may call it. */
@@ -105,22 +125,22 @@ const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> =>
   const kind = kindOfTool(tool)
   if (kind === undefined) return []
   const { description } = tool
-  const said = typeof description === "string" && description !== "" ? `: ${description}` : ""
-  return [`- ${names.nameOf(calledTool(kind, tool))}${said}`]
+  const about = typeof description === "string" && description !== "" ? `: ${description}` : ""
+  return [`- ${names.nameOf(identityOf(kind, tool))}${about}`]
 }
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])
 
-/** What one agent tells another, as a message of the user. Its encrypted parts are for hosts of this form. */
+/** What one agent tells another, as a message of the user. What hosts of this form have encrypted is for them alone. */
 export const agentMessage = (item: JsonObject, path: string, dropped: Dropped): Message => {
   dropOthers(item, agentMembers, path, dropped)
   const head = `Message from ${textOr(item["author"], "an agent")} to ${textOr(item["recipient"], "an agent")}:`
-  const { content } = item
-  const parts: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
-  for (const [at, part] of parts.entries()) {
+  const { content: given } = item
+  const content = Array.isArray(given) ? readableParts(given) : given
+  for (const [at, part] of Array.isArray(content) ? content.entries() : []) {
     if (isJsonObject(part) && part["type"] === "encrypted_content") dropped.push(`${path}.content[${at}]`)
   }
-  const said = translatedContent(content, `${path}.content`, dropped)
-  const listed = typeof said === "string" ? [{ type: "text" as const, text: said }] : said
+  const translated = translatedContent(content, `${path}.content`, dropped)
+  const listed = typeof translated === "string" ? [{ type: "text" as const, text: translated }] : translated
   return { role: "user", content: [{ type: "text", text: head }, ...listed] }
 }

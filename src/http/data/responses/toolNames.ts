@@ -1,15 +1,15 @@
 /**
- * The tools that the caller of a Responses request runs, each once, under the name of a function that hosts of other forms are
- * told. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
+ * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other forms are
+ * sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
  */
 import type { JsonObject } from "../../../domain/Json.ts"
 import { isJsonObject, textOr } from "../../../domain/Json.ts"
-import { hasBrought, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
-import { type CalledTool, calledTool, functionKind, kindOfTool } from "./callerTools.ts"
+import { hasAddedTools, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
+import { functionKind, identityOf, kindOfTool, type ToolIdentity } from "./callerTools.ts"
 
 /** A tool that may be called. */
 export interface CallerTool {
-  readonly called: CalledTool
+  readonly identity: ToolIdentity
   /** As the caller wrote it. */
   readonly tool: JsonObject
   /** In the caller's body. */
@@ -21,80 +21,84 @@ const longest = 64
 const hashLength = 10
 
 /** Two tools are one where their kinds, namespaces and names are. */
-export const keyOf = (called: CalledTool): string =>
-  hasOwnName(called) ? `=${called.name}` : JSON.stringify([called.kind.type, called.namespace ?? null, called.name])
+export const keyOf = (identity: ToolIdentity): string =>
+  hasOwnName(identity)
+    ? `=${identity.name}`
+    : JSON.stringify([identity.kind.type, identity.namespace ?? null, identity.name])
 
 const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
 
 /** Whether only functions of the body's own `tools` may be called: then each has its own name. */
-export const isPlain = (body: JsonObject): boolean =>
-  !(Array.isArray(body["tools"]) && body["tools"].some(isNoFunction)) && !hasBrought(body)
+export const hasOnlyFunctions = (body: JsonObject): boolean =>
+  !(Array.isArray(body["tools"]) && body["tools"].some(isNoFunction)) && !hasAddedTools(body)
 
 const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] !== "function"
 
 /** Names and tools of one request. */
-interface Given {
+interface Assigned {
+  /** By `keyOf` of a tool, the function that hosts are sent for it. */
   readonly names: Map<string, string>
-  readonly callers: Map<string, CalledTool>
+  /** The other way round. */
+  readonly callers: Map<string, ToolIdentity>
 }
 
 export class ToolNames {
   /** In the order in which they are offered. One that is offered again has its first place, and its last description. */
   readonly tools: ReadonlyArray<CallerTool>
   /** Whether they are functions of the body's own `tools` alone. */
-  readonly isPlain: boolean
+  readonly hasOnlyFunctions: boolean
   private keys: ReadonlySet<string> | undefined
   /** Absent: no tool has a name yet. Functions alone keep theirs, so they need none until another tool is called. */
-  private given: Given | undefined
+  private assigned: Assigned | undefined
 
   /** `body`: checked. */
   constructor(body: JsonObject) {
-    this.isPlain = isPlain(body)
-    this.tools = this.isPlain ? functionsIn(body["tools"]) : eachOnce(callerToolsIn(body))
-    if (!this.isPlain) this.nameTools()
+    this.hasOnlyFunctions = hasOnlyFunctions(body)
+    this.tools = this.hasOnlyFunctions ? functionsIn(body["tools"]) : eachOnce(callerToolsIn(body))
+    if (!this.hasOnlyFunctions) this.nameTools()
   }
 
   /** Whether the request has the tool, and not merely an earlier call of it. */
-  offers(called: CalledTool): boolean {
-    this.keys ??= new Set(this.tools.map((one) => keyOf(one.called)))
-    return this.keys.has(keyOf(called))
+  offers(identity: ToolIdentity): boolean {
+    this.keys ??= new Set(this.tools.map((one) => keyOf(one.identity)))
+    return this.keys.has(keyOf(identity))
   }
 
-  /** What hosts are told. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
-  nameOf(called: CalledTool): string {
-    if (this.given === undefined && hasOwnName(called)) return called.name
-    return this.named(called, this.given ?? this.nameTools())
+  /** The name of its function. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
+  nameOf(identity: ToolIdentity): string {
+    if (this.assigned === undefined && hasOwnName(identity)) return identity.name
+    return this.named(identity, this.assigned ?? this.nameTools())
   }
 
   /** The tool that a host calls by this name. One that nobody offered is a function. */
-  calledAs(name: string): CalledTool {
-    return this.given?.callers.get(name) ?? functionNamed(name)
+  calledAs(name: string): ToolIdentity {
+    return this.assigned?.callers.get(name) ?? functionNamed(name)
   }
 
   /** Functions without a namespace come first: they keep their names, whatever stands before them. */
-  private nameTools(): Given {
-    const given = { names: new Map(), callers: new Map() }
-    this.given = given
-    for (const { called } of this.tools) if (hasOwnName(called)) this.named(called, given)
-    for (const { called } of this.tools) this.named(called, given)
-    return given
+  private nameTools(): Assigned {
+    const assigned = { names: new Map(), callers: new Map() }
+    this.assigned = assigned
+    for (const { identity } of this.tools) if (hasOwnName(identity)) this.named(identity, assigned)
+    for (const { identity } of this.tools) this.named(identity, assigned)
+    return assigned
   }
 
-  private named(called: CalledTool, { names, callers }: Given): string {
-    const key = keyOf(called)
+  private named(identity: ToolIdentity, { names, callers }: Assigned): string {
+    const key = keyOf(identity)
     const known = names.get(key)
     if (known !== undefined) return known
-    const { namespace, name } = called
+    const { namespace, name } = identity
     const joined = namespace === undefined ? name : `${namespace}__${name}`
-    const isWhole = hasOwnName(called) || fitting.test(joined)
+    const isWhole = hasOwnName(identity) || fitting.test(joined)
     const chosen = isWhole && !callers.has(joined) ? joined : shortened(joined, key, callers)
     names.set(key, chosen)
-    callers.set(chosen, called)
+    callers.set(chosen, identity)
     return chosen
   }
 }
 
-const functionNamed = (name: string): CalledTool => ({ kind: functionKind, name, namespace: undefined })
+const functionNamed = (name: string): ToolIdentity => ({ kind: functionKind, name, namespace: undefined })
 
 const shortened = (joined: string, key: string, taken: ReadonlyMap<string, unknown>): string => {
   const start = joined.slice(0, longest - hashLength - 1).replace(/[^a-zA-Z0-9_-]/g, "_")
@@ -104,24 +108,25 @@ const shortened = (joined: string, key: string, taken: ReadonlyMap<string, unkno
   }
 }
 
-const hasOwnName = ({ kind, namespace }: CalledTool): boolean => kind === functionKind && namespace === undefined
+const hasOwnName = ({ kind, namespace }: ToolIdentity): boolean => kind === functionKind && namespace === undefined
 
 const noTools: JsonObject = {}
 
 /** The names for an answer: of a request that has functions only they need none. */
-export const answerNamesOf = (body: JsonObject): ToolNames => new ToolNames(isPlain(body) ? noTools : body)
+export const answerNamesOf = (body: JsonObject): ToolNames => new ToolNames(hasOnlyFunctions(body) ? noTools : body)
 
 /** Those of a request that has functions alone. */
 const functionsIn = (tools: unknown): ReadonlyArray<CallerTool> => {
   const found: Array<CallerTool> = []
   if (!Array.isArray(tools)) return found
   for (const [at, tool] of tools.entries())
-    if (isJsonObject(tool)) found.push({ called: functionNamed(textOr(tool["name"], "")), tool, path: `tools[${at}]` })
+    if (isJsonObject(tool))
+      found.push({ identity: functionNamed(textOr(tool["name"], "")), tool, path: `tools[${at}]` })
   return found
 }
 
 const eachOnce = (found: ReadonlyArray<CallerTool>): ReadonlyArray<CallerTool> => [
-  ...new Map(found.map((one) => [keyOf(one.called), one])).values(),
+  ...new Map(found.map((one) => [keyOf(one.identity), one])).values(),
 ]
 
 const callerToolsIn = (body: JsonObject): ReadonlyArray<CallerTool> =>
@@ -138,5 +143,5 @@ const callerToolsIn = (body: JsonObject): ReadonlyArray<CallerTool> =>
 
 const callerTool = (tool: JsonObject, path: string, namespace: string | undefined): ReadonlyArray<CallerTool> => {
   const kind = kindOfTool(tool)
-  return kind === undefined ? [] : [{ called: { ...calledTool(kind, tool), namespace }, tool, path }]
+  return kind === undefined ? [] : [{ identity: { ...identityOf(kind, tool), namespace }, tool, path }]
 }

@@ -22,15 +22,15 @@ import {
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
 import {
-  type CalledTool,
-  calledTool,
   functionKind,
   hasGrammar,
+  identityOf,
   kindOfChoice,
   kindOfTool,
   membersOf,
+  type ToolIdentity,
 } from "./callerTools.ts"
-import { type CallerTool, isPlain, keyOf, type ToolNames } from "./toolNames.ts"
+import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./toolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -39,7 +39,7 @@ const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}
 
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
-/** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
+/** A tool that takes text. Only hosts of this form enforce its format, so that is left to them to check. */
 const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
 
 /** What may stand in a namespace. */
@@ -66,7 +66,7 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   ["tool_search", objectOf({ description: maybeText, parameters: maybeObject })],
 ])
 
-/** Of the body, or of an item that brings tools. */
+/** Of the body, or of an item that adds tools. */
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
     if (searchTool.test(type)) webSearch(tool, path, issues)
@@ -122,8 +122,8 @@ export const textConfig = objectOf({
 const mostInAll = 4096
 
 /** Each list is bounded by itself; this bounds the tools of all items and namespaces together. All were checked before. */
-export const checkNumber = (body: JsonObject, issues: Issues): void => {
-  if (isPlain(body)) return
+export const checkToolCount = (body: JsonObject, issues: Issues): void => {
+  if (hasOnlyFunctions(body)) return
   let number = 0
   for (const { tool, item } of offeredIn(body)) {
     number += tool["type"] === "namespace" ? membersOf(tool).length : 1
@@ -140,24 +140,24 @@ export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues):
   if (!isJsonObject(chosen)) return
   const types = new Set(offeredIn(body).map(({ tool }) => tool["type"]))
   const demand = (wanted: JsonObject, path: string): void => {
-    const called = calledBy(wanted)
-    if (called === undefined || names.offers(called)) return
-    const { kind, name, namespace } = called
+    const identity = identityChosenBy(wanted)
+    if (identity === undefined || names.offers(identity)) return
+    const { kind, name, namespace } = identity
     // A shell, or a search of tools, that the host is to run.
     if (!kind.isNamed && types.has(kind.type)) return
-    const said = quoted(namespace === undefined ? name : `${namespace}.${name}`)
+    const shown = quoted(namespace === undefined ? name : `${namespace}.${name}`)
     const type = kind.type === "custom" ? "custom tool" : kind.type
-    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${type} in tools`)
-    else report(issues, `${path}.type`, `${said} is not among the tools`)
+    if (kind.isNamed) report(issues, `${path}.name`, `${shown} is not the name of a ${type} in tools`)
+    else report(issues, `${path}.type`, `${shown} is not among the tools`)
   }
   if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")
   else for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
 
 /** The caller's tool that a choice names; `undefined`: it names one of a host, or a namespace. */
-const calledBy = (wanted: JsonObject): CalledTool | undefined => {
+const identityChosenBy = (wanted: JsonObject): ToolIdentity | undefined => {
   const kind = kindOfChoice(wanted["type"])
-  return kind && calledTool(kind, wanted)
+  return kind && identityOf(kind, wanted)
 }
 
 export interface TranslatedTools {
@@ -176,7 +176,7 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
  * others in a host's cache is lost.
  */
 export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dropped): TranslatedTools => {
-  if (!names.isPlain) dropOfOthers(body, dropped)
+  if (!names.hasOnlyFunctions) dropOfOthers(body, dropped)
   const { tool_choice: chosen } = body
   const isAmong = isJsonObject(chosen) && chosen["type"] === "allowed_tools"
   const allows = isAmong ? allowedBy(objectsIn(chosen["tools"])) : undefined
@@ -184,7 +184,7 @@ export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dro
   const paths: Array<string> = []
   for (const one of names.tools) {
     const tool = functionTool(one, names, dropped)
-    if (allows?.(one.called) === false) continue
+    if (allows?.(one.identity) === false) continue
     tools.push(tool)
     paths.push(one.path)
   }
@@ -193,22 +193,22 @@ export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dro
     return { tools: orNone(tools), choice: word, paths }
   }
   if (isAmong) return { tools, choice: chosen["mode"] === "required" ? "required" : "auto", paths }
-  const called = calledBy(chosen)
+  const identity = identityChosenBy(chosen)
   const choice =
-    called !== undefined && names.offers(called)
-      ? { type: "function", function: { name: names.nameOf(called) } }
+    identity !== undefined && names.offers(identity)
+      ? { type: "function", function: { name: names.nameOf(identity) } }
       : undefined
   return { tools: orNone(tools), choice, paths }
 }
 
 /** Whether a tool is allowed, by itself or with its namespace. */
-const allowedBy = (allowed: ReadonlyArray<JsonObject>): ((called: CalledTool) => boolean) => {
+const allowedBy = (allowed: ReadonlyArray<JsonObject>): ((identity: ToolIdentity) => boolean) => {
   const spaces = new Set(allowed.filter(({ type }) => type === "namespace").map(({ name }) => name))
-  const keys = new Set(allowed.flatMap((wanted) => calledBy(wanted) ?? []).map(keyOf))
-  return (called) => keys.has(keyOf(called)) || (called.namespace !== undefined && spaces.has(called.namespace))
+  const keys = new Set(allowed.flatMap((wanted) => identityChosenBy(wanted) ?? []).map(keyOf))
+  return (identity) => keys.has(keyOf(identity)) || (identity.namespace !== undefined && spaces.has(identity.namespace))
 }
 
-/** Names what namespaces and searches say beyond what is carried. */
+/** Names the members of namespaces and searches that are not carried. */
 const dropOfOthers = (body: JsonObject, dropped: Dropped): void => {
   for (const offered of offeredIn(body)) {
     const { tool } = offered
@@ -219,8 +219,8 @@ const dropOfOthers = (body: JsonObject, dropped: Dropped): void => {
 
 const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length === 0 ? undefined : functions)
 
-const functionTool = ({ called, tool, path }: CallerTool, names: ToolNames, dropped: Dropped): FunctionTool => {
-  const { kind } = called
+const functionTool = ({ identity, tool, path }: CallerTool, names: ToolNames, dropped: Dropped): FunctionTool => {
+  const { kind } = identity
   dropOthers(tool, kind.members, path, dropped)
   if (hasGrammar(tool)) dropped.push(`${path}.format`)
   const { description, parameters } = kind.offered(tool)
@@ -228,7 +228,7 @@ const functionTool = ({ called, tool, path }: CallerTool, names: ToolNames, drop
   return {
     type: "function",
     function: {
-      name: names.nameOf(called),
+      name: names.nameOf(identity),
       ...(description === undefined ? {} : { description }),
       ...(parameters === undefined ? {} : { parameters }),
       ...(typeof strict === "boolean" ? { strict } : {}),
@@ -239,18 +239,18 @@ const functionTool = ({ called, tool, path }: CallerTool, names: ToolNames, drop
 
 /** The tools by the names that hosts of this form call, which do not join a namespace to it. */
 export const toolsAsCalled = ({ tools }: ToolNames): ReadonlyArray<Tool> =>
-  tools.map(({ called: { name } }) => ({ type: "function", function: { name } }))
+  tools.map(({ identity: { name } }) => ({ type: "function", function: { name } }))
 
 /** The first tool or item of a checked body that only hosts of this form can carry; `undefined`: there is none. */
-export const pathOfUncarried = (body: JsonObject, names: ToolNames): string | undefined => {
-  const offered = names.isPlain ? undefined : offeredIn(body).find(({ tool }) => isUncarried(tool))
+export const pathOfUntranslatable = (body: JsonObject, names: ToolNames): string | undefined => {
+  const offered = names.hasOnlyFunctions ? undefined : offeredIn(body).find(({ tool }) => isUntranslatable(tool))
   if (offered !== undefined) return pathOfOffered(offered)
   const { input } = body
   const item = Array.isArray(input) ? input.findIndex(isOfComputer) : -1
   return item === -1 ? undefined : `input[${item}]`
 }
 
-const isUncarried = (tool: JsonObject): boolean =>
+const isUntranslatable = (tool: JsonObject): boolean =>
   runnerOf(tool) === "client" && tool["type"] !== "namespace" && kindOfTool(tool) === undefined
 
 const isOfComputer = (item: unknown): boolean =>

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { InputText, jsonOfInput } from "../../../src/http/data/responses/inputText.ts"
+import { CustomToolInput, jsonOfInput } from "../../../src/http/data/responses/customToolInput.ts"
 
 /** The pieces that the fragments give, the rest last. */
 const read = (fragments: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const reader = new InputText()
+  const reader = new CustomToolInput()
   return [...fragments.map((fragment) => reader.add(fragment)), reader.end()]
 }
 

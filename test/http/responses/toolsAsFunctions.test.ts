@@ -1,4 +1,4 @@
-/** What a host of the chat form is told of the tools that a caller of the Responses form runs, and what its calls come back as. */
+/** The functions that a host of the chat form is sent for the tools that a caller of the Responses form runs, and its calls as items. */
 import { describe, expect, test } from "bun:test"
 import OpenAI from "openai"
 import type { JsonObject } from "../../../src/domain/Json.ts"
@@ -36,7 +36,7 @@ const calling =
 
 const fine: Answer = () => wholeAnswer("fine")
 
-interface Told {
+interface Sent {
   readonly messages: ReadonlyArray<JsonObject>
   readonly tools?: ReadonlyArray<{ readonly function: { readonly name: string; readonly description?: string } }>
   readonly tool_choice?: unknown
@@ -48,15 +48,15 @@ const asked = async (body: JsonObject, answer: Answer = fine) => {
   const dropped = response.headers.get("x-gw-dropped")
   if (body["stream"] === true) {
     const { events, response: end } = await responsesStreamOf(response)
-    return { dropped, events, output: end["output"] as ReadonlyArray<JsonObject>, told: toldTo(gateway) }
+    return { dropped, events, output: end["output"] as ReadonlyArray<JsonObject>, sent: sentTo(gateway) }
   }
   const { output } = await responseOf(response)
-  return { dropped, events: [], output: output as ReadonlyArray<JsonObject>, told: toldTo(gateway) }
+  return { dropped, events: [], output: output as ReadonlyArray<JsonObject>, sent: sentTo(gateway) }
 }
 
-const toldTo = ({ hosts }: Awaited<ReturnType<typeof routed>>) => hosts["a"]?.calls.at(-1)?.body as unknown as Told
+const sentTo = ({ hosts }: Awaited<ReturnType<typeof routed>>) => hosts["a"]?.calls.at(-1)?.body as unknown as Sent
 
-const namesIn = ({ tools = [] }: Told) => tools.map((tool) => tool.function.name)
+const namesIn = ({ tools = [] }: Sent) => tools.map((tool) => tool.function.name)
 
 const f = (name: string, more: JsonObject = {}) => ({ type: "function", name, parameters: { type: "object" }, ...more })
 const custom = (name: string, more: JsonObject = {}) => ({ type: "custom", name, ...more })
@@ -72,8 +72,8 @@ describe("a name", () => {
       ...[space(long, f("w".repeat(64)), f(`${"w".repeat(63)}x`)), space(other, f("w".repeat(64)))],
       ...[space("a", f("b__c")), space("a__b", f("c"), custom("c")), f("a__b__c"), custom("a__b__c")],
     ]
-    const { told } = await asked({ tools })
-    const names = namesIn(told)
+    const { sent } = await asked({ tools })
+    const names = namesIn(sent)
     expect(names).toHaveLength(8)
     expect(new Set(names).size).toBe(8)
     for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
@@ -94,9 +94,9 @@ describe("a name", () => {
 
   test("stays the same when tools are added, so that a host's cache holds", async () => {
     const first = [space("n".repeat(60), f("wait"), f("other"))]
-    const before = namesIn((await asked({ tools: first })).told)
+    const before = namesIn((await asked({ tools: first })).sent)
     const after = namesIn(
-      (await asked({ tools: first, input: [hi, additional(space("m".repeat(60), f("wait")))] })).told,
+      (await asked({ tools: first, input: [hi, additional(space("m".repeat(60), f("wait")))] })).sent,
     )
     expect(after.slice(0, 2)).toEqual(before)
   })
@@ -104,8 +104,8 @@ describe("a name", () => {
   test("of an earlier call whose tool is gone is one of its own", async () => {
     const gone = { type: "custom_tool_call", call_id: "c", name: "f", input: "x" }
     const result = { type: "custom_tool_call_output", call_id: "c", output: "y" }
-    const { told } = await asked({ tools: [f("f")], input: [hi, gone, result] })
-    expect(told.messages[1]?.["tool_calls"]).toEqual([
+    const { sent } = await asked({ tools: [f("f")], input: [hi, gone, result] })
+    expect(sent.messages[1]?.["tool_calls"]).toEqual([
       {
         id: "c",
         type: "function",
@@ -115,7 +115,7 @@ describe("a name", () => {
   })
 })
 
-test("a tool that is brought again counts once, as it was described last", async () => {
+test("a tool that is added again counts once, as it was described last", async () => {
   const input = [
     additional(f("wait", { description: "old" }), custom("exec")),
     hi,
@@ -131,10 +131,10 @@ test("a tool that is brought again counts once, as it was described last", async
     },
     additional(f("wait", { description: "newest" })),
   ]
-  const { told, dropped } = await asked({ tools: [search], input })
-  expect(namesIn(told)).toEqual(["tool_search", "wait", "exec", "agents__close", "agents__run"])
-  expect(told.tools?.[1]?.function.description).toBe("newest")
-  expect(told.messages).toEqual([
+  const { sent, dropped } = await asked({ tools: [search], input })
+  expect(namesIn(sent)).toEqual(["tool_search", "wait", "exec", "agents__close", "agents__run"])
+  expect(sent.tools?.[1]?.function.description).toBe("newest")
+  expect(sent.messages).toEqual([
     { role: "user", content: "hi" },
     {
       role: "assistant",
@@ -150,9 +150,9 @@ test("a tool that is brought again counts once, as it was described last", async
   expect(dropped).toBeNull()
 })
 
-test("a grammar is told and named as dropped, a format of text is not", async () => {
+test("a grammar is in the description and named as dropped, a format of text is not", async () => {
   const grammar = { type: "grammar", syntax: "regex", definition: "[a-z]+" }
-  const { told, dropped } = await asked({
+  const { sent, dropped } = await asked({
     tools: [
       custom("a"),
       custom("b", { format: { type: "text" } }),
@@ -160,8 +160,8 @@ test("a grammar is told and named as dropped, a format of text is not", async ()
     ],
   })
   expect(dropped).toBe("tools[2].defer_loading, tools[2].format")
-  expect(JSON.stringify(told.tools?.[2])).toContain("must match this regex grammar:\\n[a-z]+")
-  expect(told.tools?.[0]).toEqual({
+  expect(JSON.stringify(sent.tools?.[2])).toContain("must match this regex grammar:\\n[a-z]+")
+  expect(sent.tools?.[0]).toEqual({
     type: "function",
     function: {
       name: "a",
@@ -186,20 +186,23 @@ test("the result of a local shell belongs to its call, whichever of its ids it h
     ...[hi, shellCall("lsh_1", "c1"), shellCall("lsh_2", "c2"), shellCall("lsh_3", "c3")],
     ...[result({ id: "lsh_1" }), result({ id: "c2" }), result({ id: "out", call_id: "c3" })],
   ]
-  const { told } = await asked({ tools: [{ type: "local_shell" }], input })
-  expect(told.messages.slice(2).map(({ tool_call_id: id }) => id)).toEqual(["c1", "c2", "c3"])
+  const { sent } = await asked({ tools: [{ type: "local_shell" }], input })
+  expect(sent.messages.slice(2).map(({ tool_call_id: id }) => id)).toEqual(["c1", "c2", "c3"])
 })
 
-test("skills of a local shell are told; those that a host has stored are refused", async () => {
+test("skills of a local shell are in its description; those that a host has stored are refused", async () => {
   const skill = { name: "csv", description: "Reads tables.", path: "/skills/csv" }
   const shell = (skills: ReadonlyArray<JsonObject>) => ({ type: "shell", environment: { type: "local", skills } })
-  const { told, dropped } = await asked({ tools: [shell([skill])] })
-  expect(told.tools?.[0]?.function.description).toContain("- csv (/skills/csv): Reads tables.")
+  const { sent, dropped } = await asked({ tools: [shell([skill])] })
+  expect(sent.tools?.[0]?.function.description).toContain("- csv (/skills/csv): Reads tables.")
   expect(dropped).toBeNull()
   const gateway = await routed({ a: fine })
   for (const stored of [shell([{ ...skill, skill_id: "s" }]), { type: "shell", environment: { skills: [skill] } }])
     expect((await postResponses(gateway, { tools: [stored] })).status).toBe(400)
 })
+
+/** As long as the shortest that OpenAI's hosts write. */
+const ciphertext = `gAAAAA${"Zx0_-9".repeat(20)}==`
 
 test("a message of another agent says who it is from; its encrypted part is named", async () => {
   const input = [
@@ -209,14 +212,14 @@ test("a message of another agent says who it is from; its encrypted part is name
       author: "/root",
       recipient: "/root/a",
       content: [
-        { type: "encrypted_content", encrypted_content: "c2VjcmV0" },
+        { type: "encrypted_content", encrypted_content: ciphertext },
         { type: "input_text", text: "Look." },
       ],
     },
   ]
-  const { told, dropped } = await asked({ input })
+  const { sent, dropped } = await asked({ input })
   expect(dropped).toBe("input[0].content[0]")
-  expect(told.messages).toEqual([
+  expect(sent.messages).toEqual([
     {
       role: "user",
       content: [
@@ -227,34 +230,63 @@ test("a message of another agent says who it is from; its encrypted part is name
   ])
 })
 
+test("Codex passes on as encrypted what a model elsewhere wrote as plain text for another agent: the agent was given no task", async () => {
+  const task = "Read notes.txt, and say what is in it."
+  const content = [
+    { type: "input_text", text: "Payload:\n" },
+    { type: "encrypted_content", encrypted_content: task },
+    { type: "encrypted_content", encrypted_content: "continue" },
+  ]
+  const { sent, dropped } = await asked({
+    input: [{ type: "agent_message", author: "/root", recipient: "/root/a", content }],
+  })
+  expect(dropped).toBeNull()
+  const texts = ["Message from /root to /root/a:", "Payload:\n", task, "continue"]
+  expect(sent.messages).toEqual([{ role: "user", content: texts.map((text) => ({ type: "text", text })) }])
+})
+
+test("the mark of an argument that hosts of the form encrypt is no schema", async () => {
+  const message = { type: "string", description: "The task.", encrypted: true }
+  const other = { type: "string" }
+  const schema = { type: "object", properties: { message, other }, required: ["message"], additionalProperties: false }
+  const { sent, dropped } = await asked({
+    tools: [{ type: "function", name: "spawn", parameters: schema, strict: false }],
+    input: [hi],
+  })
+  const plain = { type: "string", description: "The task." }
+  expect(sent.tools?.[0]?.function).toMatchObject({ parameters: { ...schema, properties: { message: plain, other } } })
+  expect(JSON.stringify(sent.tools)).not.toContain("encrypted")
+  expect(dropped).toBeNull()
+})
+
 describe("a choice", () => {
   const tools = [custom("exec"), search, { type: "apply_patch" }, space("agents", f("close"), custom("run")), f("wait")]
-  const input = [additional(custom("brought")), hi]
+  const input = [additional(custom("added")), hi]
 
   test.each([
     [{ type: "custom", name: "exec" }, "exec"],
-    [{ type: "custom", name: "brought" }, "brought"],
+    [{ type: "custom", name: "added" }, "added"],
     [{ type: "custom", namespace: "agents", name: "run" }, "agents__run"],
     [{ type: "function", namespace: "agents", name: "close" }, "agents__close"],
     [{ type: "tool_search" }, "tool_search"],
     [{ type: "apply_patch" }, "apply_patch"],
   ])("%j is the function %s", async (choice, name) => {
-    const { told } = await asked({ tools, input, tool_choice: choice })
-    expect(told.tool_choice).toEqual({ type: "function", function: { name } })
+    const { sent } = await asked({ tools, input, tool_choice: choice })
+    expect(sent.tool_choice).toEqual({ type: "function", function: { name } })
   })
 
   test("among allowed tools has these alone", async () => {
     const allowed = [
-      ...[{ type: "custom", name: "brought" }, { type: "tool_search" }, { type: "namespace", name: "agents" }],
+      ...[{ type: "custom", name: "added" }, { type: "tool_search" }, { type: "namespace", name: "agents" }],
     ]
-    const { told } = await asked({
+    const { sent } = await asked({
       tools,
       input,
       tool_choice: { type: "allowed_tools", mode: "required", tools: allowed },
     })
-    expect([told.tool_choice, namesIn(told)]).toEqual([
+    expect([sent.tool_choice, namesIn(sent)]).toEqual([
       "required",
-      ["tool_search", "agents__close", "agents__run", "brought"],
+      ["tool_search", "agents__close", "agents__run", "added"],
     ])
   })
 
@@ -278,7 +310,7 @@ describe("a choice", () => {
 describe.each([true, false])("a call of a custom tool (stream: %p)", (stream) => {
   const body = { tools: [custom("exec"), search, { type: "local_shell" }], stream }
 
-  test("is told in pieces of the text, and another call may come between them", async () => {
+  test("is streamed as pieces of the text, and another call may come between them", async () => {
     const answer: Answer = (asking) => {
       if (asking["stream"] !== true)
         return calling(["exec", ['{"input":"a\\n\\ud83d\\ude00"}']])(asking, new Request("http://a"), 1)
@@ -352,5 +384,5 @@ test("the openai client puts calls of custom tools together, and gives them back
     { type: "shell_call_output", call_id: "call_1", output: [] },
   ]
   await client.responses.create({ model: "acme/small", input: [...output, ...results] as never, tools })
-  expect(toldTo(gateway).messages).toHaveLength(3)
+  expect(sentTo(gateway).messages).toHaveLength(3)
 })

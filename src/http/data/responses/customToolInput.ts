@@ -1,11 +1,11 @@
 /**
- * The text of a call of a custom tool. Hosts of other forms are told of a function with one text, so what they write is JSON,
- * `{"input":"…"}`. The text is taken out of it as it comes, whichever way the JSON is cut into fragments and escaped. A model that
- * writes something else than this JSON means that as the text.
+ * The text of a call of a custom tool. Hosts of other forms are sent a function with one text in its place, so what they write is
+ * JSON, `{"input":"…"}`. The text is taken out of it as it comes, whichever way the JSON is cut into fragments and escaped. What is
+ * not this JSON is the text itself.
  */
 import { isJsonObject } from "../../../domain/Json.ts"
 
-/** What hosts of other forms are told as the arguments of such a call. */
+/** The arguments of such a call, as hosts of other forms are sent them. */
 export const jsonOfInput = (text: string): string => JSON.stringify({ input: text })
 
 const head = /^[ \t\r\n]*\{[ \t\r\n]*"input"[ \t\r\n]*:[ \t\r\n]*"/
@@ -27,7 +27,11 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["t", "\t"],
 ])
 
-export class InputText {
+export class CustomToolInput {
+  /**
+   * `head`: before the text. `text`: within its quotes. `over`: after them. `raw`: it is no object, so all of it is the text. `unread`: it
+   * is an object that begins otherwise, and is read at the end.
+   */
   private state: "head" | "text" | "over" | "raw" | "unread" = "head"
   /** What came and was not read: a beginning, an escape that is not whole, or all of what has another shape. */
   private held = ""

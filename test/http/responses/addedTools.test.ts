@@ -1,4 +1,4 @@
-/** Tools that items of the Responses form bring: those of hosts are under the same rule there, and the caller's are the request's. */
+/** Tools that items of the Responses form add: the same rule holds for those that hosts run, and the caller may call the others. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { wholeAnswer } from "../../support/host.ts"
@@ -24,7 +24,7 @@ afterAll(async () => {
 const search = { type: "web_search" }
 const wait = { type: "function", name: "wait", parameters: { type: "object" } }
 const hi = { role: "user", content: "hi" }
-const brought = (...tools: ReadonlyArray<JsonObject>) => ({ type: "additional_tools", role: "developer", tools })
+const added = (...tools: ReadonlyArray<JsonObject>) => ({ type: "additional_tools", role: "developer", tools })
 const found = (...tools: ReadonlyArray<JsonObject>) => [
   { type: "tool_search_call", call_id: "c", execution: "client", arguments: {} },
   { type: "tool_search_output", call_id: "c", execution: "client", tools },
@@ -41,7 +41,7 @@ describe.each(["responses", "chat", "messages", "google", "converse"] as const)(
 
     test("a hosted tool without a price in an item is dropped, and named by its place", async () => {
       const input = [
-        brought(wait, search, { type: "image_generation" }),
+        added(wait, search, { type: "image_generation" }),
         hi,
         ...found({ type: " Code_Interpreter" }, search),
       ]
@@ -56,13 +56,13 @@ describe.each(["responses", "chat", "messages", "google", "converse"] as const)(
 
     test("one that is asked for is refused where no host can run it", async () => {
       const calls = unpriced.host.calls.length
-      const chosen = await ask(unpriced, { input: [brought(wait, search), hi], tool_choice: { type: "web_search" } })
+      const chosen = await ask(unpriced, { input: [added(wait, search), hi], tool_choice: { type: "web_search" } })
       expect([chosen.status, chosen.text]).toEqual([404, expect.stringContaining("input[0].tools[1]")])
-      const forced = await ask(unpriced, { input: [brought(search), hi], tool_choice: "required" })
+      const forced = await ask(unpriced, { input: [added(search), hi], tool_choice: "required" })
       expect([forced.status, forced.text]).toEqual([404, expect.stringContaining("input[0].tools[0]")])
       expect(unpriced.host.calls.length).toBe(calls)
       // The caller's own tool may be meant.
-      const open = await ask(unpriced, { input: [brought(wait, search), hi], tool_choice: "required" })
+      const open = await ask(unpriced, { input: [added(wait, search), hi], tool_choice: "required" })
       expect([open.status, open.dropped]).toEqual([200, ["input[0].tools[1]"]])
     })
 
@@ -75,27 +75,27 @@ describe.each(["responses", "chat", "messages", "google", "converse"] as const)(
         { type: "shell", environment: { type: "container_reference", container_id: "c" } },
       ]) {
         for (const input of [
-          [brought(tool), hi],
+          [added(tool), hi],
           [hi, ...found(tool)],
         ])
           expect((await ask(unpriced, { input })).status).toBe(400)
       }
       const space = { type: "namespace", name: "n", tools: [search] }
-      expect((await ask(unpriced, { input: [brought(space), hi] })).status).toBe(400)
+      expect((await ask(unpriced, { input: [added(space), hi] })).status).toBe(400)
       expect((await ask(unpriced, { tools: [space] })).status).toBe(400)
       expect(unpriced.host.calls.length).toBe(calls)
     })
 
     test("a search in an item is paid for like one in tools", async () => {
       const inTools = await ask(priced, { tools: [search] })
-      const inItem = await ask(priced, { input: [brought(search), hi] })
+      const inItem = await ask(priced, { input: [added(search), hi] })
       expect([inItem.status, hostedIn(inItem.sent).length]).toEqual([200, hostedIn(inTools.sent).length])
       // One dollar pays for ten searches at 0.01 and the context, a tenth of it does not.
       const key = await priced.gateway.newKey({ limit: 50_000_000_000n })
       const poor = (body: JsonObject) => priced.ask("/responses", protocol, body, key)
       const runs = inTools.dropped.length === 0
       expect((await poor({ tools: [search] })).status).toBe(runs ? 402 : 200)
-      expect((await poor({ input: [brought(search), hi] })).status).toBe(runs ? 402 : 200)
+      expect((await poor({ input: [added(search), hi] })).status).toBe(runs ? 402 : 200)
       const searching = { tools: [{ type: "tool_search", execution: "client" }], input: [hi, ...found(search)] }
       expect((await poor(searching)).status).toBe(runs ? 402 : 200)
     })
@@ -103,12 +103,20 @@ describe.each(["responses", "chat", "messages", "google", "converse"] as const)(
 )
 
 test("a host of the form that runs a search of an item has the bound that is paid for", async () => {
-  const { sent } = await priced.ask("/responses", "responses", { input: [brought(search), hi], max_tool_calls: 50 })
-  expect(sent).toMatchObject({ max_tool_calls: 10, input: [brought(search), hi] })
+  const { sent } = await priced.ask("/responses", "responses", { input: [added(search), hi], max_tool_calls: 50 })
+  expect(sent).toMatchObject({ max_tool_calls: 10, input: [added(search), hi] })
+})
+
+test.each(["/chat/completions", "/messages"])("%s: a namespace hides no tool that a host runs", async (form) => {
+  const calls = priced.host.calls.length
+  const space = { type: "namespace", name: "n", tools: [wait, search] }
+  const { status, text } = await priced.ask(form, "responses", { tools: [space] })
+  expect([status, text]).toEqual([400, expect.stringContaining("tools[0]")])
+  expect(priced.host.calls.length).toBe(calls)
 })
 
 describe("a request whose tools come from items alone", () => {
-  const body = { input: [brought(wait), hi], tool_choice: "auto" }
+  const body = { input: [added(wait), hi], tool_choice: "auto" }
   test.each([undefined, "responses"])("needs a host with tools (api: %p)", async (api) => {
     const change = (parameters: ReadonlyArray<string>) => ({
       hosts: { a: { supported_parameters: parameters, ...(api === undefined ? {} : { api }) } },

@@ -1,0 +1,300 @@
+/**
+ * What agents send in the Responses form, each construct in a small request of our own: tools that take text, tools within namespaces
+ * and within items, a search of tools that the agent runs, messages between agents, tools that hosts run, reasoning of earlier turns.
+ */
+import {
+  type AgentCase,
+  asked,
+  at,
+  elsewhere,
+  found,
+  hard,
+  lark,
+  note,
+  noting,
+  pattern,
+  read,
+  reading,
+  responses,
+  search,
+  step,
+  user,
+  within,
+  write,
+  writing,
+} from "./caseParts.ts"
+
+export const ofResponses: ReadonlyArray<AgentCase> = [
+  {
+    what: "a tool that takes text, beside functions",
+    ...responses,
+    body: asked({ tools: [read, note, { ...note, name: "free", format: { type: "text" } }], tool_choice: "auto" }),
+    steps: [step(noting), step({ ...noting, name: "free", input: "" }, reading), step({ ...noting, input: "{" })],
+    offers: { responses: "read, custom note, custom free", elsewhere: "read, note*, free*" },
+    dropped: at(""),
+  },
+  {
+    what: "tools whose text has to match a grammar",
+    ...responses,
+    body: asked({ tools: [lark, read, pattern] }),
+    steps: [step({ ...noting, name: "patch" }), step({ ...noting, name: "stamp", input: "2026-11" })],
+    offers: { responses: "custom patch, read, custom stamp", elsewhere: "patch*, read, stamp*" },
+    dropped: at("tools[0].format, tools[2].format", { responses: "" }),
+  },
+  {
+    what: "namespaces with tools of both kinds",
+    ...responses,
+    body: asked({
+      tools: [
+        { type: "namespace", name: "files", description: "", tools: [read, lark, note] },
+        { type: "namespace", name: "web", description: "Pages.", tools: [read] },
+        note,
+      ],
+      parallel_tool_calls: true,
+    }),
+    steps: [
+      step(within("files", { ...noting, name: "patch" })),
+      step(within("web", reading), within("files", reading)),
+      step(within("files", noting), noting),
+    ],
+    offers: {
+      responses: "files.read, custom files.patch, custom files.note, web.read, custom note",
+      elsewhere: "files__read, files__patch*, files__note*, web__read, note*",
+    },
+    dropped: at("tools[1].description, tools[0].tools[1].format", { responses: "" }),
+  },
+  {
+    what: "tools that an item brings",
+    ...responses,
+    body: asked({
+      input: [
+        {
+          type: "additional_tools",
+          id: "at_1",
+          role: "developer",
+          tools: [{ type: "namespace", name: "functions", description: "", tools: [lark, read] }, note],
+        },
+        user,
+      ],
+      parallel_tool_calls: false,
+    }),
+    steps: [step(within("functions", { ...noting, name: "patch" })), step(within("functions", reading)), step(noting)],
+    offers: {
+      responses: "custom functions.patch, functions.read, custom note",
+      elsewhere: "functions__patch*, functions__read, note*",
+    },
+    dropped: at("parallel_tool_calls, input[0].tools[0].tools[0].format", {
+      responses: "",
+      chat: "input[0].tools[0].tools[0].format",
+      "strict chat": "input[0].tools[0].tools[0].format",
+      messages: "input[0].tools[0].tools[0].format",
+      converse: "input[0].tools[0].tools[0].format",
+    }),
+  },
+  {
+    what: "tools that an item brings, one of which a host is to run",
+    ...responses,
+    body: asked({
+      input: [{ type: "additional_tools", role: "developer", tools: [read, { type: "web_search" }, note] }, user],
+    }),
+    steps: [step(noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: at("input[0].tools[1]"),
+  },
+  {
+    what: "a search of tools that the agent runs, and tools that it finds",
+    ...responses,
+    body: asked({ tools: [read, search] }),
+    steps: [
+      { ...step({ kind: "search", name: "tool_search", input: { query: "write" } }), found },
+      step(writing),
+      step({ ...noting, name: "remark" }, within("helpers", { ...reading, name: "start" })),
+      step(within("helpers", { ...noting, name: "patch" })),
+    ],
+    offers: { responses: "read, search tool_search", elsewhere: "read, tool_search" },
+    dropped: at(""),
+  },
+  {
+    what: "a search of an earlier turn",
+    ...responses,
+    body: asked({
+      tools: [search],
+      input: [
+        user,
+        { type: "tool_search_call", call_id: "call_1", execution: "client", arguments: { query: "write" } },
+        { type: "tool_search_output", call_id: "call_1", status: "completed", execution: "client", tools: found },
+        {
+          type: "function_call",
+          call_id: "call_2",
+          name: "start",
+          namespace: "helpers",
+          arguments: '{"path":"a","range":"b"}',
+        },
+        { type: "function_call_output", call_id: "call_2", output: "Started." },
+      ],
+    }),
+    steps: [step({ ...noting, name: "remark" }), step(within("helpers", { ...noting, name: "patch" }))],
+    offers: {
+      responses: "search tool_search, write, custom remark, helpers.start, custom helpers.patch",
+      elsewhere: "tool_search, write, remark*, helpers__start, helpers__patch*",
+    },
+    dropped: at(""),
+  },
+  {
+    what: "calls of earlier turns that took text",
+    ...responses,
+    body: asked({
+      tools: [note, { type: "namespace", name: "files", tools: [lark] }],
+      input: [
+        user,
+        { type: "custom_tool_call", id: "ctc_1", status: "completed", call_id: "call_1", name: "note", input: hard },
+        { type: "custom_tool_call_output", id: "ctco_1", call_id: "call_1", output: "Noted." },
+        { type: "custom_tool_call", call_id: "call_2", name: "patch", namespace: "files", input: "" },
+        {
+          type: "custom_tool_call_output",
+          call_id: "call_2",
+          output: [
+            { type: "input_text", text: "Done:\n" },
+            { type: "input_text", text: "changed" },
+          ],
+        },
+      ],
+    }),
+    steps: [step(noting), step(within("files", { ...noting, name: "patch" }))],
+    offers: { responses: "custom note, custom files.patch", elsewhere: "note*, files__patch*" },
+    dropped: at("tools[1].tools[0].format", { responses: "" }),
+  },
+  {
+    what: "a message of another agent",
+    ...responses,
+    body: asked({
+      tools: [read],
+      input: [
+        user,
+        {
+          type: "agent_message",
+          author: "/root/helper",
+          recipient: "/root",
+          content: [{ type: "input_text", text: "notes.txt has a word." }],
+        },
+      ],
+    }),
+    steps: [step(reading)],
+    offers: { responses: "read", elsewhere: "read" },
+    dropped: at(""),
+  },
+  {
+    what: "tools that hosts run, which are merely offered",
+    ...responses,
+    body: asked({
+      tools: [
+        { type: "web_search", external_web_access: true, search_content_types: ["text", "image"] },
+        { type: "image_generation", output_format: "png" },
+        read,
+        note,
+      ],
+      tool_choice: "auto",
+      include: ["web_search_call.action.sources"],
+      truncation: "auto",
+    }),
+    steps: [step(reading), step(noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: at("tools[0], tools[1]"),
+  },
+  {
+    what: "tools that hosts run, where searches have a price",
+    ...responses,
+    searches: true,
+    runs: {
+      responses: "web_search",
+      chat: "web_search_options",
+      "strict chat": "web_search_options",
+      gemini: "googleSearch",
+    },
+    body: asked({
+      tools: [
+        { type: "image_generation", output_format: "png" },
+        read,
+        note,
+        { type: "web_search", external_web_access: true },
+      ],
+      tool_choice: "auto",
+      include: ["web_search_call.action.sources"],
+    }),
+    steps: [step(reading), step(noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: at("tools[0], tools[3]", {
+      responses: "tools[0]",
+      chat: "tools[0], tools[3].external_web_access",
+      "strict chat": "tools[0], tools[3].external_web_access",
+      gemini: "tools[0], tools[3].external_web_access",
+    }),
+  },
+  {
+    what: "nothing but tools that hosts run",
+    ...responses,
+    body: asked({
+      tools: [{ type: "web_search" }, { type: "image_generation", output_format: "png" }],
+      tool_choice: "auto",
+      parallel_tool_calls: true,
+    }),
+    steps: [],
+    offers: { responses: "", elsewhere: "" },
+    dropped: at("tools[0], tools[1], tool_choice, parallel_tool_calls"),
+  },
+  {
+    what: "encrypted reasoning of earlier turns, from an agent that gives items back as they were",
+    ...responses,
+    keeps: "items",
+    body: asked({
+      tools: [read, write],
+      reasoning: { effort: "medium", summary: "auto" },
+      include: ["reasoning.encrypted_content"],
+      prompt_cache_key: "session-1",
+      max_output_tokens: 16_384,
+      input: [
+        user,
+        {
+          type: "reasoning",
+          id: "rs_1",
+          summary: [{ type: "summary_text", text: "The file first." }],
+          encrypted_content: "b3BhcXVl",
+        },
+        {
+          type: "message",
+          role: "assistant",
+          id: "msg_1",
+          status: "completed",
+          content: [{ type: "output_text", text: "I shall look.", annotations: [] }],
+        },
+        { type: "function_call", id: "fc_1", call_id: "call_1", name: "read", arguments: '{"path":"a","range":"b"}' },
+        { type: "function_call_output", call_id: "call_1", output: "A word.\n" },
+      ],
+    }),
+    steps: [step(writing), step(reading)],
+    offers: { responses: "read, write", elsewhere: "read, write" },
+    dropped: at("prompt_cache_key", {
+      responses: "",
+      chat: "",
+      "strict chat": "",
+      // A thinking budget needs the thinking of the call whose result comes last.
+      messages: "prompt_cache_key, reasoning",
+      converse: "prompt_cache_key, reasoning",
+    }),
+  },
+  {
+    what: "reasoning from the first turn on, from an agent that keeps the members of the vendor",
+    ...responses,
+    body: asked({
+      tools: [read, note],
+      reasoning: { effort: "high", context: "all_turns" },
+      include: ["reasoning.encrypted_content"],
+      text: { verbosity: "low" },
+      prompt_cache_key: "session-1",
+      client_metadata: { session: "1" },
+    }),
+    steps: [step(noting), step(reading), step(reading, noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: elsewhere("prompt_cache_key, text.verbosity", "client_metadata, reasoning.context"),
+  },
+]

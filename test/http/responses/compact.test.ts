@@ -250,6 +250,14 @@ test("a host's word for the gateway's own metadata was passed on", async () => {
   expect(Object.keys(await responseOf(await ask({})))).not.toContain("openrouter_metadata")
 })
 
+test("one that its host has not ended is billed as the most that it can cost, and no other host is asked", async () => {
+  scene.says.first = () => Response.json({ ...compaction, status: "in_progress", output: [] })
+  const response = await ask({})
+  expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "first"])
+  await response.text()
+  expect(await account.rows()).toMatchObject([{ host: "first", estimated: true, completionTokens: 4096 }])
+})
+
 test.each(["compaction", "compaction_summary", "context_compaction"])(
   "without usage a %s is charged by its size",
   async (type) => {

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "./Json.ts"
 
 /**
  * - `web_search`: costs what `pricing.web_search` says.
- * - `own-form`: costs nothing but its tokens, and only hosts of the caller's own form have it: Anthropic's `web_fetch`.
+ * - `own-form`: costs nothing but its tokens, for callers of the Messages form at hosts of that form: Anthropic's `web_fetch`. `unpriced` elsewhere.
  * - `unpriced`: no price list has a member for it, so that no host is asked to run it.
  */
 export type HostedKind = "web_search" | "own-form" | "unpriced"

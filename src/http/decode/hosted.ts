@@ -30,8 +30,10 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
   let search: JsonObject | undefined
   for (const one of offered) {
     const { tool, item, index } = one
-    const kind = runnerOf(tool)
-    if (kind === "client") continue
+    const runner = runnerOf(tool)
+    if (runner === "client") continue
+    // What costs tokens alone in the Messages form may have a price of its own elsewhere.
+    const kind = runner === "own-form" && form !== messagesForm ? "unpriced" : runner
     // Other forms have no such member, so their hosts would not keep to it.
     const uses = form === messagesForm ? tool["max_uses"] : undefined
     if (kind === "web_search") search ??= searchOptions(tool)

@@ -1,0 +1,95 @@
+/** Calls as no sound host writes them, and tools where none belong, as they were seen. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { JsonObject } from "../../../src/domain/Json.ts"
+import { InputText } from "../../../src/http/data/responses/inputText.ts"
+import { type Called, callingForm } from "../../support/callingHosts.ts"
+import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
+import { type Hosts, startHosts } from "../payload/hosts.ts"
+
+let calls: ReadonlyArray<Called> = []
+let hosts: Hosts
+let priced: Hosts
+
+beforeAll(async () => {
+  hosts = await startHosts({
+    answer: (path, body) => callingForm(path).answer(calls, body["stream"] === true),
+  })
+  priced = await startHosts({ webSearch: "0.01" })
+})
+afterAll(async () => {
+  await hosts.stop()
+  await priced.stop()
+})
+
+const shell = { type: "shell", environment: { type: "local" } }
+const search = { type: "tool_search", execution: "client", parameters: { type: "object" } }
+const tools = [search, { type: "local_shell" }, shell, { type: "apply_patch" }, { type: "custom", name: "exec" }]
+
+const itemFor = async (name: string, given: string, stream: boolean): Promise<unknown> => {
+  calls = [{ id: "call_1", name, given }]
+  const answer = await postResponses(hosts.gateway, { model: "acme/chat", tools, stream })
+  const { output } = stream ? (await responsesStreamOf(answer)).response : await responseOf(answer)
+  return Array.isArray(output) ? output[0] : undefined
+}
+
+describe("arguments that are nested a hundred thousand deep do not end the answer as a fault of the gateway", () => {
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+  const given = `{"input":${deep}}`
+  test.each([
+    ["tool_search", { arguments: given }],
+    ["exec", { input: given }],
+    ["local_shell", { action: { type: "exec", command: [], env: {} } }],
+    ["shell", { action: { commands: [], timeout_ms: null, max_output_length: null } }],
+    ["apply_patch", { operation: { type: "update_file", path: "", diff: "" } }],
+  ])("%s", async (name, members) => {
+    for (const stream of [false, true]) expect(await itemFor(name, given, stream)).toMatchObject(members)
+  })
+})
+
+describe("a text of a custom tool is the same in one fragment and in many", () => {
+  const read = (fragments: Iterable<string>): string => {
+    const text = new InputText()
+    return Array.from(fragments, (fragment) => text.add(fragment)).join("") + text.end()
+  }
+  const blanks = " ".repeat(300)
+  test.each([
+    ["cut off", `${blanks}{"input":"a\\nb`, "a\nb"],
+    ["cut off within an escape", `{${blanks}"input":"a\\u00`, "a"],
+    ["with more behind it", `${blanks}{"input":"a" "b"}`, "a"],
+    ["with half a character", `${blanks}{"input":"a\\ud83d`, "a\ud83d"],
+    ["another object", `${blanks}{"text":"a"`, `${blanks}{"text":"a"`],
+  ])("after three hundred blanks, %s", (_, given, text) => {
+    expect([read([given]), read(given)]).toEqual([text, text])
+  })
+})
+
+describe("a search is sent to a host with a price only where money for it is reserved", () => {
+  const found = { type: "web_search" }
+  const wait = { type: "function", name: "wait", parameters: { type: "object" } }
+  const message = { role: "user", content: "hi" }
+  const custom = { type: "custom", name: "exec", format: { type: "text", tools: [found] } }
+  const places: ReadonlyArray<readonly [string, JsonObject]> = [
+    ["a message", { input: [{ ...message, tools: [found] }] }],
+    ["a message of an agent", { input: [{ type: "agent_message", content: "hi", tools: [found] }] }],
+    ["a function", { tools: [{ ...wait, tools: [found] }] }],
+    ["a format", { tools: [custom] }],
+  ]
+  test.each(places)("not among the members of %s", async (_, body) => {
+    const { status, sent } = await priced.ask("/responses", "responses", body)
+    expect([status, sent]).toEqual([400, undefined])
+  })
+})
+
+test.each(["web_fetch", "openrouter:web_fetch", "web_fetch_20250910", "tool_search_tool_bm25"])(
+  "%s, whose price at a host of the Responses form nobody knows, is dropped and named",
+  async (type) => {
+    const own = await priced.ask("/responses", "responses", { tools: [{ type: "custom", name: "a" }, { type }] })
+    expect([own.status, own.sent?.["tools"], own.dropped]).toEqual([200, [{ type: "custom", name: "a" }], ["tools[1]"]])
+    const input = [
+      { type: "additional_tools", tools: [{ type }] },
+      { role: "user", content: "hi" },
+    ]
+    const brought = await priced.ask("/responses", "responses", { input })
+    expect([brought.status, brought.sent?.["input"], brought.dropped]).toEqual([200, [input[1]], ["input[0].tools[0]"]])
+  },
+)

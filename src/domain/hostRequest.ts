@@ -1,6 +1,6 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import type { Host } from "./Host.ts"
-import { type HostedTool, isSameType } from "./hostedTools.ts"
+import { type HostedTool, kindOfType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
 import { missedOf } from "./neutralMembers.ts"
@@ -162,9 +162,10 @@ const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonOb
 const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
   const { tool_choice: choice } = body
   if (lost.length === 0 || !isJsonObject(choice) || choice["type"] !== "allowed_tools") return body
-  const types = lost.map((tool) => typeAt(body, tool))
+  const kinds = new Set(lost.map((tool) => kindOfType(typeAt(body, tool))))
+  kinds.delete(undefined)
   const allowed: ReadonlyArray<unknown> = Array.isArray(choice["tools"]) ? choice["tools"] : []
-  const left = allowed.filter((tool) => !(isJsonObject(tool) && types.some((type) => isSameType(type, tool["type"]))))
+  const left = allowed.filter((tool) => !(isJsonObject(tool) && kinds.has(kindOfType(tool["type"]))))
   if (left.length === allowed.length) return body
   return { ...body, tool_choice: left.length === 0 ? "none" : { ...choice, tools: left } }
 }

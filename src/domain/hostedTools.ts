@@ -84,8 +84,15 @@ export const runnerOf = (tool: JsonObject): "client" | HostedKind => {
   return ofMessages.test(plain) ? "own-form" : "unpriced"
 }
 
+/** What two tools, or a tool and a choice, of the same kind have in common; `undefined`: it is no type. */
+export const kindOfType = (type: unknown): string | undefined => {
+  if (typeof type !== "string") return undefined
+  const plain = normalType(type)
+  return search.test(plain) ? "web_search" : plain
+}
+
 /** Whether two tools, or a tool and a choice, are of the same kind by their types. */
-export const isSameType = (one: unknown, other: unknown): boolean =>
-  typeof one === "string" &&
-  typeof other === "string" &&
-  (normalType(one) === normalType(other) || (search.test(normalType(one)) && search.test(normalType(other))))
+export const isSameType = (one: unknown, other: unknown): boolean => {
+  const kind = kindOfType(one)
+  return kind !== undefined && kind === kindOfType(other)
+}

@@ -1,6 +1,8 @@
 /** Calls as no sound host writes them, and tools where none belong, as they were seen. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/Json.ts"
+import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { InputText } from "../../../src/http/data/responses/inputText.ts"
 import { type Called, callingForm } from "../../support/callingHosts.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
@@ -93,3 +95,36 @@ test.each(["web_fetch", "openrouter:web_fetch", "web_fetch_20250910", "tool_sear
     expect([brought.status, brought.sent?.["input"], brought.dropped]).toEqual([200, [input[1]], ["input[0].tools[0]"]])
   },
 )
+
+test("the result of a local shell that names no call is refused", async () => {
+  const input = [
+    { type: "local_shell_call", call_id: "call_1", action: { command: ["ls"] } },
+    { type: "local_shell_call_output", output: "a.txt" },
+  ]
+  const { status, text } = await priced.ask("/responses", "chat", { input })
+  expect([status, text]).toEqual([400, expect.stringContaining("input[1].call_id: is required")])
+})
+
+describe("what a prompt may cost", () => {
+  const boundsOf = (body: JsonObject) => {
+    const request = decodeResponses({ model: "acme/responses", ...body })
+    if (Either.isLeft(request)) throw new Error(JSON.stringify(request.left.issues))
+    return request.right
+  }
+  const image = `data:image/png;base64,${"A".repeat(10_000)}`
+
+  test("counts screenshots of a computer as images", () => {
+    const shot = (image_url: string, at: number) => [
+      { type: "computer_call", call_id: `call_${at}`, action: { type: "screenshot" } },
+      { type: "computer_call_output", call_id: `call_${at}`, output: { type: "computer_screenshot", image_url } },
+    ]
+    const { bounds, routing } = boundsOf({ input: [image, "https://images.example/a.png"].flatMap(shot) })
+    expect(bounds).toMatchObject({ images: 2, mediaParts: 2, mediaBytes: 10_000, media: { image: 2000 } })
+    expect(routing.needs.inputs).toEqual(["image"])
+  })
+
+  test("counts a description that begins like an image as text", () => {
+    const space = { type: "namespace", name: "n", description: image, tools: [{ type: "function", name: "f" }] }
+    expect(boundsOf({ input: "hi", tools: [space] }).bounds.textBytes).toBeGreaterThan(10_000)
+  })
+})

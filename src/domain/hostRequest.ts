@@ -126,16 +126,18 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
   if (!searches) delete payload["web_search_options"]
   const noFunctions = payload.tools == null || payload.tools.length === 0
   if (noFunctions) delete payload.tools
+  const native = request.native && {
+    ...request.native,
+    body: withoutTools(withoutChoices(request.native.body, lost), lost),
+  }
   if (noFunctions && lost.length === hosted.length && !online) {
     for (const name of ["tool_choice", "parallel_tool_calls"]) {
       if (payload[name] == null) continue
       delete payload[name]
-      dropped.push(name)
+      // Beside tools that only hosts of the caller's form know, the choice is sent to them.
+      const isSent = isOfForm(host, form) && native?.body[name] != null && !request.routing.parameters.includes(name)
+      if (!isSent) dropped.push(name)
     }
-  }
-  const native = request.native && {
-    ...request.native,
-    body: withoutTools(withoutChoices(request.native.body, lost), lost),
   }
   const bounds = boundsFor(request.routing.needs, request.bounds, host)
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }

@@ -128,3 +128,24 @@ describe("what a prompt may cost", () => {
     expect(boundsOf({ input: "hi", tools: [space] }).bounds.textBytes).toBeGreaterThan(10_000)
   })
 })
+
+test("a tool that a search has found is told by the name that it has, whatever it says of a namespace", async () => {
+  const input = [
+    { role: "user", content: "hi" },
+    { type: "tool_search_call", call_id: "call_1", arguments: {} },
+    {
+      type: "tool_search_output",
+      call_id: "call_1",
+      tools: [{ type: "function", name: "top", namespace: "other" }],
+    },
+  ]
+  const { sent } = await priced.ask("/responses", "messages", { input })
+  expect(sent?.["tools"]).toMatchObject([{ name: "top" }])
+  expect(JSON.stringify(sent?.["messages"])).toContain("- top")
+})
+
+test("a choice that is sent beside tools of the form alone is not named as dropped", async () => {
+  const tools = [{ type: "computer" }, { type: "image_generation" }]
+  const { sent, dropped } = await priced.ask("/responses", "responses", { tools, tool_choice: "required" })
+  expect([sent?.["tools"], sent?.["tool_choice"], dropped]).toEqual([[{ type: "computer" }], "required", ["tools[1]"]])
+})

@@ -104,18 +104,19 @@ const shellCallId = (id: unknown, items: ReadonlyArray<unknown>): string => {
 const foundTools = (found: unknown, names: ToolNames): string => {
   const lines = objectsIn(found).flatMap((tool) =>
     tool["type"] === "namespace"
-      ? membersOf(tool).flatMap((inner) => foundTool({ ...inner, namespace: tool["name"] }, names))
-      : foundTool(tool, names),
+      ? membersOf(tool).flatMap((inner) => foundTool(inner, textOr(tool["name"], ""), names))
+      : foundTool(tool, undefined, names),
   )
   return lines.length === 0 ? "No tools were found." : ["These tools can be called now:", ...lines].join("\n")
 }
 
-const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> => {
+/** `namespace`: in which it was found. What the tool itself says of one counts no more than where it is offered. */
+const foundTool = (tool: JsonObject, namespace: string | undefined, names: ToolNames): ReadonlyArray<string> => {
   const kind = kindOfTool(tool)
   if (kind === undefined) return []
   const { description } = tool
   const said = typeof description === "string" && description !== "" ? `: ${description}` : ""
-  return [`- ${names.nameOf(calledTool(kind, tool))}${said}`]
+  return [`- ${names.nameOf({ ...calledTool(kind, tool), namespace })}${said}`]
 }
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])

@@ -1,7 +1,7 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import { joinedNames } from "./droppedNames.ts"
 import type { Host } from "./Host.ts"
-import { type HostedTool, isSameType } from "./hostedTools.ts"
+import { type HostedTool, kindOfType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
 import { withoutNeutral } from "./neutralMembers.ts"
@@ -127,16 +127,18 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
   if (!searches) delete payload["web_search_options"]
   const noFunctions = payload.tools == null || payload.tools.length === 0
   if (noFunctions) delete payload.tools
+  const native = request.native && {
+    ...request.native,
+    body: withoutTools(withoutChoices(request.native.body, lost), lost),
+  }
   if (noFunctions && lost.length === hosted.length && !online) {
     for (const name of ["tool_choice", "parallel_tool_calls"]) {
       if (payload[name] == null) continue
       delete payload[name]
-      dropped.push(name)
+      // Beside tools that only hosts of the caller's form know, the choice is sent to them.
+      const isSent = isOfForm(host, form) && native?.body[name] != null && !request.routing.parameters.includes(name)
+      if (!isSent) dropped.push(name)
     }
-  }
-  const native = request.native && {
-    ...request.native,
-    body: withoutTools(withoutChoices(request.native.body, lost), lost),
   }
   const bounds = boundsFor(request.routing.needs, request.bounds, host)
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
@@ -163,9 +165,10 @@ const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonOb
 const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
   const { tool_choice: choice } = body
   if (lost.length === 0 || !isJsonObject(choice) || choice["type"] !== "allowed_tools") return body
-  const types = lost.map((tool) => typeAt(body, tool))
+  const kinds = new Set(lost.map((tool) => kindOfType(typeAt(body, tool))))
+  kinds.delete(undefined)
   const allowed: ReadonlyArray<unknown> = Array.isArray(choice["tools"]) ? choice["tools"] : []
-  const left = allowed.filter((tool) => !(isJsonObject(tool) && types.some((type) => isSameType(type, tool["type"]))))
+  const left = allowed.filter((tool) => !(isJsonObject(tool) && kinds.has(kindOfType(tool["type"]))))
   if (left.length === allowed.length) return body
   return { ...body, tool_choice: left.length === 0 ? "none" : { ...choice, tools: left } }
 }

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "./Json.ts"
 
 /**
  * - `web_search`: costs what `pricing.web_search` says.
- * - `own-form`: costs nothing but its tokens, and only hosts of the caller's own form have it: Anthropic's `web_fetch`.
+ * - `own-form`: costs nothing but its tokens, for callers of the Messages form at hosts of that form: Anthropic's `web_fetch`. `unpriced` elsewhere.
  * - `unpriced`: no price list has a member for it, so that no host is asked to run it.
  */
 export type HostedKind = "web_search" | "own-form" | "unpriced"
@@ -84,8 +84,15 @@ export const runnerOf = (tool: JsonObject): "client" | HostedKind => {
   return ofMessages.test(plain) ? "own-form" : "unpriced"
 }
 
+/** What two tools, or a tool and a choice, of the same kind have in common; `undefined`: it is no type. */
+export const kindOfType = (type: unknown): string | undefined => {
+  if (typeof type !== "string") return undefined
+  const plain = normalType(type)
+  return search.test(plain) ? "web_search" : plain
+}
+
 /** Whether two tools, or a tool and a choice, are of the same kind by their types. */
-export const isSameType = (one: unknown, other: unknown): boolean =>
-  typeof one === "string" &&
-  typeof other === "string" &&
-  (normalType(one) === normalType(other) || (search.test(normalType(one)) && search.test(normalType(other))))
+export const isSameType = (one: unknown, other: unknown): boolean => {
+  const kind = kindOfType(one)
+  return kind !== undefined && kind === kindOfType(other)
+}

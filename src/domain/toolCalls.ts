@@ -15,8 +15,9 @@ export const areToolCallsSound = (
   choices: ReadonlyArray<ChatChoice>,
 ): boolean | undefined => {
   if (choices.some((choice) => choice.finish_reason === "length")) return undefined
+  const names = namesOf(tools)
   return choices.every(({ message }) =>
-    (message.tool_calls ?? []).every((call) => isCustom(call) || isSound(tools, call.function)),
+    (message.tool_calls ?? []).every((call) => isCustom(call) || isSound(names, call.function)),
   )
 }
 
@@ -40,15 +41,21 @@ export class ToolCallFragments {
   }
 
   areSound(tools: ReadonlyArray<Tool>): boolean {
-    for (const [place, call] of this.calls) if (!this.custom.has(place) && !isSound(tools, call)) return false
+    const names = namesOf(tools)
+    for (const [place, call] of this.calls) if (!this.custom.has(place) && !isSound(names, call)) return false
     return true
   }
 }
 
 const isCustom = ({ type }: { readonly type?: unknown }): boolean => type === "custom"
 
-const isSound = (tools: ReadonlyArray<Tool>, call: Call | undefined): boolean =>
-  call === undefined || (tools.some((tool) => tool.function?.name === call.name) && isJson(call.arguments))
+type Names = ReadonlySet<string | undefined>
+
+/** Looked up, since a host may make thousands of calls, and a request may have thousands of tools. */
+const namesOf = (tools: ReadonlyArray<Tool>): Names => new Set(tools.map((tool) => tool.function?.name))
+
+const isSound = (names: Names, call: Call | undefined): boolean =>
+  call === undefined || (names.has(call.name) && isJson(call.arguments))
 
 const isJson = (text: string): boolean => {
   if (text === "") return true

@@ -11,6 +11,7 @@ import type { Host } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { withoutNeutral } from "../domain/neutralMembers.ts"
 import type { AnyRequest, ChatRequest, NativeRequest, Operation } from "../domain/Request.ts"
+import { runs } from "../domain/routeFilters.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { findingInPayload } from "./payload/walk.ts"
 
@@ -20,7 +21,7 @@ type Result = Either.Either<Encoded, Unsupported | HostFailed>
 /** Paths in an `Unsupported` are the caller's own, but for those of what a plugin wrote. */
 export const encodeFor = (endpoint: Endpoint, request: AnyRequest, host: Host): Result => {
   const encoded = encoding(endpoint, request, host)
-  return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), host)
+  return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), request, host)
 }
 
 /** Without names of members that ask for nothing. */
@@ -102,12 +103,22 @@ const withOwnPath = ({ path, reason }: Unsupported, { pathOf }: NativeRequest): 
   new Unsupported({ path: pathOf(path), reason })
 
 /** The request, unless what it says to the host is not the caller's to say. */
-const judged = (encoded: Encoded, host: Host): Result => {
+const judged = (encoded: Encoded, request: AnyRequest, host: Host): Result => {
   const payload = payloadOf(encoded)
-  const found = payload === undefined ? undefined : findingInPayload(payload, host.searches !== undefined)
+  const found = payload === undefined ? undefined : findingInPayload(payload, maySearch(request, host))
   return found === undefined
     ? Either.right(encoded)
     : Either.left(new Unsupported({ path: found.path, reason: found.reason }))
+}
+
+/** Whether the request asks this host for a search, so that money for it is reserved. */
+const maySearch = (request: AnyRequest, host: Host): boolean => {
+  if (host.searches === undefined || request.operation !== "chat") return false
+  const { hosted = [], form } = request.routing.needs
+  return (
+    request.payload["web_search_options"] != null ||
+    hosted.some((tool) => tool.kind === "web_search" && runs(host, tool, form))
+  )
 }
 
 /** The JSON that is sent. A body that is no JSON was written by a plugin for a protocol of its own. */

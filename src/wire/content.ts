@@ -4,6 +4,7 @@
  */
 import type { Content, ContentPart, Message, ToolCall } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { innerJson } from "./jsonDepth.ts"
 
 /** The parts of a content. A text is one part; "" and null have none. */
 export const partsOf = (content: Content | null | undefined): ReadonlyArray<ContentPart> => {
@@ -55,19 +56,15 @@ const unescaped = (text: string): string => {
 }
 
 /**
- * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, or text that is no
- * JSON, becomes the member `arguments`, so that the model still sees what it wrote.
+ * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, and text that is no
+ * JSON or is nested too deeply, becomes the member `arguments`, so that the model still sees what it wrote.
  */
 export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject => {
   const written: unknown = call.function.arguments
   if (isJsonObject(written)) return written
   if (typeof written !== "string" || written.trim() === "") return {}
-  try {
-    const parsed: unknown = JSON.parse(written)
-    return isJsonObject(parsed) ? parsed : { arguments: parsed }
-  } catch {
-    return { arguments: written }
-  }
+  const parsed = innerJson(written)
+  return isJsonObject(parsed) ? parsed : { arguments: parsed === undefined ? written : parsed }
 }
 
 /** Names of the functions that were called in a conversation, by the id of the call. A tool result has only the id. */

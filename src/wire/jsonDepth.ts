@@ -57,3 +57,20 @@ export const valuesIn = (text: string, most: number): number => {
   }
   return found
 }
+
+/** Values of a JSON text within a body that are read at most: with more, the parser holds up other requests. */
+const mostInner = 500_000
+
+/**
+ * The value of a JSON text within a body, such as the arguments of a call. `undefined`: it is none, has too many values, or is nested so deeply
+ * that it could not be written again as part of an answer, and that no later body could have it.
+ */
+export const innerJson = (text: string): unknown => {
+  if (isTooDeep(text)) return undefined
+  if (text.length > mostInner && valuesIn(text, mostInner) > mostInner) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

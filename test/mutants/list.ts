@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "what the payload refers to is not judged before it is sent",
     file: "src/services/encodeFor.ts",
-    from: "return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), host)",
+    from: "return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), request, host)",
     to: "return encoded",
     tests: ["test/http/payload/plugins.test.ts"],
   },

@@ -56,6 +56,7 @@ describe("tool calls", () => {
     [{ a: 1 }, { a: 1 }],
     ["[1]", { arguments: [1] }],
     ["7", { arguments: 7 }],
+    [`{"a":${"[".repeat(64)}${"]".repeat(64)}}`, { arguments: `{"a":${"[".repeat(64)}${"]".repeat(64)}}` }],
     ['{"cut', { arguments: '{"cut' }],
   ])("arguments written as %j are %j", (written, object) => {
     // Other hosts' answers come back with arguments that are no text at all.

@@ -3,7 +3,7 @@
  * can run at a price that is known: `domain/hostRequest.ts`. A web search is `web_search_options` there.
  */
 import type { ChatPayload } from "../../domain/Chat.ts"
-import { type HostedTool, isSameType, runnerOf } from "../../domain/hostedTools.ts"
+import { type HostedTool, kindOfType, runnerOf } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { messagesForm } from "../../wire/messages/native.ts"
 import { responsesForm } from "../../wire/responses/native.ts"
@@ -26,12 +26,15 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
   if (!option && !isChoice && !hasHosted(body["tools"]) && !hasHostedItem(items)) return { payload, hosted: none }
   const offered = offeredIn({ tools: body["tools"], input: items })
   const forced = isForced(choice) && offered.every(({ tool }) => isHosted(tool))
+  const isChosen = chosenBy(choice)
   const hosted: Array<HostedTool> = []
   let search: JsonObject | undefined
   for (const one of offered) {
     const { tool, item, index } = one
-    const kind = runnerOf(tool)
-    if (kind === "client") continue
+    const runner = runnerOf(tool)
+    if (runner === "client") continue
+    // What costs tokens alone in the Messages form may have a price of its own elsewhere.
+    const kind = runner === "own-form" && form !== messagesForm ? "unpriced" : runner
     // Other forms have no such member, so their hosts would not keep to it.
     const uses = form === messagesForm ? tool["max_uses"] : undefined
     if (kind === "web_search") search ??= searchOptions(tool)
@@ -41,7 +44,7 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
       ...(item === undefined ? {} : { item }),
       kind,
       ...(typeof uses === "number" && uses >= 1 ? { uses: Math.floor(uses) } : {}),
-      asked: forced || isChosen(choice, tool),
+      asked: forced || isChosen(tool),
     })
   }
   if (option) hosted.push({ path: "web_search_options", kind: "web_search", asked: true })
@@ -78,16 +81,20 @@ const isForced = (choice: unknown): boolean =>
 const allowed = (choice: JsonObject): JsonObject =>
   isJsonObject(choice["allowed_tools"]) ? choice["allowed_tools"] : choice
 
-/** Whether a choice is this tool: by its type, or, in the Messages form, by its name. */
-const isChosen = (choice: unknown, tool: JsonObject): boolean => {
-  if (!isJsonObject(choice)) return false
-  if (choice["type"] === "tool") return choice["name"] === tool["name"]
-  if (choice["type"] === "allowed_tools") {
-    const { mode, tools } = allowed(choice)
-    const named = objectsIn(tools)
-    return mode === "required" && named.length > 0 && named.every(({ type }) => isSameType(type, tool["type"]))
-  }
-  return isSameType(choice["type"], tool["type"])
+/** Whether a choice is a tool: by its type, or, in the Messages form, by its name. */
+const chosenBy = (choice: unknown): ((tool: JsonObject) => boolean) => {
+  if (!isJsonObject(choice)) return () => false
+  if (choice["type"] === "tool") return (tool) => choice["name"] === tool["name"]
+  const kind = choice["type"] === "allowed_tools" ? onlyRequired(choice) : kindOfType(choice["type"])
+  return (tool) => kind !== undefined && kind === kindOfType(tool["type"])
+}
+
+/** The kind that all tools have among which one has to be called; `undefined`: there is none. */
+const onlyRequired = (choice: JsonObject): string | undefined => {
+  const { mode, tools } = allowed(choice)
+  const kinds = new Set(objectsIn(tools).map(({ type }) => kindOfType(type)))
+  const [kind] = kinds
+  return mode === "required" && kinds.size === 1 ? kind : undefined
 }
 
 /** Whether a choice is one of the Messages form, by a tool's name. */

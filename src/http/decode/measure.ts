@@ -1,7 +1,7 @@
 /** Sizes of a conversation in the canonical form, which bound its cost. */
 import type { ChatPayload, ContentPart, Message } from "../../domain/Chat.ts"
 import { bytesOf, bytesSaid, valueBytes } from "../../domain/Estimate.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import { type MediaTokens, mediaTogether, noMedia, promptImageTokens, promptMedia } from "../../domain/mediaTokens.ts"
 
 /** Sizes of a prompt: how much of it is text, and how much is media. They are the same however the caller wrote the JSON. */
@@ -46,9 +46,18 @@ export const measure = (payload: ChatPayload, native: JsonObject | undefined): M
     if (typeof value === "object") measured.textBytes += valueBytes(value)
     else if (typeof value === "string") measured.textBytes += Buffer.byteLength(value)
   }
-  if (native !== undefined) measured.textBytes = Math.max(measured.textBytes, writtenBytes(native))
+  if (native !== undefined) {
+    measured.textBytes = Math.max(measured.textBytes, writtenBytes(native))
+    for (const url of screenshotsIn(native)) measured.part({ type: "image_url", image_url: { url } })
+  }
   return measured
 }
+
+/** Addresses of the results of a computer in the Responses form, which the canonical form has no place for. */
+const screenshotsIn = ({ input }: JsonObject): ReadonlyArray<string> =>
+  objectsIn(input).flatMap(({ type, output }) =>
+    type === "computer_call_output" && isJsonObject(output) ? textOr(output["image_url"], "") : [],
+  )
 
 class Measuring implements Measured {
   textBytes = 0
@@ -70,7 +79,7 @@ class Measuring implements Measured {
     if (audio != null) this.media = mediaTogether(this.media, promptMedia("audio", 0))
   }
 
-  private part(part: ContentPart): void {
+  part(part: ContentPart): void {
     this.textBytes += bytesOf(part.text)
     if (part.type === "text") return
     const kind = kindOfPart[part.type]
@@ -117,15 +126,18 @@ const contentOfUrl = (url: unknown): PartContent => {
   return { base64: 0, text: isEncoded ? Math.floor((text * 3) / 4) : text }
 }
 
-/** UTF-8 bytes of a value as `valueBytes` counts them, without what is media in the forms that hosts have. */
-const writtenBytes = (value: unknown): number => {
-  if (typeof value === "string") return base64OfUrl(value) > 0 ? 0 : valueBytes(value)
+/** Members that have the address of media, or a data URL. The same in another member is text to a host. */
+const addresses: ReadonlySet<string> = new Set(["image_url", "video_url", "file_url", "url"])
+
+/** UTF-8 bytes of a value as `valueBytes` counts them, without what is media in the forms that hosts have. `inside`: the member's name. */
+const writtenBytes = (value: unknown, inside = ""): number => {
+  if (typeof value === "string") return addresses.has(inside) && base64OfUrl(value) > 0 ? 0 : valueBytes(value)
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + writtenBytes(item), 0)
   if (!isJsonObject(value)) return valueBytes(value)
   let bytes = 0
   for (const [member, inner] of Object.entries(value)) {
     const isMedia = (member === "data" && value["type"] === "base64") || member === "file_data"
-    if (!isMedia && inner !== undefined) bytes += Buffer.byteLength(member) + 4 + writtenBytes(inner)
+    if (!isMedia && inner !== undefined) bytes += Buffer.byteLength(member) + 4 + writtenBytes(inner, member)
   }
   return bytes
 }

@@ -7,6 +7,7 @@ import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } fro
 import { Unsupported } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { argumentsObject, calledNames, partsOf, readDataUrl, textOf } from "../content.ts"
+import { innerJson } from "../jsonDepth.ts"
 import { inline, mediaPart, type Reader } from "./media.ts"
 import { type SignedSpan, thoughtsOf } from "./thoughts.ts"
 
@@ -206,9 +207,6 @@ const responseOf = (value: unknown, isError: boolean): JsonObject => {
 }
 
 const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const value = innerJson(text)
+  return value === undefined ? text : value
 }

@@ -6,6 +6,7 @@
 import type { Content } from "../../../domain/Chat.ts"
 import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import { innerJson } from "../../../wire/jsonDepth.ts"
 import type { Dropped } from "../../decode/dropped.ts"
 import { jsonOfInput } from "./customToolInput.ts"
 import { translatedContent } from "./parts.ts"
@@ -70,14 +71,10 @@ const schemaOf = (properties: JsonObject, ...required: ReadonlyArray<string>): J
   additionalProperties: false,
 })
 
-/** The arguments as an object; `undefined`: the model wrote something else. */
+/** The arguments as an object; `undefined`: the model wrote something else, or nested it too deeply. */
 const objectOf = (given: string): JsonObject | undefined => {
-  try {
-    const parsed: unknown = JSON.parse(given)
-    return isJsonObject(parsed) ? parsed : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = innerJson(given)
+  return isJsonObject(parsed) ? parsed : undefined
 }
 
 const without = (object: JsonObject, name: string): JsonObject => {

@@ -4,6 +4,7 @@
  * not this JSON is the text itself.
  */
 import { isJsonObject } from "../../../domain/Json.ts"
+import { innerJson } from "../../../wire/jsonDepth.ts"
 
 /** The arguments of such a call, as hosts of other forms are sent them. */
 export const jsonOfInput = (text: string): string => JSON.stringify({ input: text })
@@ -55,13 +56,24 @@ export class CustomToolInput {
 
   /** The rest of the text: no more fragments come. */
   end(): string {
-    const { state, held, half } = this
+    const { state, held } = this
     this.state = "over"
     this.held = ""
-    this.half = ""
-    if (state === "unread") return inputIn(held)
+    if (state === "unread") {
+      // It may begin as it should, after more blanks than are looked at with each fragment.
+      const found = head.exec(held)
+      return found === null ? inputIn(held) : this.read(held.slice(found[0].length)) + this.rest()
+    }
     // The beginning of the JSON says nothing yet.
-    return state === "head" && !held.includes("{") ? held : half
+    return state === "head" && !held.includes("{") ? held : this.rest()
+  }
+
+  /** Half a pair whose other half did not come. */
+  private rest(): string {
+    const { half } = this
+    this.held = ""
+    this.half = ""
+    return half
   }
 
   private begin(): string {
@@ -138,13 +150,9 @@ const escapeAt = (source: string, at: number): Escape | undefined => {
 
 /** The text of arguments that are whole and do not begin as they should. An empty object says nothing. */
 const inputIn = (given: string): string => {
-  try {
-    const parsed: unknown = JSON.parse(given)
-    if (!isJsonObject(parsed)) return given
-    const { input } = parsed
-    if (typeof input === "string") return input
-    return Object.keys(parsed).length === 0 ? "" : given
-  } catch {
-    return given
-  }
+  const parsed = innerJson(given)
+  if (!isJsonObject(parsed)) return given
+  const { input } = parsed
+  if (typeof input === "string") return input
+  return Object.keys(parsed).length === 0 ? "" : given
 }

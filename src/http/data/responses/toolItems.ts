@@ -29,6 +29,15 @@ const shellAction = objectOf({ commands: listOf(text) }, "commands")
 const localAction = objectOf({ command: listOf(text) }, "command")
 const patch = objectOf({ type: oneOf("create_file", "update_file", "delete_file"), path: text }, "type", "path")
 
+const anyLocalOutput = objectOf({ id: filledText, call_id: filledText, output: text }, "output")
+
+/** The vendor's types have the call's id in `id`. */
+const localOutput: Check = (value, path, issues) => {
+  anyLocalOutput(value, path, issues)
+  if (isJsonObject(value) && value["id"] == null && value["call_id"] == null)
+    report(issues, `${path}.call_id`, "is required")
+}
+
 export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   [
     "function_call",
@@ -44,8 +53,7 @@ export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   ],
   ["tool_search_output", objectOf({ call_id: filledText, execution: byClient, tools }, "call_id", "tools")],
   ["local_shell_call", objectOf({ call_id: filledText, action: localAction }, "call_id", "action")],
-  // The vendor's types have the call's id in `id`.
-  ["local_shell_call_output", objectOf({ id: filledText, call_id: filledText, output: text }, "output")],
+  ["local_shell_call_output", localOutput],
   ["shell_call", objectOf({ call_id: filledText, action: shellAction }, "call_id", "action")],
   ["shell_call_output", objectOf({ call_id: filledText, output: listOf(anyObject) }, "call_id", "output")],
   ["apply_patch_call", objectOf({ call_id: filledText, operation: patch }, "call_id", "operation")],
@@ -115,18 +123,19 @@ export const resultOf = (
 const foundTools = (found: unknown, names: ToolNames): string => {
   const lines = objectsIn(found).flatMap((tool) =>
     tool["type"] === "namespace"
-      ? membersOf(tool).flatMap((inner) => foundTool({ ...inner, namespace: tool["name"] }, names))
-      : foundTool(tool, names),
+      ? membersOf(tool).flatMap((inner) => foundTool(inner, textOr(tool["name"], ""), names))
+      : foundTool(tool, undefined, names),
   )
   return lines.length === 0 ? "No tools were found." : ["These tools can be called now:", ...lines].join("\n")
 }
 
-const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> => {
+/** `namespace`: in which it was found. What the tool itself says of one counts no more than where it is offered. */
+const foundTool = (tool: JsonObject, namespace: string | undefined, names: ToolNames): ReadonlyArray<string> => {
   const kind = kindOfTool(tool)
   if (kind === undefined) return []
   const { description } = tool
   const about = typeof description === "string" && description !== "" ? `: ${description}` : ""
-  return [`- ${names.nameOf(identityOf(kind, tool))}${about}`]
+  return [`- ${names.nameOf({ ...identityOf(kind, tool), namespace })}${about}`]
 }
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])

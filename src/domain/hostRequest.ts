@@ -15,7 +15,7 @@ import {
   reading,
   searching,
 } from "./Request.ts"
-import { isOfForm, runs, takesChoice } from "./routeFilters.ts"
+import { isInForm, runs, takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
 export interface HostRequest<Request extends AnyRequest = AnyRequest> {
@@ -118,9 +118,10 @@ const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | unde
  * a search is wanted by a variant of the model's name.
  */
 const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostRequest<ChatRequest> => {
-  const { hosted, form } = request.routing.needs
+  const { needs } = request.routing
+  const { hosted } = needs
   if (hosted === undefined) return { request, dropped: none }
-  const lost = hosted.filter((tool) => !runs(host, tool, form))
+  const lost = hosted.filter((tool) => !runs(host, tool, needs))
   const dropped = lost.map(({ path }) => path)
   const searches = online || hosted.some((tool) => tool.kind === "web_search" && !lost.includes(tool))
   const payload = { ...request.payload }
@@ -136,11 +137,11 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
       if (payload[name] == null) continue
       delete payload[name]
       // Beside tools that only hosts of the caller's form know, the choice is sent to them.
-      const isSent = isOfForm(host, form) && native?.body[name] != null && !request.routing.parameters.includes(name)
+      const isSent = isInForm(host, needs) && native?.body[name] != null && !request.routing.parameters.includes(name)
       if (!isSent) dropped.push(name)
     }
   }
-  const bounds = boundsFor(request.routing.needs, request.bounds, host)
+  const bounds = boundsFor(needs, request.bounds, host)
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
 }
 
@@ -201,13 +202,13 @@ const itemWithout = (item: unknown, lost: ReadonlySet<number> | undefined): unkn
   lost !== undefined && isJsonObject(item) ? { ...item, tools: leftOf(item["tools"], lost) } : item
 
 /** The bounds of a request at a host: with what the tools that the host runs may cost and read. */
-export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): Bounds => {
-  const run = hosted?.filter((tool) => runs(host, tool, form)) ?? []
+export const boundsFor = (needs: Needs, bounds: Bounds, host: Host): Bounds => {
+  const run = needs.hosted?.filter((tool) => runs(host, tool, needs)) ?? []
   if (run.length === 0) return bounds
   const searchTools = run.filter(({ kind }) => kind === "web_search")
   if (searchTools.length === 0) return reading(bounds)
   // A caller's bound holds where its tool is sent as it is: other forms have none for a tool.
-  const isSentAsItIs = isOfForm(host, form)
+  const isSentAsItIs = isInForm(host, needs)
   const searches = searchTools.reduce(
     (sum, { uses = mostSearches }) => sum + (isSentAsItIs ? Math.min(uses, mostSearches) : mostSearches),
     0,

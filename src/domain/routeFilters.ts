@@ -15,7 +15,7 @@ import {
 import { formatUsd, type Picodollars } from "./Money.ts"
 import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
 import { pricesFor } from "./Price.ts"
-import type { AnyRequest, Bounds, FormNeed } from "./Request.ts"
+import type { AnyRequest, Bounds, FormNeed, Needs } from "./Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
@@ -180,9 +180,9 @@ export const hardFilters: ReadonlyArray<Filter> = [
     name: "form",
     applies: ({ routing }) => routing.needs.onlyForm !== undefined,
     prepare: ({ routing: { needs } }) => {
-      const { onlyForm, form } = needs
+      const { onlyForm } = needs
       const reason = onlyForm === undefined ? undefined : `cannot carry ${onlyForm.path}: ${onlyForm.reason}`
-      return ({ host }) => (isOfForm(host, form) || hasForm(host, form) ? undefined : reason)
+      return ({ host }) => (isInForm(host, needs) ? undefined : reason)
     },
     need: ({ routing: { needs } }) => needs.onlyForm,
   },
@@ -211,7 +211,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     prepare: ({ routing: { needs, preferences } }) => {
       const asked = (needs.hosted ?? []).filter((tool) => tool.asked || preferences.requireParameters)
       return ({ host }) => {
-        const missing = asked.find((tool) => !runs(host, tool, needs.form))
+        const missing = asked.find((tool) => !runs(host, tool, needs))
         return missing === undefined ? undefined : `cannot run the tool at ${missing.path}, or has no price for it`
       }
     },
@@ -287,18 +287,19 @@ const keepsPrompts: Excludes = ({ host: { privacy } }) => (mayKeepPrompts(privac
 /** Whether a host has a web search of its own that a caller of any form may ask for. */
 export const searchesTheWeb = ({ host }: HostFacts): boolean => host.searches === "any-form"
 
-/** Whether a host can run a tool for a caller of this form, at a price that is known. */
-export const runs = (host: Host, { kind }: HostedTool, form: string | undefined): boolean => {
-  const isOwn = isOfForm(host, form)
-  if (kind === "own-form") return isOwn
-  return kind === "web_search" && (host.searches === "any-form" || (host.searches === "own-form" && isOwn))
+/** Whether a host can run a tool for a caller with these needs, at a price that is known. */
+export const runs = (host: Host, { kind }: HostedTool, needs: FormNeeds): boolean => {
+  if (kind === "own-form") return isInForm(host, needs)
+  return (
+    kind === "web_search" && (host.searches === "any-form" || (host.searches === "own-form" && isInForm(host, needs)))
+  )
 }
 
-/** Whether the host gets a request of this client form as its caller wrote it. */
-export const isOfForm = (host: Host, form: string | undefined): boolean => form !== undefined && host.ownForm === form
+type FormNeeds = Pick<Needs, "form" | "onlyForm">
 
-const hasForm = ({ otherForms = [] }: Host, form: string | undefined): boolean =>
-  form !== undefined && otherForms.includes(form)
+/** Whether the host gets the request as its caller wrote it: it speaks the form, or can be called by it where nothing else will do. */
+export const isInForm = ({ ownForm, otherForms }: Host, { form, onlyForm }: FormNeeds): boolean =>
+  form !== undefined && (ownForm === form || (onlyForm !== undefined && otherForms?.includes(form) === true))
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>

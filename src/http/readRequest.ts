@@ -73,7 +73,7 @@ class ArrivingBody {
   private bytes = new Uint8Array(0)
   private size = 0
   /**
-   * Set when there was no room for the body. The rest of it is read and thrown away before this is answered: a caller that
+   * Set when too many bytes of bodies are kept already. The rest of this one is read and thrown away before this is answered: a caller that
    * still sends when the connection is closed sees the close and not the answer.
    */
   private refusal: ReadFailure | undefined
@@ -127,7 +127,7 @@ class ArrivingBody {
     if (size > limitBytes) return new BodyTooLarge({ limitBytes })
     this.refusal ??= this.counted(size, part.byteLength)
     if (this.refusal === undefined) {
-      this.makeRoom(size)
+      this.growTo(size)
       this.bytes.set(part, this.size)
     }
     this.size = size
@@ -161,8 +161,8 @@ class ArrivingBody {
     return undefined
   }
 
-  /** Makes room for so many bytes in all. The announced length is not allocated at once, since the bytes may never come. */
-  private makeRoom(size: number): void {
+  /** Grows the buffer to so many bytes at least. The announced length is not allocated at once, since the bytes may never come. */
+  private growTo(size: number): void {
     if (size <= this.bytes.length) return
     const most = this.length ?? this.reading.limitBytes
     const buffer = this.bytes.buffer.transfer(

@@ -114,10 +114,10 @@ const judged = (encoded: Encoded, request: AnyRequest, host: Host): Result => {
 /** Whether the request asks this host for a search, so that money for it is reserved. */
 const maySearch = (request: AnyRequest, host: Host): boolean => {
   if (host.searches === undefined || request.operation !== "chat") return false
-  const { hosted = [], form } = request.routing.needs
+  const { needs } = request.routing
   return (
     request.payload["web_search_options"] != null ||
-    hosted.some((tool) => tool.kind === "web_search" && runs(host, tool, form))
+    needs.hosted?.some((tool) => tool.kind === "web_search" && runs(host, tool, needs)) === true
   )
 }
 

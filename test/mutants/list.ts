@@ -263,8 +263,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "hosts of other forms are kept for what only those of the caller's form can do",
     file: "src/domain/routeFilters.ts",
-    from: "(isOfForm(host, form) || hasForm(host, form) ? undefined : reason)",
-    to: "(isOfForm(host, form) || hasForm(host, form) ? undefined : undefined)",
+    from: "(isInForm(host, needs) ? undefined : reason)",
+    to: "(isInForm(host, needs) ? undefined : undefined)",
     tests: ["test/http/responses/compaction.test.ts", "test/http/explainForms.test.ts"],
   },
   {

@@ -104,3 +104,16 @@ test("an explanation names the host", async () => {
   const answer = await post("/route/explain?form=responses", { model: "acme/plain", input: [said, trigger] })
   expect(await answer.json()).toMatchObject({ data: { attempts: [{ host: "plain" }], excluded: [] } })
 })
+
+test("a choice that such a host was sent by the form was named as dropped", async () => {
+  const tools = [
+    { type: "computer_use_preview", display_width: 800, display_height: 600, environment: "linux" },
+    { type: "image_generation" },
+  ]
+  const before = host.calls.length
+  const answer = await post("/responses", { model: "acme/plain", input: [said], tools, tool_choice: "auto" })
+  expect([answer.status, answer.headers.get("x-gw-dropped")]).toEqual([200, "tools[1]"])
+  expect(host.calls.slice(before).map(({ body }) => [body["tools"], body["tool_choice"]])).toEqual([
+    [tools.slice(0, 1), "auto"],
+  ])
+})

@@ -3,8 +3,8 @@
  * docs/decisions/0043-time-outs-of-attempts.md. A simulation: the distributions are stated below, the rule is the gateway's own.
  * `bun bench/attemptTimes.ts [requests]`.
  */
-import { firstEventMs, wholeAnswerMs } from "../src/domain/attemptTime.ts"
-import { randomSequence } from "../src/domain/randomSequence.ts"
+import { firstEventMs, wholeAnswerMs } from "../src/domain/hosts/attemptTime.ts"
+import { randomSequence } from "../src/domain/structures/randomSequence.ts"
 
 const requests = Number(process.argv[2] ?? 100_000)
 const deadlineMs = 600_000

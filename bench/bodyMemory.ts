@@ -5,8 +5,8 @@
  * docs/decisions/0045-what-one-caller-may-take.md
  */
 import { readFileSync } from "node:fs"
-import { firstManagementKey, install } from "../test/support/process.ts"
-import { until } from "../test/support/until.ts"
+import { until } from "../test/support/clocks/until.ts"
+import { firstManagementKey, install } from "../test/support/gateways/process.ts"
 
 const mebibyte = 1_048_576
 const longest = 32 * mebibyte

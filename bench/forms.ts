@@ -9,9 +9,9 @@ import { chatProtocol } from "../src/wire/chat.ts"
 import { HostStream } from "../src/wire/hostStream.ts"
 import { messagesProtocol } from "../src/wire/messages.ts"
 import type { Protocol } from "../src/wire/Protocol.ts"
-import { chunkOf } from "../test/support/host.ts"
-import { eventText, startEvent } from "../test/support/messages.ts"
-import { hostFor, requestWith } from "../test/support/recordings.ts"
+import { chunkOf } from "../test/support/hosts/host.ts"
+import { eventText, startEvent } from "../test/support/hosts/messages.ts"
+import { hostFor, requestWith } from "../test/support/recordings/recordings.ts"
 
 const chunks = 200_000
 const host = hostFor("upstream")

@@ -3,9 +3,9 @@
  * program advances, with two hosts of which the first stalls in 5 % of its calls. `bun bench/hedging.ts [requests]` prints the
  * table of docs/hedging.md.
  */
-import { randomSequence } from "../src/domain/randomSequence.ts"
-import { chunkOf } from "../test/support/host.ts"
-import { type HostCall, inTimedGateway, type TimedGateway } from "../test/support/timedGateway.ts"
+import { randomSequence } from "../src/domain/structures/randomSequence.ts"
+import { type HostCall, inTimedGateway, type TimedGateway } from "../test/support/gateways/timedGateway.ts"
+import { chunkOf } from "../test/support/hosts/host.ts"
 
 const requests = Number(process.argv[2] ?? 2000)
 const seed = 7

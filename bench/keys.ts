@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Redacted from "effect/Redacted"
-import { keyId, makeSecret, mask } from "../src/domain/KeySecret.ts"
-import { KeyStore } from "../src/services/KeyStore.ts"
-import { Storage } from "../src/services/Storage.ts"
-import { layer as sqliteStorage } from "../src/sql/SqliteStorage.ts"
+import { keyId, makeSecret, mask } from "../src/domain/keys/KeySecret.ts"
+import { KeyStore } from "../src/services/keys/KeyStore.ts"
+import { Storage } from "../src/services/storage/Storage.ts"
+import { layer as sqliteStorage } from "../src/sql/sqlite/SqliteStorage.ts"
 
 const counts = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [10, 1_000_000]
 const lookups = 2000

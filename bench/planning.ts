@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util"
 import * as Either from "effect/Either"
 import { decodeChat } from "../src/http/data/chat/decode.ts"
-import { plannerFor, unlimited } from "../test/support/planner.ts"
+import { plannerFor, unlimited } from "../test/support/gateways/planner.ts"
 
 const { values } = parseArgs({ options: { json: { type: "string" } } })
 

@@ -8,18 +8,18 @@
 import { mkdir, rename, rm } from "node:fs/promises"
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { bundleOf, stateOf } from "../src/bundle.ts"
+import { bundleOf, stateOf } from "../src/app/bundle.ts"
 
 const root = new URL("../", import.meta.url)
 const pathOf = (name: string) => fileURLToPath(new URL(name, root))
 
 /** Threads have bundles of their own. */
-const entries = { program: "src/program.ts", sqliteThread: "src/sql/sqliteThread.ts" }
+const entries = { program: "src/cli/program.ts", sqliteThread: "src/sql/sqlite/sqliteThread.ts" }
 
 const files = async (pattern: string): Promise<ReadonlyArray<string>> =>
   (await Array.fromAsync(new Bun.Glob(pattern).scan(fileURLToPath(root)))).toSorted()
 
-/** The text for `src/inBundle.ts`. */
+/** The text for `src/process/inBundle.ts`. */
 const tables = async (): Promise<string> => {
   const own = ["headgate", "headgate/plugin", "headgate/plugin/generate-content"].map((name) => [name, name])
   const { default: effect } = await import("effect/package.json")
@@ -68,7 +68,7 @@ const sources: Bun.BunPlugin = {
   setup: (build) => {
     build.onLoad({ filter: /\/(src|plugins)\/.*\.ts$/ }, async ({ path }) => {
       const file = relative(fileURLToPath(root), path)
-      const text = file === "src/inBundle.ts" ? await tables() : await Bun.file(path).text()
+      const text = file === "src/process/inBundle.ts" ? await tables() : await Bun.file(path).text()
       return { contents: withUrls(text, file), loader: "ts" }
     })
     build.onLoad({ filter: /\/httpApiSwagger\.js$/ }, async ({ path }) => ({

@@ -1,6 +1,6 @@
 /**
- * Counts the tests that need recorded traffic (test/support/recordings.ts), by running the files that use it with and without
- * it, and writes the counts to test/support/recordedTests.json. `scripts/test.ts` says them where the recordings are missing, since
+ * Counts the tests that need recorded traffic (test/support/recordings/recordings.ts), by running the files that use it with and without
+ * it, and writes the counts to test/support/recordings/recordedTests.json. `scripts/test.ts` says them where the recordings are missing, since
  * a test of a case that is not there cannot be counted. Run it when such tests were added.
  *
  *     bun scripts/recordedTests.ts
@@ -8,7 +8,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { recordedIds, recordedRequests } from "../test/support/recordings.ts"
+import { recordedIds, recordedRequests } from "../test/support/recordings/recordings.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-recorded-"))
 
@@ -35,5 +35,5 @@ const tests = (await passed("on")) - (await passed("off"))
 rmSync(folder, { recursive: true, force: true })
 const cases = recordedIds().length + recordedRequests().length
 const counted = { cases, tests, countedOn: new Date().toISOString().slice(0, 10) }
-await Bun.write("test/support/recordedTests.json", `${JSON.stringify(counted)}\n`)
+await Bun.write("test/support/recordings/recordedTests.json", `${JSON.stringify(counted)}\n`)
 process.stdout.write(`${tests} tests need the ${counted.cases} recorded cases.\n`)

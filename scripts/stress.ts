@@ -1,11 +1,11 @@
 /**
- * Runs the tests on a machine that is made unsteady: events of sockets come late (test/support/jitter.ts), and again and again one
+ * Runs the tests on a machine that is made unsteady: events of sockets come late (test/support/clocks/jitter.ts), and again and again one
  * process of the run is stopped for up to 600 ms. Finds tests that pass by luck, and takes half as long again as a plain run.
  * Linux only. See docs/decisions/0040-tests-on-an-unsteady-machine.md.
  *
  *     bun scripts/stress.ts [SEED] [TEST...]
  */
-import { randomSequence } from "../src/domain/randomSequence.ts"
+import { randomSequence } from "../src/domain/structures/randomSequence.ts"
 import { signal, treeOf } from "./processTree.ts"
 
 const words = process.argv.slice(2)
@@ -14,7 +14,7 @@ const random = randomSequence(Number(seed))
 
 /** As `bun run check` runs them. */
 const command = [process.execPath, "scripts/test.ts"]
-const run = Bun.spawn([...command, "--preload", "./test/support/jitter.ts", ...words], {
+const run = Bun.spawn([...command, "--preload", "./test/support/clocks/jitter.ts", ...words], {
   env: { ...process.env, JITTER_SEED: seed },
   stdio: ["ignore", "inherit", "inherit"],
 })

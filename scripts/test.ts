@@ -3,7 +3,7 @@
  *
  *     bun scripts/test.ts [TEST...]
  *
- * - One PostgreSQL is started before the tests, for all of them (test/support/postgresServer.ts).
+ * - One PostgreSQL is started before the tests, for all of them (test/support/storage/postgresServer.ts).
  * - When nothing was printed for `TEST_SILENCE_S` seconds (180), the files that were in hand are named, every process
  *   of the run is ended, and the exit code is 75. The runtime may lose the exit notice of a child process
  *   (oven-sh/bun#43697), and no time limit of a test covers the top level of a file (oven-sh/bun#14951).
@@ -11,9 +11,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { startOnce } from "../test/support/postgresServer.ts"
-import recorded from "../test/support/recordedTests.json" with { type: "json" }
-import { recordingsPresent } from "../test/support/recordings.ts"
+import recorded from "../test/support/recordings/recordedTests.json" with { type: "json" }
+import { recordingsPresent } from "../test/support/recordings/recordings.ts"
+import { startOnce } from "../test/support/storage/postgresServer.ts"
 import { signal, treeOf } from "./processTree.ts"
 
 /** `EX_TEMPFAIL`: the run stood still, and says nothing of the tests. */
@@ -26,7 +26,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`)
 
 if (typeof postgres === "string") say(`PostgreSQL did not start, so its tests are skipped: ${postgres}`)
 
-/** `test/support/testFile.ts` notes here which file each process has in hand. */
+/** `test/support/clocks/testFile.ts` notes here which file each process has in hand. */
 const notes = mkdtempSync(join(tmpdir(), "headgate-tests-"))
 mkdirSync("test-results", { recursive: true })
 

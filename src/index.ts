@@ -1,7 +1,9 @@
 /** The public API for embedders: `headgate`. docs/embedding.md shows it in use. */
+
+export * as Gateway from "./app/embedding.ts"
+export { ProviderRegistry } from "./catalogue/ProviderRegistry.ts"
 export { defineConfig, type GatewayConfig, type GatewayConfigInput } from "./config/GatewayConfig.ts"
-export type { Charge } from "./domain/Charge.ts"
-export type { Failure } from "./domain/Failure.ts"
+export type { Failure } from "./domain/failures/Failure.ts"
 export {
   BadRequest,
   KeyNotAccepted,
@@ -11,10 +13,10 @@ export {
   PaymentRequired,
   RateLimited,
   Unavailable,
-} from "./domain/Failure.ts"
-export type { BudgetSnapshot } from "./domain/Hold.ts"
-export type { Host, Model } from "./domain/Host.ts"
+} from "./domain/failures/Failure.ts"
+export type { Host, Model } from "./domain/hosts/Host.ts"
 export { HostTag, KeyId, ModelId } from "./domain/Ids.ts"
+export { ConfigInvalid, type Problem } from "./domain/json/Problem.ts"
 export {
   type KeyRecord,
   type LimitReset,
@@ -24,32 +26,31 @@ export {
   spentInWindow,
   unlimitedKey,
   windowStart,
-} from "./domain/Key.ts"
-export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/Money.ts"
-export type { Plan } from "./domain/Plan.ts"
-export { type Cost, costOf, freePricing, type Pricing } from "./domain/Price.ts"
-export type { PriceVersion } from "./domain/PriceVersion.ts"
-export { ConfigInvalid, type Problem } from "./domain/Problem.ts"
-export type { RateLimit } from "./domain/SlidingWindow.ts"
-export { noUsage, parseUsage, type Usage } from "./domain/Usage.ts"
-export * as Gateway from "./embedding.ts"
-export { discover, type Plugin } from "./plugin/discover.ts"
-export { Dispatcher } from "./services/Dispatcher.ts"
-export { HostHealth } from "./services/HostHealth.ts"
-export { HostStats } from "./services/HostStats.ts"
-export type { Hold, Settlement } from "./services/heldMoney.ts"
-export { type CreatedKey, KeyStore, type KnownKey, type NewKey } from "./services/KeyStore.ts"
-export { type KeyPatch, type LedgerRow, type NewRow, StorageUnavailable } from "./services/ledger.ts"
-export { type Account, Meter } from "./services/Meter.ts"
-export { ProviderRegistry } from "./services/ProviderRegistry.ts"
-export type { RequestContext } from "./services/RequestContext.ts"
-export { type ExplainedPlan, Router } from "./services/Router.ts"
-export { Storage } from "./services/Storage.ts"
-export { Timers } from "./services/Timers.ts"
-export { layer as memoryStorage } from "./sql/MemoryStorage.ts"
+} from "./domain/keys/Key.ts"
+export type { Charge } from "./domain/money/Charge.ts"
+export type { BudgetSnapshot } from "./domain/money/Hold.ts"
+export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/price/Money.ts"
+export { type Cost, costOf, freePricing, type Pricing } from "./domain/price/Price.ts"
+export type { PriceVersion } from "./domain/price/PriceVersion.ts"
+export { noUsage, parseUsage, type Usage } from "./domain/price/Usage.ts"
+export type { Plan } from "./domain/routing/Plan.ts"
+export type { RateLimit } from "./domain/structures/SlidingWindow.ts"
+export { discover, type Plugin } from "./plugin/loading/discover.ts"
+export { Dispatcher } from "./services/dispatch/Dispatcher.ts"
+export { HostHealth } from "./services/hosts/HostHealth.ts"
+export { HostStats } from "./services/hosts/HostStats.ts"
+export { type CreatedKey, KeyStore, type KnownKey, type NewKey } from "./services/keys/KeyStore.ts"
+export type { Hold, Settlement } from "./services/money/heldMoney.ts"
+export { type Account, Meter } from "./services/money/Meter.ts"
+export type { RequestContext } from "./services/request/RequestContext.ts"
+export { Timers } from "./services/request/Timers.ts"
+export { type ExplainedPlan, Router } from "./services/routing/Router.ts"
+export { type KeyPatch, type LedgerRow, type NewRow, StorageUnavailable } from "./services/storage/ledger.ts"
+export { Storage } from "./services/storage/Storage.ts"
 export type { PostgresOpening, SqliteOpening } from "./sql/Opening.ts"
-export { layer as postgresStorage } from "./sql/PostgresStorage.ts"
-export { layer as sqliteStorage } from "./sql/SqliteStorage.ts"
+export { layer as postgresStorage } from "./sql/postgres/PostgresStorage.ts"
 export { StorageNotOpened } from "./sql/StorageNotOpened.ts"
+export { layer as memoryStorage } from "./sql/sqlite/MemoryStorage.ts"
+export { layer as sqliteStorage } from "./sql/sqlite/SqliteStorage.ts"
 export type { UpstreamCall } from "./upstream/exchange.ts"
 export { Upstream } from "./upstream/Upstream.ts"

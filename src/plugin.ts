@@ -6,7 +6,24 @@
  * those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
  * `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A strategy is `defineStrategy` around a `Rank`.
  */
-export type { CacheMultipliers } from "./domain/CacheMultipliers.ts"
+
+export { HostFailed, type HostFailedChanges, Unsupported } from "./domain/failures/Failure.ts"
+export type { HostReason } from "./domain/failures/HostReason.ts"
+export type { Host } from "./domain/hosts/Host.ts"
+export type {
+  ListedHost,
+  ListedModel,
+  ListedPriceOverride,
+  ListedPrices,
+  ListedPricing,
+  ListedReasoning,
+  Usd,
+} from "./domain/hosts/ListedModel.ts"
+export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/json/Json.ts"
+export type { CacheMultipliers } from "./domain/price/CacheMultipliers.ts"
+export { formatUsd, type Picodollars } from "./domain/price/Money.ts"
+export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/price/Price.ts"
+export { noUsage, type Usage } from "./domain/price/Usage.ts"
 export type {
   Annotation,
   AssistantMessage,
@@ -42,7 +59,7 @@ export type {
   ToolMessage,
   UserMessage,
   VideoPart,
-} from "./domain/Chat.ts"
+} from "./domain/request/Chat.ts"
 export {
   type Embedding,
   type EmbeddingInput,
@@ -50,24 +67,9 @@ export {
   type EmbeddingsPayload,
   type EmbeddingsResponse,
   inputsOf,
-} from "./domain/Embeddings.ts"
-export { tokensIn } from "./domain/Estimate.ts"
-export { HostFailed, type HostFailedChanges, Unsupported } from "./domain/Failure.ts"
-export type { Host } from "./domain/Host.ts"
-export type { HostReason } from "./domain/HostReason.ts"
-export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/Json.ts"
-export type {
-  ListedHost,
-  ListedModel,
-  ListedPriceOverride,
-  ListedPrices,
-  ListedPricing,
-  ListedReasoning,
-  Usd,
-} from "./domain/ListedModel.ts"
-export { formatUsd, type Picodollars } from "./domain/Money.ts"
-export type { Preferences } from "./domain/Preferences.ts"
-export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/Price.ts"
+} from "./domain/request/Embeddings.ts"
+export { tokensIn } from "./domain/request/Estimate.ts"
+export type { Preferences } from "./domain/request/Preferences.ts"
 export {
   type Bounds,
   type ChatRequest,
@@ -78,10 +80,9 @@ export {
   type RerankRequest,
   type Routing,
   routerOnly,
-} from "./domain/Request.ts"
-export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/Rerank.ts"
-export type { Percentile } from "./domain/thresholds.ts"
-export { noUsage, type Usage } from "./domain/Usage.ts"
+} from "./domain/request/Request.ts"
+export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/request/Rerank.ts"
+export type { Percentile } from "./domain/request/thresholds.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export {

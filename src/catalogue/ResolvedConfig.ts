@@ -1,12 +1,13 @@
 /**
  * The resolved configuration: everything that a request needs, from the configuration and its plugins. The value never
- * changes; a reload replaces it (`services/ProviderRegistry.ts`).
+ * changes; a reload replaces it (`catalogue/ProviderRegistry.ts`).
  */
-import type { BreakerRules } from "../domain/Breaker.ts"
-import type { ErrorFinish } from "../domain/Charge.ts"
-import { type Host, type Model, operationOf } from "../domain/Host.ts"
-import type { Cooldowns } from "../domain/Verdict.ts"
-import type { CheckedWhy } from "../plugin/checked.ts"
+
+import type { Cooldowns } from "../domain/failures/Verdict.ts"
+import type { BreakerRules } from "../domain/hosts/Breaker.ts"
+import { type Host, type Model, operationOf } from "../domain/hosts/Host.ts"
+import type { ErrorFinish } from "../domain/money/Charge.ts"
+import type { CheckedWhy } from "../plugin/checks/checked.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank } from "../plugin/Strategy.ts"
 import { type Endpoint, endpointOf } from "./endpoints.ts"
@@ -15,9 +16,9 @@ import { type ProviderSettings, type Providers, serves } from "./providers.ts"
 
 /** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {
-  /** Milliseconds until a stream's first event; `undefined`: by `domain/attemptTime.ts`. */
+  /** Milliseconds until a stream's first event; `undefined`: by `domain/hosts/attemptTime.ts`. */
   readonly ttfbMs: number | undefined
-  /** Milliseconds of one attempt at a whole answer; `undefined`: by `domain/attemptTime.ts`. */
+  /** Milliseconds of one attempt at a whole answer; `undefined`: by `domain/hosts/attemptTime.ts`. */
   readonly attemptMs: number | undefined
   /** The same by the id of the model. It goes before that of a provider. */
   readonly attemptMsByModel: ReadonlyMap<string, number>

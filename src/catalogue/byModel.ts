@@ -3,9 +3,10 @@
  * `ListedModel`, by the provider's slug. Only facts that the gateway has a place for are taken over; docs/catalogue.md names the
  * others. What it makes is checked afterwards, by the schema of all models. Pure.
  */
-import { isJsonObject, type JsonObject, objectsIn } from "../domain/Json.ts"
-import type { ListedHost, ListedModel, ListedPricing } from "../domain/ListedModel.ts"
-import { kindOf, type Problem } from "../domain/Problem.ts"
+
+import type { ListedHost, ListedModel, ListedPricing } from "../domain/hosts/ListedModel.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/Json.ts"
+import { kindOf, type Problem } from "../domain/json/Problem.ts"
 import { isSlug } from "./schema.ts"
 
 export const isByModel = (raw: JsonObject): boolean => Array.isArray(raw["models"]) && isJsonObject(raw["providers"])

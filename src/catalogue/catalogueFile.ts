@@ -3,8 +3,8 @@
  * checked as a whole, written so that a difference shows line by line. Pure.
  */
 import * as Either from "effect/Either"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { kindOf, type Problem, renderPath } from "../domain/Problem.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { kindOf, type Problem, renderPath } from "../domain/json/Problem.ts"
 import { byProvider, isByModel, shapeProblems } from "./byModel.ts"
 import { decodeModels, type ProviderFacts, servedBy } from "./models.ts"
 import { isSlug } from "./schema.ts"

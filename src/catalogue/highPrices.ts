@@ -1,5 +1,5 @@
 /** Prices that look as if they were written per million tokens. Pure. */
-import type { Model } from "../domain/Host.ts"
+import type { Model } from "../domain/hosts/Host.ts"
 import { shortened } from "./unknownPrices.ts"
 
 /** Picodollars per token above which a price was probably meant per million tokens: 0.001 USD, 1,000 per million. */

@@ -2,9 +2,9 @@
  * Model servers that list what is installed there, in the resolved configuration: their providers, and their models at no cost. What a
  * server lists is not trusted: it cannot take the name of another model.
  */
-import type { Model } from "../domain/Host.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import type { ListedModel } from "../domain/ListedModel.ts"
+import type { Model } from "../domain/hosts/Host.ts"
+import type { ListedModel } from "../domain/hosts/ListedModel.ts"
+import { isJsonObject } from "../domain/json/Json.ts"
 import { decodeModels, mergeModels, servedBy } from "./models.ts"
 import { modelNames } from "./names.ts"
 import { factsOf, type LoadedProvider } from "./providers.ts"

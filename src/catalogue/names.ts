@@ -1,8 +1,8 @@
 /** Resolves a model's name in a request: an id, an alias, a bare slug, or what the author's own host calls the model. */
 import * as Either from "effect/Either"
-import { BadRequest } from "../domain/Failure.ts"
-import type { Model } from "../domain/Host.ts"
-import { areCompatible, type Variant, variants, type WantedModel } from "../domain/variants.ts"
+import { BadRequest } from "../domain/failures/Failure.ts"
+import type { Model } from "../domain/hosts/Host.ts"
+import { areCompatible, type Variant, variants, type WantedModel } from "../domain/routing/variants.ts"
 
 const none: ReadonlyArray<Variant> = []
 

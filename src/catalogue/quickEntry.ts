@@ -3,10 +3,10 @@
  * a thousand hosts, and is read at each start. What is not plainly right is left to the schema, which knows what is wrong with
  * it. Pure.
  */
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { quantizations } from "../domain/Preferences.ts"
-import { priceFields, priceNames, standIn } from "../domain/Price.ts"
-import { hasControls } from "../domain/plainText.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { hasControls } from "../domain/json/plainText.ts"
+import { priceFields, priceNames, standIn } from "../domain/price/Price.ts"
+import { quantizations } from "../domain/request/Preferences.ts"
 import {
   type HostEntry,
   isClock,

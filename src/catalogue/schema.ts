@@ -1,15 +1,15 @@
 /**
  * The schema of models, hosts and prices in the configuration and in plugins. The price fields come from the table in
- * `domain/Price.ts`.
+ * `domain/price/Price.ts`.
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import type { ListedHost, ListedModel } from "../domain/ListedModel.ts"
-import { parseUsd, picodollarsPerUsd } from "../domain/Money.ts"
-import { quantizations } from "../domain/Preferences.ts"
-import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/Price.ts"
-import { kindOf } from "../domain/Problem.ts"
-import { hasControls } from "../domain/plainText.ts"
+import type { ListedHost, ListedModel } from "../domain/hosts/ListedModel.ts"
+import { kindOf } from "../domain/json/Problem.ts"
+import { hasControls } from "../domain/json/plainText.ts"
+import { parseUsd, picodollarsPerUsd } from "../domain/price/Money.ts"
+import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/price/Price.ts"
+import { quantizations } from "../domain/request/Preferences.ts"
 
 /** A field with a default. */
 export const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>

@@ -1,8 +1,8 @@
 /** Hosts whose price is unknown: what they cost by `billing.unknown_price`. Pure. */
-import { type Host, isPriceUnknown, type Model } from "../domain/Host.ts"
-import { isJsonObject, objectsIn } from "../domain/Json.ts"
-import { type Pricing, sortPrice } from "../domain/Price.ts"
-import { renderPath } from "../domain/Problem.ts"
+import { type Host, isPriceUnknown, type Model } from "../domain/hosts/Host.ts"
+import { isJsonObject, objectsIn } from "../domain/json/Json.ts"
+import { renderPath } from "../domain/json/Problem.ts"
+import { type Pricing, sortPrice } from "../domain/price/Price.ts"
 
 /**
  * - `deny`: they stay without a price, and keys with a limit may not call them.

@@ -1,7 +1,7 @@
 /** A command did not do what it was asked. One line for the terminal, and the exit code, as sysexits.h has them. */
 import * as Data from "effect/Data"
-import { type Problem, sentence } from "../domain/Problem.ts"
-import { plain } from "../terminal.ts"
+import { type Problem, sentence } from "../domain/json/Problem.ts"
+import { plain } from "../process/terminal.ts"
 
 export const exitCodes = {
   /** The gateway refused, or a check found something. */

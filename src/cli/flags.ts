@@ -1,7 +1,7 @@
 /** What can follow a command: its flags, their values, the commands within it. @effect/cli gives it away as text only. */
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as Effect from "effect/Effect"
-import { logLevels } from "../serveFlags.ts"
+import { logLevels } from "../app/serveFlags.ts"
 
 export type Descriptor = CommandDescriptor.Command<unknown>
 

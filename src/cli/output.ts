@@ -3,9 +3,9 @@
  * heading, or JSON where it is asked for.
  */
 import * as Effect from "effect/Effect"
-import { plain, styleOf } from "../terminal.ts"
+import { plain, styleOf } from "../process/terminal.ts"
 
-export { plain } from "../terminal.ts"
+export { plain } from "../process/terminal.ts"
 
 const { isTerminal, hasColour } = styleOf(process.stdout)
 

@@ -6,21 +6,21 @@ import * as BunContext from "@effect/platform-bun/BunContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { readServeWords } from "../app/serveFlags.ts"
 import { levelOf } from "../config/overrides.ts"
-import { readServeWords } from "../serveFlags.ts"
-import { styleOf } from "../terminal.ts"
-import { version } from "../version.ts"
-import { backup } from "./backup.ts"
-import { audit, reconcile, uncharged } from "./books.ts"
+import { styleOf } from "../process/terminal.ts"
+import { version } from "../process/version.ts"
+import { backup } from "./books/backup.ts"
+import { audit, reconcile, uncharged } from "./books/books.ts"
+import { catalogue } from "./books/catalogue.ts"
+import { restore } from "./books/restore.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
-import { catalogue } from "./catalogue.ts"
 import { check } from "./check.ts"
-import { doctor } from "./doctor.ts"
-import { keys } from "./keys.ts"
+import { doctor } from "./doctor/doctor.ts"
+import { keys } from "./keys/keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
-import { plugin } from "./plugin.ts"
-import { restore } from "./restore.ts"
+import { plugin } from "./plugin/plugin.ts"
 import { route } from "./route.ts"
 import { serve, wordsOfServe } from "./serve.ts"
 import { spend } from "./spend.ts"
@@ -114,7 +114,7 @@ const execute = (given: ReadonlyArray<string>) =>
       return yield* wrongUse(mistake.message)
     }
     if (words.includes("--version")) {
-      const { schemaVersion } = yield* Effect.promise(() => import("../sql/migrations.ts"))
+      const { schemaVersion } = yield* Effect.promise(() => import("../sql/tables/migrations.ts"))
       const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})`
       return yield* shown(versions, process.stdout)
     }
@@ -126,7 +126,7 @@ const execute = (given: ReadonlyArray<string>) =>
     if (forServe !== undefined && !words.some((word) => word === "--help" || word === "-h")) {
       const overrides = readServeWords(forServe)
       if (typeof overrides === "string") return yield* wrongUse(overrides)
-      return (yield* Effect.promise(() => import("../serve.ts"))).serve(overrides)
+      return (yield* Effect.promise(() => import("../app/serve.ts"))).serve(overrides)
     }
     const { value, rest } = taken("--log-level", words)
     const level = levelOf(value ?? process.env["HEADGATE_LOG_LEVEL"] ?? "")

@@ -1,7 +1,7 @@
 /** `headgate serve`, as a command line that needs help, completions or a correction has it. One without a mistake does not come here (`program.ts`). */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import { type ServeFlag, serveFlags } from "../serveFlags.ts"
+import { type ServeFlag, serveFlags } from "../app/serveFlags.ts"
 
 export const optionOf = ({ name, about, values, sets }: ServeFlag) => {
   const option =

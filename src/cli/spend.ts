@@ -3,11 +3,11 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { formatUsd, type Picodollars, parseUsd, toUsd } from "../domain/Money.ts"
+import { formatUsd, type Picodollars, parseUsd, toUsd } from "../domain/price/Money.ts"
 import { totalColumns, totalOf, totals } from "./activity.ts"
 import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
 import { jsonOption } from "./keyFlags.ts"
-import { listKeys, readKey, stateOf } from "./keyRecords.ts"
+import { listKeys, readKey, stateOf } from "./keys/keyRecords.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
 
 /** In picodollars. */

@@ -4,8 +4,8 @@
  * `docs/configuration.md` of them. `@default` is JSON.
  */
 import type { ModelInput } from "../catalogue/schema.ts"
-import type { JsonObject } from "../domain/Json.ts"
-import type { Plugin } from "../plugin/discover.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import type { Plugin } from "../plugin/loading/discover.ts"
 
 /** Addresses and processes. A change takes effect at the next start. */
 export interface ServerInput {

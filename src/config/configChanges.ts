@@ -1,6 +1,6 @@
 /** What is different between two readings of a configuration file, member by member. */
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { type Path, renderPath } from "../domain/Problem.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { type Path, renderPath } from "../domain/json/Problem.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 type Shown = string | number | boolean | null

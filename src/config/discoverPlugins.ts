@@ -2,8 +2,8 @@
 import { stat } from "node:fs/promises"
 import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
-import { type Discovered, discover } from "../plugin/discover.ts"
-import type { Importing } from "../plugin/importWatch.ts"
+import { type Discovered, discover } from "../plugin/loading/discover.ts"
+import type { Importing } from "../plugin/loading/importWatch.ts"
 import { defaultPluginFolders } from "./GatewayConfig.ts"
 import type { LoadedConfig } from "./loadConfig.ts"
 

@@ -3,7 +3,7 @@
  * package's strategies, because callers may ask for any of them (`provider.sort`, `:floor`) and `balanced` is the default.
  */
 import * as Effect from "effect/Effect"
-import { type Discovered, discover } from "../plugin/discover.ts"
+import { type Discovered, discover } from "../plugin/loading/discover.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 
 /** Of two plugins with one id the first counts, so an app's own strategy replaces the package's. */

@@ -1,5 +1,5 @@
 /** Which variables of the environment are settings of the gateway, and which only look like some. */
-import { hint } from "../domain/Problem.ts"
+import { hint } from "../domain/json/Problem.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 const prefix = "HEADGATE_"

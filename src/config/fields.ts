@@ -1,8 +1,8 @@
 /** Kinds of fields that the parts of the configuration share. */
 import * as Schema from "effect/Schema"
 import { field, wholeNumber } from "../catalogue/schema.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { shownText } from "../domain/Problem.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { shownText } from "../domain/json/Problem.ts"
 
 /** A part of the configuration whose own fields have defaults, so that it may be left out. */
 export const part = <A, I>(struct: Schema.Schema<A, I>) =>

@@ -4,7 +4,7 @@ import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { type Catalogue, readCatalogue, writtenCatalogue } from "../catalogue/catalogueFile.ts"
-import { ConfigInvalid, type Problem } from "../domain/Problem.ts"
+import { ConfigInvalid, type Problem } from "../domain/json/Problem.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 
 type Settings = Pick<GatewayConfig, "catalogue">

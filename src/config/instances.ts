@@ -1,6 +1,6 @@
 /** Instances of classes in a configuration, where it should have an object: each would be read as one without members. */
-import { isJsonObject, isPlainObject } from "../domain/Json.ts"
-import { kindOf, type Path } from "../domain/Problem.ts"
+import { isJsonObject, isPlainObject } from "../domain/json/Json.ts"
+import { kindOf, type Path } from "../domain/json/Problem.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { providerMembers } from "./providerFields.ts"
 import { withoutInline } from "./withoutInline.ts"

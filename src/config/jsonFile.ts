@@ -1,7 +1,7 @@
 /** JSON with comments and commas at the end of lists: its value, where its parts stand, and why a text is none. */
 import { type Node, type ParseError, parse, parseTree } from "jsonc-parser"
-import { placeIn } from "../domain/jsonFault.ts"
-import { type Path, renderPath } from "../domain/Problem.ts"
+import { placeIn } from "../domain/json/jsonFault.ts"
+import { type Path, renderPath } from "../domain/json/Problem.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 
 const lenient = { allowTrailingComma: true, disallowComments: false, allowEmptyContent: false }

@@ -1,9 +1,9 @@
 /** From a configuration that was read to what a process of the gateway is built from; commands look at the same. */
 import * as Effect from "effect/Effect"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
-import type { ConfigInvalid } from "../domain/Problem.ts"
-import type { Discovered } from "../plugin/discover.ts"
-import { watchImports } from "../plugin/importWatch.ts"
+import type { ConfigInvalid } from "../domain/json/Problem.ts"
+import type { Discovered } from "../plugin/loading/discover.ts"
+import { watchImports } from "../plugin/loading/importWatch.ts"
 import { discoverPlugins } from "./discoverPlugins.ts"
 import { installedCatalogue } from "./installedCatalogue.ts"
 import type { LoadedConfig, Reading } from "./loadConfig.ts"

@@ -2,7 +2,7 @@
 import { basename } from "node:path"
 import type { LoadedProvider } from "../catalogue/providers.ts"
 import type { ResolvedConfig } from "../catalogue/ResolvedConfig.ts"
-import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
+import type { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import { plainTextSource } from "./providerFields.ts"

@@ -1,9 +1,9 @@
 /** Loads the routing strategies with their part of the configuration (`routing.strategies.<id>`). */
 import * as Either from "effect/Either"
-import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
-import type { CheckedWhy } from "../plugin/checked.ts"
-import { loadStrategy } from "../plugin/load.ts"
-import { PluginInvalid } from "../plugin/PluginInvalid.ts"
+import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/json/Problem.ts"
+import type { CheckedWhy } from "../plugin/checks/checked.ts"
+import { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
+import { loadStrategy } from "../plugin/loading/load.ts"
 import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 

@@ -2,8 +2,8 @@
  * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
  * compile.
  */
-import { type Availability, availabilityOf } from "../domain/availability.ts"
-import { providersOf } from "../domain/Exclusion.ts"
+import { type Availability, availabilityOf } from "../domain/failures/availability.ts"
+import { providersOf } from "../domain/failures/Exclusion.ts"
 import type {
   BadRequest,
   Failure,
@@ -11,10 +11,10 @@ import type {
   RateLimited,
   RequestRepeated,
   RoutingExhausted,
-} from "../domain/Failure.ts"
-import { isTooLong } from "../domain/fallback.ts"
-import type { JsonObject } from "../domain/Json.ts"
-import { toUsd } from "../domain/Money.ts"
+} from "../domain/failures/Failure.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import { toUsd } from "../domain/price/Money.ts"
+import { isTooLong } from "../domain/routing/fallback.ts"
 import { idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
 /** A failure in terms of HTTP. */

@@ -2,12 +2,12 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/Failure.ts"
-import type { KeyRecord } from "../domain/Key.ts"
-import type { KeyStore } from "../services/KeyStore.ts"
-import type { Ending, Lifetime } from "../services/RequestContext.ts"
-import type { StepRunner } from "../services/Steps.ts"
-import { untilEnded } from "../services/untilEnded.ts"
+import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/failures/Failure.ts"
+import type { KeyRecord } from "../domain/keys/Key.ts"
+import type { KeyStore } from "../services/keys/KeyStore.ts"
+import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
+import type { StepRunner } from "../services/request/Steps.ts"
+import { untilEnded } from "../services/request/untilEnded.ts"
 import { presentedKey } from "./headers.ts"
 
 /** The record of the key in `Authorization` or `x-api-key`. */

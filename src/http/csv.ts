@@ -1,5 +1,5 @@
 /** Tables as CSV (RFC 4180), for spreadsheets. */
-import { withoutHidden } from "../domain/plainText.ts"
+import { withoutHidden } from "../domain/json/plainText.ts"
 
 /** Text, or an amount that is written as it is. */
 export type Cell = string | { readonly amount: string | number }

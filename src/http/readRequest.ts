@@ -2,11 +2,11 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/Failure.ts"
-import type { InFlight } from "../services/InFlight.ts"
-import type { Ending, Lifetime } from "../services/RequestContext.ts"
-import { wait } from "../services/Steps.ts"
-import type { Timer, Timers } from "../services/Timers.ts"
+import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/failures/Failure.ts"
+import type { InFlight } from "../services/request/InFlight.ts"
+import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
+import { wait } from "../services/request/Steps.ts"
+import type { Timer, Timers } from "../services/request/Timers.ts"
 
 /** How long no byte of a body may come, milliseconds. */
 const silenceMs = 30_000

@@ -16,7 +16,7 @@ import {
   NotPermitted,
   TimedOut,
   Unavailable,
-} from "../domain/Failure.ts"
+} from "../domain/failures/Failure.ts"
 import { chatErrorBody, render } from "./ErrorBody.ts"
 
 const AnyObject = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({

@@ -1,7 +1,7 @@
 /** `Connection: close` on every answer once the gateway is about to stop. See docs/guarantees.md#g19. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type * as Context from "effect/Context"
-import type { InFlight } from "../services/InFlight.ts"
+import type { InFlight } from "../services/request/InFlight.ts"
 
 type Stopping = Pick<Context.Tag.Service<InFlight>, "stopping">
 

@@ -2,7 +2,7 @@
  * Paths that do not exist: what is said to a client that calls one since its base URL is another than the API's. Most agents show the
  * message as it is, so it names what to set.
  */
-import { NotFound } from "../domain/Failure.ts"
+import { NotFound } from "../domain/failures/Failure.ts"
 import { chatErrorBody, messagesErrorBody, type Rendered } from "./ErrorBody.ts"
 import type { Prefix } from "./Mount.ts"
 

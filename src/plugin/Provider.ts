@@ -8,13 +8,13 @@ import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
-import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
-import type { HostFailed } from "../domain/Failure.ts"
-import type { ListedModel } from "../domain/ListedModel.ts"
+import type { HostFailed } from "../domain/failures/Failure.ts"
+import type { ListedModel } from "../domain/hosts/ListedModel.ts"
+import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
 import type { EmbeddingsProtocol, Encoded, Protocol, RerankProtocol } from "../wire/Protocol.ts"
+import { decodeStrictly } from "./checks/strict.ts"
 import { gatherRedacted } from "./Secret.ts"
-import { decodeStrictly } from "./strict.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
 export const contractVersion = 2

@@ -5,7 +5,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
-import { shownVariable } from "../domain/variableName.ts"
+import { shownVariable } from "../domain/json/variableName.ts"
 
 const Reference = Schema.Struct({ env: Schema.NonEmptyString })
 

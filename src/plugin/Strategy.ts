@@ -2,11 +2,11 @@
 import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
-import type { Host } from "../domain/Host.ts"
-import type { AnyRequest } from "../domain/Request.ts"
-import type { Percentile } from "../domain/thresholds.ts"
+import type { Host } from "../domain/hosts/Host.ts"
+import type { AnyRequest } from "../domain/request/Request.ts"
+import type { Percentile } from "../domain/request/thresholds.ts"
+import { decodeStrictly } from "./checks/strict.ts"
 import { contractVersion } from "./Provider.ts"
-import { decodeStrictly } from "./strict.ts"
 
 /**
  * Statistics of a host at the moment at which they are read. `null`: there is no sample. Percentiles come from

@@ -4,7 +4,7 @@
  */
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
-import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
+import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import type { ChatQuirks } from "../wire/chat/quirks.ts"
 import { chatProtocol } from "../wire/chat.ts"
 import { type EmbeddingsQuirks, embeddingsProtocol } from "../wire/embeddings.ts"

@@ -1,4 +1,4 @@
-import type { ListedModel } from "../domain/ListedModel.ts"
+import type { ListedModel } from "../domain/hosts/ListedModel.ts"
 
 /**
  * The models that a plugin keeps in a file of JSON: `models: modelsIn(new URL("./models.json", import.meta.url))`. It is read when

@@ -1,7 +1,7 @@
 /** What rankings have in common: sorting by figures, and classes of health. */
-import type { Host } from "../domain/Host.ts"
-import type { Picodollars } from "../domain/Money.ts"
-import { sortPrice } from "../domain/Price.ts"
+import type { Host } from "../domain/hosts/Host.ts"
+import type { Picodollars } from "../domain/price/Money.ts"
+import { sortPrice } from "../domain/price/Price.ts"
 import type { Candidate, HostSnapshot } from "./Strategy.ts"
 
 /** A number by which candidates are sorted, the smallest first; `Infinity` for those without data. */

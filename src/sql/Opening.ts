@@ -14,7 +14,7 @@ export interface PostgresOpening {
   /** `full`: a commit survives a loss of power of the server. `process`: it survives the end of this process. */
   readonly durability: "full" | "process"
   /**
-   * A folder of this machine for the rows that the server does not take in time (`sql/withSpool.ts`). Without one they wait in
+   * A folder of this machine for the rows that the server does not take in time (`sql/spool/withSpool.ts`). Without one they wait in
    * memory, and their callers get an error.
    */
   readonly spoolFolder?: string

@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { StorageUnavailable } from "../services/ledger.ts"
-import { finished } from "../services/Steps.ts"
+import { finished } from "../services/request/Steps.ts"
+import type { StorageUnavailable } from "../services/storage/ledger.ts"
 
 /** Methods differ in their parameters, so only the result is constrained. */
 type Method = (...parameters: never) => Effect.Effect<unknown, StorageUnavailable>

@@ -1,8 +1,8 @@
 /** Checks of `Protocol.decode` and `Protocol.decoder` with invalid answers. */
 import * as FastCheck from "effect/FastCheck"
-import { HostFailed } from "../domain/Failure.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import { expectedOfAnswer, expectedOfChunks } from "../plugin/shapes.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
+import { isJsonObject } from "../domain/json/Json.ts"
+import { expectedOfAnswer, expectedOfChunks } from "../plugin/checks/shapes.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { type Event, eventsOf, streamOf } from "./frames.ts"

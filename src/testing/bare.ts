@@ -1,6 +1,6 @@
 /** A test file of the kit without samples, for a plugin's folder that has no test of its own: `headgate plugin test`. */
 import { test } from "bun:test"
-import { isPlugin } from "../plugin/discover.ts"
+import { isPlugin } from "../plugin/loading/discover.ts"
 import { ofSamples } from "./coverage.ts"
 import { providerChecks } from "./provider.ts"
 import { strategyChecks } from "./strategy.ts"

@@ -1,5 +1,5 @@
 /** The type of a check, and helpers for all checks. They work with any test runner: a failed check throws. */
-import { oneLine } from "../plugin/PluginFault.ts"
+import { oneLine } from "../plugin/checks/PluginFault.ts"
 
 export interface Check {
   readonly name: string

@@ -2,8 +2,8 @@
  * What samples a protocol of a plugin's own needs. A check can only find what a sample shows: without two calls in one stream
  * nobody sees that both have the same index. The gateway's own protocols are tested with the gateway.
  */
-import { HostFailed } from "../domain/Failure.ts"
-import { parseUsage } from "../domain/Usage.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
+import { parseUsage } from "../domain/price/Usage.ts"
 import { isOurs } from "../wire/ownProtocols.ts"
 import { type Check, must } from "./check.ts"
 import type { Lack } from "./expected.ts"

@@ -1,7 +1,8 @@
 /** What samples of a vendor come to, as the plugin's author says it, and what the vendor's API lacks. */
-import type { ChatUsage, FinishReason } from "../domain/Chat.ts"
-import type { HostReason } from "../domain/HostReason.ts"
-import type { JsonObject } from "../domain/Json.ts"
+
+import type { HostReason } from "../domain/failures/HostReason.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import type { ChatUsage, FinishReason } from "../domain/request/Chat.ts"
 
 /** A call that the model made. Calls stand in the order of their `index`. */
 export interface ExpectedCall {

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../domain/Chat.ts"
+import type { ChatPayload } from "../domain/request/Chat.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"

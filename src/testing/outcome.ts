@@ -1,7 +1,7 @@
 /** What an answer comes to, streamed or whole, in one form, so that it can be compared with what its author expects. */
 import { isDeepStrictEqual } from "node:util"
-import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../domain/Chat.ts"
-import type { HostFailed } from "../domain/Failure.ts"
+import type { HostFailed } from "../domain/failures/Failure.ts"
+import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../domain/request/Chat.ts"
 import { must, shown } from "./check.ts"
 import type { Expected, ExpectedFailure } from "./expected.ts"
 import { parsed } from "./sent.ts"

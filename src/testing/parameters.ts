@@ -1,9 +1,9 @@
 /** The check that `Protocol.encode` sends every parameter, or says that it does not. */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../domain/Chat.ts"
-import { Unsupported } from "../domain/Failure.ts"
-import type { Reasoning } from "../domain/Request.ts"
+import { Unsupported } from "../domain/failures/Failure.ts"
+import type { ChatPayload } from "../domain/request/Chat.ts"
+import type { Reasoning } from "../domain/request/Request.ts"
 import { isOurs } from "../wire/ownProtocols.ts"
 import { must, shown } from "./check.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"

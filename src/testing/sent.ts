@@ -3,7 +3,7 @@
  * in base64, in bytes that are no text.
  */
 import { isDeepStrictEqual } from "node:util"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 
 export interface Sent {

@@ -2,9 +2,10 @@
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { HostTag, ModelId } from "../domain/Ids.ts"
-import type { JsonObject } from "../domain/Json.ts"
-import { freePricing } from "../domain/Price.ts"
-import { randomSequence } from "../domain/randomSequence.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import { freePricing } from "../domain/price/Price.ts"
+import { randomSequence } from "../domain/structures/randomSequence.ts"
+import { expectedOfReasons } from "../plugin/checks/shapes.ts"
 import {
   type Candidate,
   type ConversationView,
@@ -14,7 +15,6 @@ import {
   type StrategyPlugin,
   unseenHost,
 } from "../plugin/Strategy.ts"
-import { expectedOfReasons } from "../plugin/shapes.ts"
 import { attempt, type Check, deepFreeze, must } from "./check.ts"
 import { pluginChecks } from "./facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"

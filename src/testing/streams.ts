@@ -1,9 +1,9 @@
 /** Checks of a recorded stream. It is read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
-import type { ChatDelta } from "../domain/Chat.ts"
-import { HostFailed } from "../domain/Failure.ts"
-import { randomSequence } from "../domain/randomSequence.ts"
-import { expectedOfChunks } from "../plugin/shapes.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
+import type { ChatDelta } from "../domain/request/Chat.ts"
+import { randomSequence } from "../domain/structures/randomSequence.ts"
+import { expectedOfChunks } from "../plugin/checks/shapes.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Decoder, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"

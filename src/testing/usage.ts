@@ -1,8 +1,8 @@
 /** Checks of a usage report: what the gateway bills by. */
 import { isDeepStrictEqual } from "node:util"
-import type { ChatUsage } from "../domain/Chat.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import { isCount, parseUsage, type Usage } from "../domain/Usage.ts"
+import { isJsonObject } from "../domain/json/Json.ts"
+import { isCount, parseUsage, type Usage } from "../domain/price/Usage.ts"
+import type { ChatUsage } from "../domain/request/Chat.ts"
 import { must, shown } from "./check.ts"
 import type { Expected } from "./expected.ts"
 

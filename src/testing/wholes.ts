@@ -1,7 +1,7 @@
 /** Checks of recorded whole answers, and of what a later turn sends back of a model's reasoning. */
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../domain/Chat.ts"
-import { HostFailed } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
+import type { ChatPayload } from "../domain/request/Chat.ts"
 import { isOurs } from "../wire/ownProtocols.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { type ChoiceOutcome, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./outcome.ts"

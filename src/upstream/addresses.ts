@@ -3,7 +3,7 @@
  * address that carries an IPv4 address is judged by that one too. See docs/guarantees.md#g29.
  */
 import ipaddr from "ipaddr.js"
-import { withoutEndDots } from "../domain/hostName.ts"
+import { withoutEndDots } from "../domain/hosts/hostName.ts"
 
 /**
  * `public`: may always be dialled. `private`: loopback, private and other networks of limited scope. `never`: link-local,

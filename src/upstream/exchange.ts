@@ -1,5 +1,5 @@
 /** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
-import { HostFailed } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import type { Network } from "./addresses.ts"
 

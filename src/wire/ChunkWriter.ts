@@ -1,7 +1,8 @@
 /** How the client forms write the events of a stream (`http/data/<form>`). Synchronous: called for each event of a host. */
-import type { ChatChunk } from "../domain/Chat.ts"
-import type { HostFailed } from "../domain/Failure.ts"
-import type { JsonObject } from "../domain/Json.ts"
+
+import type { HostFailed } from "../domain/failures/Failure.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import type { ChatChunk } from "../domain/request/Chat.ts"
 
 /** Passes the events of a host on to a caller who speaks the host's form. Synchronous; made for one answer. */
 export interface NativeWriter {

@@ -2,17 +2,18 @@
  * How much of an answer has come: what the host reports, what was seen of its output, and what of a budget is reserved for it.
  * Synchronous; made for one stream.
  */
-import type { ChatUsage } from "../domain/Chat.ts"
-import { bytesOfTokens, tokensIn } from "../domain/Estimate.ts"
-import type { OutputAllowance } from "../domain/Hold.ts"
-import { allMedia, type MediaTokens, mediaTogether, noMedia } from "../domain/mediaTokens.ts"
-import { isCount } from "../domain/Usage.ts"
+
+import type { OutputAllowance } from "../domain/money/Hold.ts"
+import { isCount } from "../domain/price/Usage.ts"
+import type { ChatUsage } from "../domain/request/Chat.ts"
+import { bytesOfTokens, tokensIn } from "../domain/request/Estimate.ts"
+import { allMedia, type MediaTokens, mediaTogether, noMedia } from "../domain/request/mediaTokens.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export class OutputCount {
   /** The usage report that counts so far, by the protocol's rule. */
   usage: ChatUsage | undefined
-  /** UTF-8 bytes of the output so far, without images and sound (`domain/Estimate.ts`: `bytesSaid`). */
+  /** UTF-8 bytes of the output so far, without images and sound (`domain/request/Estimate.ts`: `bytesSaid`). */
   bytes = 0
   /** Images and sound so far, as estimated; `undefined`: none. */
   media: MediaTokens | undefined

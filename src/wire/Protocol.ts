@@ -4,13 +4,13 @@
  * gateway does the calls, time-outs, fallbacks, metering and redaction.
  */
 import type * as Either from "effect/Either"
-import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
-import type { EmbeddingsResponse } from "../domain/Embeddings.ts"
-import type { HostFailed, Unsupported } from "../domain/Failure.ts"
-import type { Host } from "../domain/Host.ts"
-import type { JsonObject } from "../domain/Json.ts"
-import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/Request.ts"
-import type { RerankResponse } from "../domain/Rerank.ts"
+import type { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
+import type { Host } from "../domain/hosts/Host.ts"
+import type { JsonObject } from "../domain/json/Json.ts"
+import type { ChatChunk, ChatResponse } from "../domain/request/Chat.ts"
+import type { EmbeddingsResponse } from "../domain/request/Embeddings.ts"
+import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/request/Request.ts"
+import type { RerankResponse } from "../domain/request/Rerank.ts"
 import type { Framing } from "./framing.ts"
 import type { ResponseHead } from "./Head.ts"
 

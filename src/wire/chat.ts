@@ -3,7 +3,7 @@
  * quirks or the answer itself tell. Members that a vendor's API does not have are passed on where the quirks say so.
  */
 
-import type { Host } from "../domain/Host.ts"
+import type { Host } from "../domain/hosts/Host.ts"
 import { chatDecoder } from "./chat/decoder.ts"
 import type { ChatQuirks } from "./chat/quirks.ts"
 import { encodeChat } from "./chat/request.ts"

@@ -2,8 +2,9 @@
  * Readers of canonical content, for protocols with another form: the text of parts, data URLs, the arguments of a tool
  * call as an object, the name of the function that a tool result belongs to.
  */
-import type { Content, ContentPart, Message, ToolCall } from "../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import type { Content, ContentPart, Message, ToolCall } from "../domain/request/Chat.ts"
 import { innerJson } from "./jsonDepth.ts"
 
 /** The parts of a content. A text is one part; "" and null have none. */

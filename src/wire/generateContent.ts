@@ -3,7 +3,7 @@
  * of candidates whose content is a list of parts; a stream is such answers one after another. Instructions stand apart,
  * thoughts and calls of functions are signed, and the model is in the path.
  */
-import type { HostFailed } from "../domain/Failure.ts"
+import type { HostFailed } from "../domain/failures/Failure.ts"
 import { generateContentAnswer, generateContentDecoder } from "./generateContent/answer.ts"
 import { generateContentHttpError } from "./generateContent/failure.ts"
 import { encodeGenerateContent } from "./generateContent/request.ts"

@@ -3,13 +3,14 @@
  * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
  * it is reported.
  */
-import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, Tool } from "../domain/Chat.ts"
-import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/Estimate.ts"
-import { HostFailed } from "../domain/Failure.ts"
-import type { OutputAllowance } from "../domain/Hold.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import type { MediaTokens } from "../domain/mediaTokens.ts"
-import { ToolCallFragments } from "../domain/toolCalls.ts"
+
+import { HostFailed } from "../domain/failures/Failure.ts"
+import { isJsonObject } from "../domain/json/Json.ts"
+import type { OutputAllowance } from "../domain/money/Hold.ts"
+import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, Tool } from "../domain/request/Chat.ts"
+import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/request/Estimate.ts"
+import type { MediaTokens } from "../domain/request/mediaTokens.ts"
+import { ToolCallFragments } from "../domain/request/toolCalls.ts"
 import type { ChunkWriter, NativeWriter } from "./ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "./delta.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
@@ -275,7 +276,7 @@ export class HostStream {
     return text
   }
 
-  /** A throw of the decoder is the plugin's fault. `plugin/checkedProtocol.ts` has caught those of plugins before, with the hook's name. */
+  /** A throw of the decoder is the plugin's fault. `plugin/checks/checkedProtocol.ts` has caught those of plugins before, with the hook's name. */
   private decoded(name: string, json: unknown): ReturnType<Decoder["event"]> {
     try {
       return this.options.decoder.event(name, json)

@@ -1,8 +1,8 @@
 /** The default meaning of a host's errors. Plugins change it with `HostFailed.with`. */
-import { HostFailed } from "../domain/Failure.ts"
-import { type HostReason, isHostReason } from "../domain/HostReason.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import { tooLargeForLimit } from "../domain/Verdict.ts"
+import { HostFailed } from "../domain/failures/Failure.ts"
+import { type HostReason, isHostReason } from "../domain/failures/HostReason.ts"
+import { tooLargeForLimit } from "../domain/failures/Verdict.ts"
+import { isJsonObject } from "../domain/json/Json.ts"
 import type { ResponseHeaders } from "./Head.ts"
 
 /**

@@ -2,7 +2,7 @@
  * Anthropic's Messages API. It differs from the canonical form in every respect: content is blocks, system text stands
  * apart, thinking is signed, events have names and no `[DONE]` ends them.
  */
-import type { HostFailed } from "../domain/Failure.ts"
+import type { HostFailed } from "../domain/failures/Failure.ts"
 import type { ResponseHeaders } from "./Head.ts"
 import { messagesAnswer } from "./messages/answer.ts"
 import { messagesDecoder } from "./messages/decoder.ts"

@@ -1,11 +1,11 @@
 /** The HTTP/1.1 client through the whole gateway: connections and framings as a user meets them. */
 import { describe, expect, test } from "bun:test"
-import { openAccount } from "../support/account.ts"
-import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { delta, tail, whole } from "../support/rawAnswers.ts"
-import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
-import { until } from "../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+import { until } from "../support/clocks/until.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../support/gateways/watched.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
+import { delta, tail, whole } from "../support/hosts/rawAnswers.ts"
+import { type Peer, rawHost, streamHead } from "../support/hosts/rawHost.ts"
 
 closeAfterEach()
 

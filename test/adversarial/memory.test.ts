@@ -2,11 +2,11 @@
 
 import { heapStats } from "bun:jsc"
 import { test } from "bun:test"
-import { openAccount } from "../support/account.ts"
-import { chunkOf, configFor } from "../support/host.ts"
-import { event, rawHost, streamHead } from "../support/rawHost.ts"
-import { until } from "../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+import { until } from "../support/clocks/until.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../support/gateways/watched.ts"
+import { chunkOf, configFor } from "../support/hosts/host.ts"
+import { event, rawHost, streamHead } from "../support/hosts/rawHost.ts"
 
 closeAfterEach()
 

@@ -1,15 +1,15 @@
 /** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { openAccount } from "../support/account.ts"
-import { gatedStorage } from "../support/gatedStorage.ts"
-import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { ManualClock, pass } from "../support/manualClock.ts"
-import { delta, tail, whole } from "../support/rawAnswers.ts"
-import { rawCaller, requestOf } from "../support/rawCaller.ts"
-import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
-import { until } from "../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+import { rawCaller, requestOf } from "../support/clients/rawCaller.ts"
+import { ManualClock, pass } from "../support/clocks/manualClock.ts"
+import { until } from "../support/clocks/until.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../support/gateways/watched.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
+import { delta, tail, whole } from "../support/hosts/rawAnswers.ts"
+import { type Peer, rawHost, streamHead } from "../support/hosts/rawHost.ts"
+import { gatedStorage } from "../support/storage/gatedStorage.ts"
 
 closeAfterEach()
 

@@ -1,11 +1,11 @@
 /** Streams over real sockets: several answers in one stream, callers who leave at odd moments, framings of callers. */
 import { describe, expect, test } from "bun:test"
-import { openAccount } from "../support/account.ts"
-import { chunkOf, configFor } from "../support/host.ts"
-import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
-import { event, lastPart, openHead, type Peer, part, rawHost, streamHead } from "../support/rawHost.ts"
-import { until } from "../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+import { answersIn, rawCaller, requestOf } from "../support/clients/rawCaller.ts"
+import { until } from "../support/clocks/until.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../support/gateways/watched.ts"
+import { chunkOf, configFor } from "../support/hosts/host.ts"
+import { event, lastPart, openHead, type Peer, part, rawHost, streamHead } from "../support/hosts/rawHost.ts"
 
 closeAfterEach()
 

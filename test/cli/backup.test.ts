@@ -3,10 +3,16 @@ import { Database } from "bun:sqlite"
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Ended } from "../support/commands.ts"
-import { chunkOf, configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import type { Ended } from "../support/gateways/commands.ts"
+import {
+  firstKey,
+  firstManagementKey,
+  type Installation,
+  install,
+  type RunningGateway,
+} from "../support/gateways/process.ts"
+import { chunkOf, configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 
 const patience = 240_000
 

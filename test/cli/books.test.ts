@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite"
 import { afterAll, describe, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
-import { firstKey, firstManagementKey, type Installation, install } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import { firstKey, firstManagementKey, type Installation, install } from "../support/gateways/process.ts"
+import { describePostgres, execute, makeDatabase, urlOf } from "../support/storage/postgres.ts"
 
 const patience = 240_000
 const bare = { discovery: { environment: false, local: false } }

@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { firstKey, type Installation, install } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import { firstKey, type Installation, install } from "../support/gateways/process.ts"
 
 const patience = 120_000
 

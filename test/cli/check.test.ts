@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { type Installation, install, type RunningGateway } from "../support/process.ts"
+import { type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
 
 const patience = 240_000
 

@@ -2,11 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { serveFlags } from "../../src/serveFlags.ts"
-import { schemaVersion } from "../../src/sql/migrations.ts"
-import type { Ended } from "../support/commands.ts"
-import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { serveFlags } from "../../src/app/serveFlags.ts"
+import { schemaVersion } from "../../src/sql/tables/migrations.ts"
+import { until } from "../support/clocks/until.ts"
+import type { Ended } from "../support/gateways/commands.ts"
+import {
+  firstKey,
+  firstManagementKey,
+  type Installation,
+  install,
+  type RunningGateway,
+} from "../support/gateways/process.ts"
 
 const patience = 240_000
 

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import type { Ended } from "../support/commands.ts"
-import { ownPluginsFolder } from "../support/ownPlugins.ts"
-import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import type { Ended } from "../support/gateways/commands.ts"
+import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
+import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 import { makeAuthority } from "../upstream/certificates.ts"
 
 const patience = 240_000

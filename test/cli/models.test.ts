@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Ended } from "../support/commands.ts"
-import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import type { Ended } from "../support/gateways/commands.ts"
+import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
 
 const patience = 240_000
 

@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { testPlugin } from "../../src/cli/pluginTest.ts"
-import { discover } from "../../src/plugin/discover.ts"
+import { testPlugin } from "../../src/cli/plugin/pluginTest.ts"
+import { discover } from "../../src/plugin/loading/discover.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 const patience = 120_000

@@ -3,9 +3,9 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Pg from "pg"
-import { describePostgres, execute, makeDatabase, port, urlOf } from "../support/postgres.ts"
-import { type Installation, install } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import { type Installation, install } from "../support/gateways/process.ts"
+import { describePostgres, execute, makeDatabase, port, urlOf } from "../support/storage/postgres.ts"
 
 const patience = 240_000
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { firstKey, type Installation, install } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import { firstKey, type Installation, install } from "../support/gateways/process.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 
 const patience = 240_000
 

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite"
 import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { type Installation, install } from "../support/process.ts"
+import { type Installation, install } from "../support/gateways/process.ts"
 
 const patience = 240_000
 

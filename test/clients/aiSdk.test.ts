@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { createOpenRouter } from "@openrouter/ai-sdk-provider"
 import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, Output, streamText, tool } from "ai"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { configFor, scriptedHost } from "../support/host.ts"
-import { thought, townSchema, weatherHost } from "../support/weatherHost.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { configFor, scriptedHost } from "../support/hosts/host.ts"
+import { thought, townSchema, weatherHost } from "../support/hosts/weatherHost.ts"
 
 interface Town {
   readonly town: string

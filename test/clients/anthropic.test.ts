@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import Anthropic, { type APIError } from "@anthropic-ai/sdk"
 import type { MessageParam, Tool } from "@anthropic-ai/sdk/resources/messages"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../support/host.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../support/hosts/host.ts"
 import {
   blockEvents,
   endEvents,
@@ -13,7 +13,7 @@ import {
   nativeStream,
   startEvent,
   textBlock,
-} from "../support/messages.ts"
+} from "../support/hosts/messages.ts"
 
 const weather: Tool = {
   name: "weather",

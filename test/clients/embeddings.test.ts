@@ -6,8 +6,8 @@ import { createOpenRouter } from "@openrouter/ai-sdk-provider"
 import { OpenRouter } from "@openrouter/sdk"
 import { embed } from "ai"
 import OpenAI from "openai"
-import { packed } from "../../src/domain/Embeddings.ts"
-import { type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
+import { packed } from "../../src/domain/request/Embeddings.ts"
+import { type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"
 
 /** Numbers that float32 holds exactly. */
 const vector = [0.5, -0.25, 3]

@@ -10,9 +10,9 @@ import {
 import { tool } from "@langchain/core/tools"
 import { ChatOpenAI, OpenAI } from "@langchain/openai"
 import { ChatOpenRouter } from "@langchain/openrouter"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { configFor } from "../support/host.ts"
-import { thought, townSchema, weatherHost } from "../support/weatherHost.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { configFor } from "../support/hosts/host.ts"
+import { thought, townSchema, weatherHost } from "../support/hosts/weatherHost.ts"
 
 const weather = tool(() => "", { name: "weather", description: "The weather of a town", schema: townSchema })
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI, { type APIError } from "openai"
 import type { ChatCompletionChunk, ChatCompletionFunctionTool } from "openai/resources"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 import {
   chunkOf,
   configFor,
@@ -12,7 +12,7 @@ import {
   sse,
   streamAnswer,
   wholeAnswer,
-} from "../support/host.ts"
+} from "../support/hosts/host.ts"
 
 const weatherTool: ChatCompletionFunctionTool = {
   type: "function",

@@ -1,8 +1,8 @@
 /** The official client of the legacy completions form against a started gateway, over a real socket. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI, { APIError } from "openai"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
 
 const contentOf = ({ messages }: Record<string, unknown>): string =>
   String(Array.isArray(messages) && messages[0]?.content)

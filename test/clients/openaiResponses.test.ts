@@ -7,8 +7,8 @@ import type {
   ResponseInputItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
 
 const weather: FunctionTool = {
   type: "function",

@@ -7,8 +7,16 @@ import { OpenRouter } from "@openrouter/sdk"
 import { EventStream } from "@openrouter/sdk/lib/event-streams"
 import type { ChatRequest, ChatResult, ChatStreamChunk, ModelsListResponse } from "@openrouter/sdk/models"
 import * as errors from "@openrouter/sdk/models/errors"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, streamAnswer } from "../support/host.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import {
+  chunkOf,
+  configFor,
+  type HeldStream,
+  heldStream,
+  scriptedHost,
+  sse,
+  streamAnswer,
+} from "../support/hosts/host.ts"
 
 /** A whole answer with every member of a host that the SDK might reject. */
 const everything = () =>

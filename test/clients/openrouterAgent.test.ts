@@ -5,11 +5,11 @@ import { tool } from "@openrouter/sdk/lib/tool"
 import * as errors from "@openrouter/sdk/models/errors"
 import * as Effect from "effect/Effect"
 import { z } from "zod"
-import { Storage } from "../../src/services/Storage.ts"
-import { row } from "../support/control.ts"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { configFor } from "../support/host.ts"
-import { thought, weatherHost } from "../support/weatherHost.ts"
+import { Storage } from "../../src/services/storage/Storage.ts"
+import { row } from "../support/gateways/control.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { configFor } from "../support/hosts/host.ts"
+import { thought, weatherHost } from "../support/hosts/weatherHost.ts"
 
 describe("the router's SDK as an agent", () => {
   const host = weatherHost()

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { OpenRouter } from "@openrouter/sdk"
 import type { OpenResponsesResult, ResponsesRequest, StreamEvents } from "@openrouter/sdk/models"
 import * as errors from "@openrouter/sdk/models/errors"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, configFor, scriptedHost, sse } from "../support/host.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { chunkOf, configFor, scriptedHost, sse } from "../support/hosts/host.ts"
 
 const details = [
   { type: "reasoning.summary", summary: "s", format: "openai-responses-v1", id: "rs_host", index: 0 },

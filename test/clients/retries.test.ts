@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import Anthropic from "@anthropic-ai/sdk"
 import OpenAI from "openai"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 
 let gateway: TestGateway
 beforeAll(async () => {

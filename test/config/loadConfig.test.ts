@@ -12,9 +12,9 @@ import { defineConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig, type LoadedConfig, loadConfigIn, workerProblems } from "../../src/config/loadConfig.ts"
 import type { Overrides } from "../../src/config/overrides.ts"
 import { resolveConfig } from "../../src/config/resolveConfig.ts"
-import type { ConfigInvalid } from "../../src/domain/Problem.ts"
+import type { ConfigInvalid } from "../../src/domain/json/Problem.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
-import { silentProvider } from "../support/silentProvider.ts"
+import { silentProvider } from "../support/hosts/silentProvider.ts"
 
 const root = mkdtempSync(join(tmpdir(), "headgate-config-"))
 afterAll(() => rmSync(root, { recursive: true }))

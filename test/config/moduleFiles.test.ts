@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Installation, install } from "../support/process.ts"
+import { type Installation, install } from "../support/gateways/process.ts"
 
 const patience = 240_000
 

@@ -8,13 +8,13 @@ import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { loadProviders } from "../../src/catalogue/providers.ts"
 import { unconfigured } from "../../src/config/providerFields.ts"
-import { costOf, type Prices } from "../../src/domain/Price.ts"
-import { noUsage } from "../../src/domain/Usage.ts"
+import { costOf, type Prices } from "../../src/domain/price/Price.ts"
+import { noUsage } from "../../src/domain/price/Usage.ts"
 import type { Provider, ProviderDefinition } from "../../src/plugin/Provider.ts"
 import { authHeader, defineProvider, noAuth } from "../../src/plugin/Provider.ts"
-import { ownPlugins } from "../support/gateway.ts"
-import { registryOf, resolution, resolvedFrom } from "../support/resolved.ts"
-import { silentProvider } from "../support/silentProvider.ts"
+import { ownPlugins } from "../support/gateways/gateway.ts"
+import { registryOf, resolution, resolvedFrom } from "../support/gateways/resolved.ts"
+import { silentProvider } from "../support/hosts/silentProvider.ts"
 
 type Facts = Partial<Omit<ProviderDefinition<object, object>, "config" | "load">>
 

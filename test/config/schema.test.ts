@@ -11,7 +11,7 @@ import type { GatewayConfigInput, ProviderInput } from "../../src/config/ConfigI
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import type { ProviderFields } from "../../src/config/providerFields.ts"
-import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
 
 /** All members there, at any depth, so that one that is missing on a side is seen. */
 type Whole<T> = T extends string | number | boolean | null | undefined

@@ -1,9 +1,9 @@
 /** Routing strategies and their part of the configuration. */
 import { describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
-import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
+import { PluginInvalid } from "../../src/plugin/checks/PluginInvalid.ts"
 import { defineStrategy } from "../../src/plugin/Strategy.ts"
-import { resolution, resolvedFrom } from "../support/resolved.ts"
+import { resolution, resolvedFrom } from "../support/gateways/resolved.ts"
 
 const loads: Array<unknown> = []
 

@@ -1,8 +1,8 @@
 /** deploy/compose.yaml: held against the code, and its gateway started with its environment. docs/deployment.md#compose */
 import { afterAll, describe, expect, test } from "bun:test"
 import { join, resolve } from "node:path"
-import { execute, hasPostgres, port } from "../support/postgres.ts"
-import { install } from "../support/process.ts"
+import { install } from "../support/gateways/process.ts"
+import { execute, hasPostgres, port } from "../support/storage/postgres.ts"
 import { root, said } from "./dockerfile.ts"
 import { defaults, image, longestBodiesMiB, textOf, unknownVariables } from "./facts.ts"
 

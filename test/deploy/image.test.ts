@@ -2,9 +2,9 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { freePort } from "../support/postgresServer.ts"
-import { firstKey, firstManagementKey } from "../support/process.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
+import { firstKey, firstManagementKey } from "../support/gateways/process.ts"
+import { freePort } from "../support/storage/postgresServer.ts"
 import { root, said, stages, variables } from "./dockerfile.ts"
 import { buildImage, hindrance, type Image, type Running } from "./imageFolder.ts"
 

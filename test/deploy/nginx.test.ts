@@ -1,6 +1,6 @@
 /** docs/deployment.md#several: two gateways behind nginx, restarted one after the other. Skipped where nginx is not installed. */
 import { expect, test } from "bun:test"
-import { hasPostgres } from "../support/postgres.ts"
+import { hasPostgres } from "../support/storage/postgres.ts"
 import { nginx, nginxConfig, rollingRestart } from "./rollingRestart.ts"
 
 const canRun = nginx !== null && hasPostgres

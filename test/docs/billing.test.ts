@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Billed, type Course, type Leaving, leavers } from "../support/leavers.ts"
+import { type Billed, type Course, type Leaving, leavers } from "../support/clients/leavers.ts"
 
 const path = join(import.meta.dir, "../../docs/billing.md")
 const table = /<!-- table -->\n[\s\S]*<!-- \/table -->/

@@ -1,7 +1,7 @@
 /** The programs of docs/clients.md, run as they are written but for the gateway's port. */
 import { afterAll, beforeAll, expect, spyOn, test } from "bun:test"
 import { mkdir, rm } from "node:fs/promises"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 
 const page = await Bun.file(new URL("../../docs/clients.md", import.meta.url)).text()
 const programs = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = ""]) => program)

@@ -1,5 +1,5 @@
 /**
- * The code of docs/plugins.md is what `headgate plugin new` writes, whose tests run in `src/cli/templates` and, outside of the
+ * The code of docs/plugins.md is what `headgate plugin new` writes, whose tests run in `src/cli/plugin/templates` and, outside of the
  * repository, in `test/cli/plugin.test.ts`. After a change that is meant, `HEADGATE_WRITE_DOCS=1 bun test
  * test/docs/plugins.test.ts` writes it into the page.
  */
@@ -25,7 +25,7 @@ const written = (file: string): string | undefined => {
   if (kind === undefined) return undefined
   const [name, shown, template] = kind
   const source = rest.join("/").replace(`${name}.test.ts`, "vendor-name.test.ts")
-  return readFileSync(join(root, "src/cli/templates", template, source), "utf8")
+  return readFileSync(join(root, "src/cli/plugin/templates", template, source), "utf8")
     .replaceAll("VENDOR_NAME", name.toUpperCase())
     .replaceAll("Vendor Name", shown)
     .replaceAll("vendor-name", name)

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Glob } from "bun"
-import { ownPluginPaths } from "../support/ownPlugins.ts"
+import { ownPluginPaths } from "../support/hosts/ownPlugins.ts"
 import {
   anchorsOf,
   checkDecisions,

@@ -8,9 +8,9 @@ import { join } from "node:path"
 import * as Layer from "effect/Layer"
 import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { gatewayWithoutSocket } from "../support/gateway.ts"
-import { ManualClock } from "../support/manualClock.ts"
-import { good, status } from "../support/routed.ts"
+import { ManualClock } from "../support/clocks/manualClock.ts"
+import { gatewayWithoutSocket } from "../support/gateways/gateway.ts"
+import { good, status } from "../support/gateways/routed.ts"
 
 const path = join(import.meta.dir, "../../docs/routing.md")
 const page = readFileSync(path, "utf8")

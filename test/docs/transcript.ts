@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Subprocess } from "bun"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
 
 export interface Step {
   /** `gateway`: in the terminal that runs it. Else in the reader's own. */

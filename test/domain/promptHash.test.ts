@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import type { Message, Tool } from "../../src/domain/Chat.ts"
-import { hashText, openingHash, prefixesOf } from "../../src/domain/promptHash.ts"
+import type { Message, Tool } from "../../src/domain/request/Chat.ts"
+import { hashText, openingHash, prefixesOf } from "../../src/domain/routing/promptHash.ts"
 
 const seed = 7n
 const whole = (messages: ReadonlyArray<Message>, tools: ReadonlyArray<Tool> = []) =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
 import { HostTag, KeyId, ModelId } from "../../src/domain/Ids.ts"
-import { RecentHosts } from "../../src/domain/RecentHosts.ts"
-import { hostFor } from "../support/recordings.ts"
+import { RecentHosts } from "../../src/domain/routing/RecentHosts.ts"
+import { hostFor } from "../support/recordings/recordings.ts"
 
 const host = (tag: string, model = "acme/small") => ({
   ...hostFor("upstream"),

@@ -1,9 +1,9 @@
 /** Only what a host did counts against it. docs/guarantees.md#g35 */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import type { HostFault, HostReason, OwnReason } from "../../src/domain/HostReason.ts"
-import { cooldownMs, quietEnds, type Verdict, verdictOn } from "../../src/domain/Verdict.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { HostFault, HostReason, OwnReason } from "../../src/domain/failures/HostReason.ts"
+import { cooldownMs, quietEnds, type Verdict, verdictOn } from "../../src/domain/failures/Verdict.ts"
 
 /** A reason that is missing here does not compile. */
 const hostFaults: Readonly<Record<HostFault, true>> = {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import { providerChecks } from "headgate/testing"
 import acme from "../../examples/plugins/providers/acme/index.ts"
-import { discover } from "../../src/plugin/discover.ts"
+import { discover } from "../../src/plugin/loading/discover.ts"
 
 const folder = fileURLToPath(new URL("../../examples/plugins", import.meta.url))
 

@@ -1,13 +1,13 @@
 /** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../src/domain/KeySecret.ts"
-import type { LedgerRow } from "../../src/services/ledger.ts"
-import { Meter } from "../../src/services/Meter.ts"
-import { Storage } from "../../src/services/Storage.ts"
-import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
-import { gatewayWithoutSocket, startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, scriptedHost, sse } from "../support/host.ts"
+import { keyId } from "../../src/domain/keys/KeySecret.ts"
+import { Meter } from "../../src/services/money/Meter.ts"
+import type { LedgerRow } from "../../src/services/storage/ledger.ts"
+import { Storage } from "../../src/services/storage/Storage.ts"
+import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/clients/answers.ts"
+import { gatewayWithoutSocket, startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { chunkOf, scriptedHost, sse } from "../support/hosts/host.ts"
 
 type Json = Record<string, unknown>
 

@@ -1,16 +1,24 @@
 /** `POST /completions`: what becomes of each member, whole and streamed answers, and errors. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../src/domain/Json.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
 import { textMembers } from "../../src/http/data/chat/decode.ts"
 import { decodeCompletions } from "../../src/http/data/completions/decode.ts"
 import { costlyMembers, credentialMembers, samplingMembers, sharedMembers } from "../../src/http/decode/members.ts"
-import { errorOf } from "../support/answers.ts"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, wholeAnswer } from "../support/host.ts"
-import { messagesConfig, nativeAnswer } from "../support/messages.ts"
-import { type Answer, closeAfterEach, good, routed, status } from "../support/routed.ts"
-import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watched.ts"
+import { errorOf } from "../support/clients/answers.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { type Answer, closeAfterEach, good, routed, status } from "../support/gateways/routed.ts"
+import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/gateways/watched.ts"
+import {
+  chunkOf,
+  configFor,
+  type HeldStream,
+  heldStream,
+  scriptedHost,
+  sse,
+  wholeAnswer,
+} from "../support/hosts/host.ts"
+import { messagesConfig, nativeAnswer } from "../support/hosts/messages.ts"
 
 closeAfterEach()
 closeOpenedAfterEach()

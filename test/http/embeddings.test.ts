@@ -2,10 +2,10 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineProvider, embeddingsProtocol, httpError } from "headgate/plugin"
-import { packed } from "../../src/domain/Embeddings.ts"
-import { openAccount } from "../support/account.ts"
-import { startGateway } from "../support/gateway.ts"
-import { type Answer, answered, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
+import { packed } from "../../src/domain/request/Embeddings.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { startGateway } from "../support/gateways/gateway.ts"
+import { type Answer, answered, type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"
 
 const stops: Array<() => Promise<void>> = []
 afterEach(async () => {

@@ -20,8 +20,8 @@ import {
   TimedOut,
   Unavailable,
   UpgradeRequired,
-} from "../../src/domain/Failure.ts"
-import type { HostReason } from "../../src/domain/HostReason.ts"
+} from "../../src/domain/failures/Failure.ts"
+import type { HostReason } from "../../src/domain/failures/HostReason.ts"
 import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
 
 interface Row {

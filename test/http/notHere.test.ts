@@ -1,7 +1,7 @@
 /** What other routers have and this gateway has not: 404 with the error body, whoever asks. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { errorOf } from "../support/answers.ts"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
+import { errorOf } from "../support/clients/answers.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 
 const paths: ReadonlyArray<readonly [method: string, path: string]> = [
   ...["GET", "POST"].map((method) => [method, "/guardrails"] as const),

@@ -1,7 +1,7 @@
 /** `POST /rerank` over real sockets, with scripted hosts. */
 import { afterEach, describe, expect, test } from "bun:test"
-import { openAccount } from "../support/account.ts"
-import { type Answer, answered, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { type Answer, answered, type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"
 
 const stops: Array<() => Promise<void>> = []
 afterEach(async () => {

@@ -5,13 +5,13 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { DataPlane } from "../../src/http/data/routes.ts"
-import { openAccount } from "../support/account.ts"
-import { picodollars } from "../support/answers.ts"
-import { compaction } from "../support/compactionScene.ts"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import type { Answer } from "../support/routed.ts"
-import { closeAfterAll, opened } from "../support/watched.ts"
+import { picodollars } from "../support/clients/answers.ts"
+import { openAccount } from "../support/gateways/account.ts"
+import { compaction } from "../support/gateways/compactionScene.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import type { Answer } from "../support/gateways/routed.ts"
+import { closeAfterAll, opened } from "../support/gateways/watched.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
 
 interface PaidRoute {
   /** As the ledger has them. */

@@ -4,12 +4,14 @@
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { isJsonObject } from "../../src/domain/Json.ts"
-import type { LedgerRow } from "../../src/services/ledger.ts"
-import { openAccount, type TestAccount } from "../support/account.ts"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
-import { ManualClock, pass } from "../support/manualClock.ts"
+import { isJsonObject } from "../../src/domain/json/Json.ts"
+import type { LedgerRow } from "../../src/services/storage/ledger.ts"
+import { contentOf, finishesOf, readStrictly } from "../support/clients/strictSse.ts"
+import { ManualClock, pass } from "../support/clocks/manualClock.ts"
+import { until } from "../support/clocks/until.ts"
+import { openAccount, type TestAccount } from "../support/gateways/account.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
+import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/hosts/host.ts"
 import {
   deadUrl,
   event,
@@ -20,9 +22,7 @@ import {
   type RawHost,
   rawHost,
   streamHead,
-} from "../support/rawHost.ts"
-import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
-import { until } from "../support/until.ts"
+} from "../support/hosts/rawHost.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
 const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))

@@ -4,14 +4,24 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../src/domain/KeySecret.ts"
-import type { LedgerRow } from "../../src/services/ledger.ts"
-import { Meter } from "../../src/services/Meter.ts"
-import { Storage } from "../../src/services/Storage.ts"
-import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/answers.ts"
-import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
-import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"
-import { inTimedGateway } from "../support/timedGateway.ts"
+import { keyId } from "../../src/domain/keys/KeySecret.ts"
+import { Meter } from "../../src/services/money/Meter.ts"
+import type { LedgerRow } from "../../src/services/storage/ledger.ts"
+import { Storage } from "../../src/services/storage/Storage.ts"
+import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/clients/answers.ts"
+import {
+  type Answer,
+  ask,
+  closeAfterEach,
+  good,
+  type Routed,
+  routed,
+  says,
+  silent,
+  status,
+} from "../support/gateways/routed.ts"
+import { inTimedGateway } from "../support/gateways/timedGateway.ts"
+import { chunkOf, type HeldStream, heldStream } from "../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { Gateway, parseUsd } from "headgate"
 import echo from "headgate/providers/echo"
-import { startGateway, type TestGateway } from "../support/gateway.ts"
-import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
+import { answersIn, rawCaller, requestOf } from "../support/clients/rawCaller.ts"
+import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 
 let gateway: TestGateway
 let app: Gateway.Handler

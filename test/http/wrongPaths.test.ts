@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { Gateway } from "headgate"
 import echo from "headgate/providers/echo"
-import { type ControlPlane, startControlPlane } from "../support/control.ts"
-import { startGateway } from "../support/gateway.ts"
+import { type ControlPlane, startControlPlane } from "../support/gateways/control.ts"
+import { startGateway } from "../support/gateways/gateway.ts"
 
 let gateway: ControlPlane
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { version } from "../../package.json"
-import { makePackedApp, type PackedApp } from "../support/packedApp.ts"
+import { makePackedApp, type PackedApp } from "../support/gateways/packedApp.ts"
 
 const compilers = ["typescript", "typescript-5.9"]
 

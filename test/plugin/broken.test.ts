@@ -20,18 +20,18 @@ import {
   type Provider,
 } from "headgate/plugin"
 import echo from "../../plugins/providers/echo/index.ts"
+import * as Gateway from "../../src/app/Gateway.ts"
 import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { readConfig } from "../../src/config/loadConfig.ts"
 import { type Parts, resolveConfig } from "../../src/config/resolveConfig.ts"
-import * as Gateway from "../../src/Gateway.ts"
-import type { Plugin } from "../../src/plugin/discover.ts"
-import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
-import { KeyStore } from "../../src/services/KeyStore.ts"
-import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { PluginInvalid } from "../../src/plugin/checks/PluginInvalid.ts"
+import type { Plugin } from "../../src/plugin/loading/discover.ts"
+import { KeyStore } from "../../src/services/keys/KeyStore.ts"
+import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { gatewayWithoutSocket } from "../support/gateway.ts"
-import { ownPluginsFolder } from "../support/ownPlugins.ts"
-import { install } from "../support/process.ts"
+import { gatewayWithoutSocket } from "../support/gateways/gateway.ts"
+import { install } from "../support/gateways/process.ts"
+import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 
 const whole = { protocols: { chat: chatProtocol() }, error: httpError }
 const nothing = Schema.Struct({})

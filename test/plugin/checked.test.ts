@@ -21,9 +21,9 @@ import {
 } from "headgate/plugin"
 import { decodeEmbeddings } from "../../src/http/data/embeddings/decode.ts"
 import { decodeRerank } from "../../src/http/data/rerank/decode.ts"
-import { checkedProvider } from "../../src/plugin/checked.ts"
-import { PluginFault } from "../../src/plugin/PluginFault.ts"
-import { hostFor, requestWith } from "../support/recordings.ts"
+import { checkedProvider } from "../../src/plugin/checks/checked.ts"
+import { PluginFault } from "../../src/plugin/checks/PluginFault.ts"
+import { hostFor, requestWith } from "../support/recordings/recordings.ts"
 
 const chat = chatProtocol()
 const host = hostFor("m")

@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { HostFailed } from "headgate/plugin"
-import { discover } from "../../src/plugin/discover.ts"
+import { discover } from "../../src/plugin/loading/discover.ts"
 
 const repository = new URL("../../", import.meta.url).pathname
 

@@ -7,8 +7,8 @@ import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import { discover } from "../../src/plugin/discover.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import { discover } from "../../src/plugin/loading/discover.ts"
 
 const folders = (await readdir(".")).map((name) => resolve(name))
 const here = await Effect.runPromise(discover(folders))

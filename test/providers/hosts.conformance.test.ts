@@ -1,8 +1,8 @@
 /** The conformance kit for every provider that is data, and for Azure and Mistral, with answers in each host's own manner. */
 import { describe, test } from "bun:test"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
-import { messagesSamples } from "../support/messagesSamples.ts"
-import { pluginOf } from "../support/providers.ts"
+import { messagesSamples } from "../support/hosts/messagesSamples.ts"
+import { pluginOf } from "../support/hosts/providers.ts"
 
 const usage = {
   prompt_tokens: 80,

@@ -1,12 +1,12 @@
 /** What each host is sent where it differs from the others, and errors of forms that only one host has. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import type { JsonObject } from "../../src/domain/Json.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
 import type { Protocol } from "../../src/wire/Protocol.ts"
-import { pluginOf, providerOfPlugin } from "../support/providers.ts"
-import { encodedBy, hostFor, requestWith } from "../support/recordings.ts"
+import { pluginOf, providerOfPlugin } from "../support/hosts/providers.ts"
+import { encodedBy, hostFor, requestWith } from "../support/recordings/recordings.ts"
 
 const head = { status: 200, headers: new Headers() }
 const hi = [{ role: "user", content: "hi" }]

@@ -3,12 +3,12 @@
  * that it would send what clients sent. `openai`, `openai-compatible` and vendors of other protocols have files of their own.
  */
 import { describe, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
-import { routerOnly } from "../../src/domain/Request.ts"
-import { chatRecordingTests } from "../support/chatRecordings.ts"
-import { providerOfPlugin } from "../support/providers.ts"
-import { providerOf } from "../support/recordedTable.ts"
-import { encodedBy, hostFor, type RecordedCase, recordings, requestWith } from "../support/recordings.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
+import { routerOnly } from "../../src/domain/request/Request.ts"
+import { providerOfPlugin } from "../support/hosts/providers.ts"
+import { chatRecordingTests } from "../support/recordings/chatRecordings.ts"
+import { providerOf } from "../support/recordings/recordedTable.ts"
+import { encodedBy, hostFor, type RecordedCase, recordings, requestWith } from "../support/recordings/recordings.ts"
 
 /** The vendors, and how many cases there are of each. */
 const vendors: Readonly<Record<string, number>> = {

@@ -7,12 +7,12 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../src/domain/Ids.ts"
-import { makeSecret } from "../../src/domain/KeySecret.ts"
-import { KeyStore } from "../../src/services/KeyStore.ts"
-import { StorageUnavailable } from "../../src/services/ledger.ts"
-import { Storage } from "../../src/services/Storage.ts"
-import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
-import { ManualClock } from "../support/manualClock.ts"
+import { makeSecret } from "../../src/domain/keys/KeySecret.ts"
+import { KeyStore } from "../../src/services/keys/KeyStore.ts"
+import { StorageUnavailable } from "../../src/services/storage/ledger.ts"
+import { Storage } from "../../src/services/storage/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
+import { ManualClock } from "../support/clocks/manualClock.ts"
 
 test("a key that cannot be looked up: 503 to the caller, the reason in the log, once", async () => {
   const logged: Array<string> = []

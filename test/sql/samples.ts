@@ -1,8 +1,9 @@
 /** Ordinary keys and rows, with members that a test can set. */
-import type { Author } from "../../src/domain/Audit.ts"
+
 import { KeyId } from "../../src/domain/Ids.ts"
-import type { KeyRecord } from "../../src/domain/Key.ts"
-import type { LedgerRow } from "../../src/services/ledger.ts"
+import type { Author } from "../../src/domain/keys/Audit.ts"
+import type { KeyRecord } from "../../src/domain/keys/Key.ts"
+import type { LedgerRow } from "../../src/services/storage/ledger.ts"
 
 export const alice = KeyId.make("a".repeat(64))
 export const bob = KeyId.make("b".repeat(64))

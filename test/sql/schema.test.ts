@@ -5,18 +5,18 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { Storage } from "../../src/services/Storage.ts"
-import { verifyAudit } from "../../src/sql/auditLog.ts"
-import { schemaVersion } from "../../src/sql/migrations.ts"
-import { openDatabase as openPostgres } from "../../src/sql/postgresDatabase.ts"
-import { readDatabase } from "../../src/sql/postgresRead.ts"
-import { restoreDatabase } from "../../src/sql/restore.ts"
-import { openToRead } from "../../src/sql/sqliteFile.ts"
-import { knownHash, schemaHash } from "../../src/sql/sqliteSchema.ts"
-import { describePostgres, execute, makeDatabase, redactedUrlOf } from "../support/postgres.ts"
-import { oldDatabase } from "./oldDatabase.ts"
-import { openInProcess } from "./openInProcess.ts"
+import { Storage } from "../../src/services/storage/Storage.ts"
+import { openDatabase as openPostgres } from "../../src/sql/postgres/postgresDatabase.ts"
+import { readDatabase } from "../../src/sql/postgres/postgresRead.ts"
+import { verifyAudit } from "../../src/sql/repositories/auditLog.ts"
+import { restoreDatabase } from "../../src/sql/sqlite/restore.ts"
+import { openToRead } from "../../src/sql/sqlite/sqliteFile.ts"
+import { knownHash, schemaHash } from "../../src/sql/sqlite/sqliteSchema.ts"
+import { schemaVersion } from "../../src/sql/tables/migrations.ts"
+import { describePostgres, execute, makeDatabase, redactedUrlOf } from "../support/storage/postgres.ts"
 import { sampleRow } from "./samples.ts"
+import { oldDatabase } from "./sqlite/oldDatabase.ts"
+import { openInProcess } from "./sqlite/openInProcess.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-schema-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -43,7 +43,7 @@ const changed = async (...statements: ReadonlyArray<string>): Promise<string> =>
   return path
 }
 
-test("the hash of the schema is the one that a start compares with: put it into src/sql/sqliteSchema.ts", () => {
+test("the hash of the schema is the one that a start compares with: put it into src/sql/sqlite/sqliteSchema.ts", () => {
   expect(knownHash).toBe(schemaHash(schemaVersion))
 })
 

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { brotliCompressSync, constants, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { malformed } from "./malformed.ts"
 import { type Peer, rawServer } from "./rawServer.ts"

@@ -1,7 +1,7 @@
 /** Connections that break, that are kept, and that are closed. */
 import { afterAll, describe, expect, test } from "bun:test"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { chunkedHead, hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test"
 import type { StartExchange } from "../../src/upstream/exchange.ts"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { callFunction } from "../../src/upstream/Upstream.ts"
-import { until } from "../support/until.ts"
+import { until } from "../support/clocks/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { chunkedHead, hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 

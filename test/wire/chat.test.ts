@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import type { ChatChunk, ChatResponse } from "../../src/domain/Chat.ts"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import type { HostReason } from "../../src/domain/HostReason.ts"
-import type { JsonObject } from "../../src/domain/Json.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { HostReason } from "../../src/domain/failures/HostReason.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { ChatChunk, ChatResponse } from "../../src/domain/request/Chat.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"
-import { addChunks, hostFor, requestWith, TranscriptBuilder } from "../support/recordings.ts"
+import { addChunks, hostFor, requestWith, TranscriptBuilder } from "../support/recordings/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")

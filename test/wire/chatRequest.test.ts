@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/Json.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"
-import { encodedBy, hostFor, requestWith } from "../support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../support/recordings/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")

@@ -1,15 +1,15 @@
 /** Recorded embeddings through each vendor's plugin: every vector arrives as the vendor sent it. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { inputsOf } from "../../src/domain/Embeddings.ts"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import type { HostReason } from "../../src/domain/HostReason.ts"
-import { isJsonObject } from "../../src/domain/Json.ts"
-import type { EmbeddingsRequest } from "../../src/domain/Request.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { HostReason } from "../../src/domain/failures/HostReason.ts"
+import { isJsonObject } from "../../src/domain/json/Json.ts"
+import { inputsOf } from "../../src/domain/request/Embeddings.ts"
+import type { EmbeddingsRequest } from "../../src/domain/request/Request.ts"
 import { decodeEmbeddings } from "../../src/http/data/embeddings/decode.ts"
-import { providerOfPlugin } from "../support/providers.ts"
-import { providerOf, reporting } from "../support/recordedTable.ts"
-import { bodyOf, hostFor, recordings, recordingsPresent } from "../support/recordings.ts"
+import { providerOfPlugin } from "../support/hosts/providers.ts"
+import { providerOf, reporting } from "../support/recordings/recordedTable.ts"
+import { bodyOf, hostFor, recordings, recordingsPresent } from "../support/recordings/recordings.ts"
 
 const head = { status: 200, headers: new Headers() }
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import type { ChatChunk } from "../../src/domain/Chat.ts"
-import { HostFailed } from "../../src/domain/Failure.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { ChatChunk } from "../../src/domain/request/Chat.ts"
 import { chatDecoder } from "../../src/wire/chat/decoder.ts"
 import { HostStream } from "../../src/wire/hostStream.ts"
 import type { Decoder } from "../../src/wire/Protocol.ts"
-import { chunkText } from "../support/chunkText.ts"
+import { chunkText } from "../support/clients/chunkText.ts"
+import { contentOf, finishesOf, gather, readLines } from "../support/clients/strictSse.ts"
 import {
   bytesOfScript,
   cutAt,
@@ -17,9 +18,8 @@ import {
   type Script,
   Scripts,
   ScriptWriter,
-} from "../support/hostScript.ts"
-import { bytesOf, recordings, recordingsPresent, splits } from "../support/recordings.ts"
-import { contentOf, finishesOf, gather, readLines } from "../support/strictSse.ts"
+} from "../support/hosts/hostScript.ts"
+import { bytesOf, recordings, recordingsPresent, splits } from "../support/recordings/recordings.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const ours = { id: "gen-7-ours", provider: "Acme", model: "acme/small", object: "chat.completion.chunk", created: 7 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { HostFailed } from "../../src/domain/Failure.ts"
-import type { HostReason } from "../../src/domain/HostReason.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { HostReason } from "../../src/domain/failures/HostReason.ts"
 import { errorInBody, httpError } from "../../src/wire/httpError.ts"
 
 const none = new Headers()

@@ -1,7 +1,7 @@
 /** The Messages protocol against everything that was recorded of it. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/Json.ts"
-import { reporting } from "../support/recordedTable.ts"
+import type { JsonObject } from "../../src/domain/json/Json.ts"
+import { reporting } from "../support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -15,7 +15,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../support/recordings.ts"
+} from "../support/recordings/recordings.ts"
 import { choiceOf, deltasOf, head, hello, messages, sent, streamed, user } from "./messages/build.ts"
 
 /** Reads a recording by itself: joins each block's pieces into the message that a whole answer would have been. */

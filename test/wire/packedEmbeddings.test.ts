@@ -1,7 +1,7 @@
 /** Vectors that hosts send as base64, of floats or of bytes. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
-import type { EmbeddingsPayload } from "../../src/domain/Embeddings.ts"
-import { HostFailed } from "../../src/domain/Failure.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import type { EmbeddingsPayload } from "../../src/domain/request/Embeddings.ts"
 import { embeddingsProtocol } from "../../src/wire/embeddings.ts"
 
 const head = { status: 200, headers: new Headers() }

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test"
 import { chatDecoder } from "../../src/wire/chat/decoder.ts"
 import { HostStream } from "../../src/wire/hostStream.ts"
-import { chunkText } from "../support/chunkText.ts"
-import { chunkOf } from "../support/host.ts"
+import { chunkText } from "../support/clients/chunkText.ts"
+import { chunkOf } from "../support/hosts/host.ts"
 
 const token = "four"
 

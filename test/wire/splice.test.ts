@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { splice } from "../../src/wire/splice.ts"
-import { hostsId, plainManner, ScriptWriter, Texts } from "../support/hostScript.ts"
+import { hostsId, plainManner, ScriptWriter, Texts } from "../support/hosts/hostScript.ts"
 
 const hostsChunk = (text: string, manner: Partial<typeof plainManner> = {}) =>
   new ScriptWriter().chunk({ ...plainManner, ...manner }, 0, { kind: "text", text })

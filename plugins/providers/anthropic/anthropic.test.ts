@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { HostFailed, Provider } from "headgate/plugin"
-import { reporting } from "../../../test/support/recordedTable.ts"
+import { reporting } from "../../../test/support/recordings/recordedTable.ts"
 import {
   bodyOf,
   encodedBy,
@@ -9,7 +9,7 @@ import {
   recordings,
   recordingsPresent,
   requestWith,
-} from "../../../test/support/recordings.ts"
+} from "../../../test/support/recordings/recordings.ts"
 import anthropic from "./index.ts"
 
 const provider: Provider = Either.getOrThrow(anthropic.load({}))

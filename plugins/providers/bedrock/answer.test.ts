@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "headgate/plugin"
-import { hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { converse } from "./converse.ts"
 
 // What a test reads of a body it checks itself.

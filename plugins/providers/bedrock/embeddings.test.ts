@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { embeddings } from "./embeddings.ts"
 
 // What a test reads of a body it checks itself.

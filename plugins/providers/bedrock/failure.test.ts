@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { HostFailed } from "headgate/plugin"
-import { hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { converse } from "./converse.ts"
 import { bedrockHttpError } from "./failure.ts"
 

@@ -1,8 +1,8 @@
 /** Bedrock behind a whole gateway, over sockets. The host checks every signature with an implementation of its own. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { eventStreamEvent, eventStreamMessage } from "headgate/testing"
-import { signatureOf } from "../../../test/support/awsSignature.ts"
-import { startGateway, type TestGateway } from "../../../test/support/gateway.ts"
+import { startGateway, type TestGateway } from "../../../test/support/gateways/gateway.ts"
+import { signatureOf } from "../../../test/support/hosts/awsSignature.ts"
 
 // What a test reads of a body it checks itself.
 // biome-ignore lint/suspicious/noExplicitAny: see above

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "headgate/plugin"
-import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { messages } from "./messages.ts"
 
 // What a test reads of a body it checks itself.

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { EventStreamCodec } from "@smithy/eventstream-codec"
 import * as Either from "effect/Either"
 import type { HostReason } from "headgate/plugin"
-import { recordedCase, reporting } from "../../../test/support/recordedTable.ts"
+import { recordedCase, reporting } from "../../../test/support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -18,7 +18,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../../../test/support/recordings.ts"
+} from "../../../test/support/recordings/recordings.ts"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { Host, JsonObject } from "headgate/plugin"
-import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { converse } from "./converse.ts"
 
 // What a test reads of a body it checks itself.

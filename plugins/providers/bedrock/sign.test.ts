@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Redacted from "effect/Redacted"
 import type { Credentials } from "headgate/plugin"
-import { signatureOf } from "../../../test/support/awsSignature.ts"
+import { signatureOf } from "../../../test/support/hosts/awsSignature.ts"
 import { signed } from "./sign.ts"
 
 // The key, the time and the requests of AWS's published test suite for Signature Version 4.

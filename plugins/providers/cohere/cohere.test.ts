@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed, type JsonObject } from "headgate/plugin"
-import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { chat } from "./chat.ts"
 import { embeddings } from "./embeddings.ts"
 import { cohereHttpError } from "./failure.ts"

@@ -1,6 +1,6 @@
 /** Cohere behind a whole gateway, over sockets. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { startGateway, type TestGateway } from "../../../test/support/gateway.ts"
+import { startGateway, type TestGateway } from "../../../test/support/gateways/gateway.ts"
 
 // What a test reads of a body it checks itself.
 // biome-ignore lint/suspicious/noExplicitAny: see above

@@ -1,7 +1,7 @@
 /** Cohere's chat and embeddings against what was recorded of them, compared with a reader that shares no code with the plugin. */
 import { describe, expect, test } from "bun:test"
 import type { HostReason } from "headgate/plugin"
-import { reporting } from "../../../test/support/recordedTable.ts"
+import { reporting } from "../../../test/support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -15,7 +15,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../../../test/support/recordings.ts"
+} from "../../../test/support/recordings/recordings.ts"
 import { chat } from "./chat.ts"
 import { embeddings } from "./embeddings.ts"
 import { cohereHttpError } from "./failure.ts"

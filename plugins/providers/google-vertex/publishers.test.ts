@@ -1,7 +1,7 @@
 /** Models of other publishers than Google: where they are asked, and in whose words. */
 import { describe, expect, test } from "bun:test"
 import { HostFailed, type JsonObject } from "headgate/plugin"
-import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../../test/support/recordings/recordings.ts"
 import { vertexError, vertexProtocol } from "./publishers.ts"
 
 const messages = [

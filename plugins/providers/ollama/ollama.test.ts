@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { reporting } from "../../../test/support/recordedTable.ts"
+import { reporting } from "../../../test/support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -15,7 +15,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../../../test/support/recordings.ts"
+} from "../../../test/support/recordings/recordings.ts"
 import { chatAnswer } from "./answer.ts"
 import plugin from "./index.ts"
 import { listing } from "./listing.ts"

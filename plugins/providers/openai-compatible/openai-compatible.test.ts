@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
-import { providerOf } from "../../../test/support/recordedTable.ts"
-import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import { chatRecordingTests } from "../../../test/support/recordings/chatRecordings.ts"
+import { providerOf } from "../../../test/support/recordings/recordedTable.ts"
+import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings/recordings.ts"
 import plugin from "./index.ts"
 
 // The recordings of vendors without a plugin of their own, with no quirk set. Those of Ollama are of its compatible API.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
-import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import { chatRecordingTests } from "../../../test/support/recordings/chatRecordings.ts"
+import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings/recordings.ts"
 import plugin from "./index.ts"
 
 const provider = Either.getOrThrow(plugin.load({}))

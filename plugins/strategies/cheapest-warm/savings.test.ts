@@ -1,7 +1,7 @@
 /** What `cheapest-warm` saves on simulated days of conversations, and that the page says what the simulation says. */
 import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
-import { type Row, rows, table } from "../../../test/support/savings.ts"
+import { type Row, rows, table } from "../../../test/support/gateways/savings.ts"
 
 const all = await rows()
 const page = readFileSync(new URL("../../../docs/strategies.md", import.meta.url), "utf8")

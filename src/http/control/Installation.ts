@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { Storage } from "../../services/Storage.ts"
+import { Storage } from "../../services/storage/Storage.ts"
 
 export class Installation extends Context.Tag("headgate/Installation")<Installation, string>() {
   static readonly layer = Layer.effect(

@@ -7,7 +7,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { InFlight } from "../../services/InFlight.ts"
+import { InFlight } from "../../services/request/InFlight.ts"
 import { Mount, type MountPoint } from "../Mount.ts"
 import { routedClosedByStop } from "../stopping.ts"
 

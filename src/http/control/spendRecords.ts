@@ -1,9 +1,9 @@
 /** What keys have spent, and what keys of providers were charged, as management lists them. */
 import type * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
-import type { Spend } from "../../domain/Key.ts"
-import { formatUsd } from "../../domain/Money.ts"
-import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { Spend } from "../../domain/keys/Key.ts"
+import { formatUsd } from "../../domain/price/Money.ts"
 
 /** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */
 const Spender = Schema.Struct({

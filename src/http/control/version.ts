@@ -6,7 +6,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { version } from "../../version.ts"
+import { version } from "../../process/version.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 
 const Version = Schema.Struct({

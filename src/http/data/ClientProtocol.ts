@@ -3,12 +3,12 @@
  * bodies.
  */
 import type * as Either from "effect/Either"
-import type { BadRequest } from "../../domain/Failure.ts"
-import type { JsonObject } from "../../domain/Json.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
-import type { AnswerWriter } from "../../services/Dispatcher.ts"
-import type { RequestContext } from "../../services/RequestContext.ts"
-import type { WriterFor } from "../../services/StreamWriter.ts"
+import type { BadRequest } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { AnswerWriter } from "../../services/dispatch/Dispatcher.ts"
+import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
+import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 

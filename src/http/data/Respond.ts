@@ -1,9 +1,9 @@
 /** The steps from a request to its response, as the handlers of the data plane run them. */
-import type { Failure } from "../../domain/Failure.ts"
-import type { JsonObject } from "../../domain/Json.ts"
-import type { Lifetime } from "../../services/RequestContext.ts"
-import type { Steps } from "../../services/Steps.ts"
-import type { OpenOutput } from "../../services/StreamOutput.ts"
+import type { Failure } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
+import type { Lifetime } from "../../services/request/RequestContext.ts"
+import type { Steps } from "../../services/request/Steps.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 
 /** State of one request, from its first byte on. */

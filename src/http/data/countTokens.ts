@@ -3,11 +3,11 @@
  * where a host does not count: nobody is called, and nothing is paid.
  */
 import type * as Context from "effect/Context"
-import { promptTokens } from "../../domain/Charge.ts"
-import type { Failure } from "../../domain/Failure.ts"
-import type { InFlight } from "../../services/InFlight.ts"
-import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
-import type { Steps } from "../../services/Steps.ts"
+import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { Failure } from "../../domain/failures/Failure.ts"
+import { promptTokens } from "../../domain/money/Charge.ts"
+import type { InFlight } from "../../services/request/InFlight.ts"
+import type { Steps } from "../../services/request/Steps.ts"
 import { requestIdHeaders } from "../headers.ts"
 import type { Admissions } from "./admission.ts"
 import type { Respond } from "./Respond.ts"

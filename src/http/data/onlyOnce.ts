@@ -1,12 +1,12 @@
-/** A step around any request to a model: one with an `Idempotency-Key` is carried out once. See `services/Idempotency.ts`. */
+/** A step around any request to a model: one with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
 import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
-import { BadRequest, type Failure } from "../../domain/Failure.ts"
-import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/IdempotencyKey.ts"
-import { Claim, type Idempotency, type IdempotentRequest } from "../../services/Idempotency.ts"
-import type { InFlight } from "../../services/InFlight.ts"
-import type { Lifetime } from "../../services/RequestContext.ts"
-import { type StepRunner, type Steps, wait } from "../../services/Steps.ts"
+import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
+import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/request/IdempotencyKey.ts"
+import { Claim, type Idempotency, type IdempotentRequest } from "../../services/request/Idempotency.ts"
+import type { InFlight } from "../../services/request/InFlight.ts"
+import type { Lifetime } from "../../services/request/RequestContext.ts"
+import { type StepRunner, type Steps, wait } from "../../services/request/Steps.ts"
 import { idempotencyHeader, replayedHeader, requestIdHeaders } from "../headers.ts"
 
 const malformed = new BadRequest({

@@ -1,8 +1,8 @@
 /** `openrouter_metadata`: the attempts that a request really took, for callers who ask for it with a header. */
-import type { FailedAttempt } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import type { Plan } from "../../domain/Plan.ts"
-import type { RequestContext } from "../../services/RequestContext.ts"
+import type { FailedAttempt } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { Plan } from "../../domain/routing/Plan.ts"
+import type { RequestContext } from "../../services/request/RequestContext.ts"
 
 /** What is shown of the routing, beside what the request did. */
 export interface ShownRoute {

@@ -3,8 +3,8 @@
  * once, where at 404 it tries seven times in seven seconds (0.169.0, 2026-11). Any other `GET` gets 404.
  */
 import * as Exit from "effect/Exit"
-import { type Failure, Unavailable, UpgradeRequired } from "../../domain/Failure.ts"
-import { type Steps, unwrap } from "../../services/Steps.ts"
+import { type Failure, Unavailable, UpgradeRequired } from "../../domain/failures/Failure.ts"
+import { type Steps, unwrap } from "../../services/request/Steps.ts"
 import { authenticateWithin, managementKey } from "../authenticate.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import type { AdmissionServices } from "./admission.ts"

@@ -1,9 +1,10 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
-import type { ChatPayload } from "../../domain/Chat.ts"
-import { valueBytes } from "../../domain/Estimate.ts"
-import type { HostedTool } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { Preferences } from "../../domain/Preferences.ts"
+
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ChatPayload } from "../../domain/request/Chat.ts"
+import { valueBytes } from "../../domain/request/Estimate.ts"
+import type { HostedTool } from "../../domain/request/hostedTools.ts"
+import type { Preferences } from "../../domain/request/Preferences.ts"
 import {
   type ChatRequest,
   type FormNeed,
@@ -11,7 +12,7 @@ import {
   noNeeds,
   type Reasoning,
   type Routing,
-} from "../../domain/Request.ts"
+} from "../../domain/request/Request.ts"
 import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"

@@ -3,9 +3,9 @@
  * of smaller ones. Plain functions in place of effect/Schema, since decoding runs on every request: a Schema of half
  * these members takes five times as long (decision 0005).
  */
-import type { Issue } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { escapedControls } from "../../domain/plainText.ts"
+import type { Issue } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { escapedControls } from "../../domain/json/plainText.ts"
 
 export type Issues = Array<Issue>
 

@@ -1,5 +1,5 @@
 /** What a translation to the canonical form leaves out. */
-import type { JsonObject } from "../../domain/Json.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
 
 /** Names of members that are not sent to any host, by their path in the body. The caller is told. */
 export type Dropped = Array<string>

@@ -3,12 +3,12 @@
  * is read member by member. A form adds its own members to the table.
  */
 
-import { BadRequest } from "../../domain/Failure.ts"
-import { normalName } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { asksNothing } from "../../domain/neutralMembers.ts"
-import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
-import { routerOnly } from "../../domain/Request.ts"
+import { BadRequest } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { normalName } from "../../domain/request/hostedTools.ts"
+import { asksNothing } from "../../domain/request/neutralMembers.ts"
+import { noPreferences, type Preferences } from "../../domain/request/Preferences.ts"
+import { routerOnly } from "../../domain/request/Request.ts"
 import { findingInBody } from "../../services/payload/walk.ts"
 import {
   anyInteger,

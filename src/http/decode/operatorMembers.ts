@@ -3,8 +3,9 @@
  * to what is stored in the operator's account, where it may be another caller's. Refused in every form, since members that
  * are not known are passed on to hosts.
  */
-import { reachesOut } from "../../domain/hostedTools.ts"
-import { isJsonObject } from "../../domain/Json.ts"
+
+import { isJsonObject } from "../../domain/json/Json.ts"
+import { reachesOut } from "../../domain/request/hostedTools.ts"
 import { type Check, type Issues, quoted, report } from "./checks.ts"
 
 /** Refuses a member that asks for something, with a sentence. */

@@ -2,7 +2,7 @@
  * Members by which other routers do something with a request before a host gets it. This gateway does none of it, and says
  * so with a 400 in place of ignoring it. Names of their models, such as `openrouter/auto`, are unknown like any others.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { type Check, filledText, flag, type Issues, listOf, objectOf, oneOf, quoted, report } from "./checks.ts"
 import { checkOperatorTool } from "./operatorMembers.ts"
 

@@ -1,14 +1,14 @@
 /** The `provider` member of a request to `Preferences`. */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { type Picodollars, scaled } from "../../domain/Money.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { type Picodollars, scaled } from "../../domain/price/Money.ts"
 import {
   type MaxPrice,
   noPreferences,
   type Preferences,
   pricesWithCeiling,
   quantizations,
-} from "../../domain/Preferences.ts"
-import { percentiles, type Thresholds } from "../../domain/thresholds.ts"
+} from "../../domain/request/Preferences.ts"
+import { percentiles, type Thresholds } from "../../domain/request/thresholds.ts"
 import {
   type Check,
   filledText,

@@ -1,9 +1,9 @@
 /** Parses a body of any length. A long one is scanned before, in several turns of the event loop (`turns.ts`). */
 import * as Exit from "effect/Exit"
-import { BadRequest } from "../../domain/Failure.ts"
-import type { JsonObject } from "../../domain/Json.ts"
-import type { Ending, Lifetime } from "../../services/RequestContext.ts"
-import { type Steps, unwrap } from "../../services/Steps.ts"
+import { BadRequest } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
+import { type Steps, unwrap } from "../../services/request/Steps.ts"
 import { excessive, parseBody, parseScanned } from "./json.ts"
 import { escapedBytes, JsonScan, unscannedBytes } from "./jsonScan.ts"
 import { ownTurn } from "./turns.ts"

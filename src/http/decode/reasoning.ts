@@ -1,6 +1,6 @@
 /** The members for reasoning, which several forms share: `reasoning`, `reasoning_effort`, `include_reasoning`. */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { type Effort, noReasoning, type Reasoning } from "../../domain/Request.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { type Effort, noReasoning, type Reasoning } from "../../domain/request/Request.ts"
 import { type Check, flag, type Issues, integer, objectOf, oneOf, orNull, report } from "./checks.ts"
 
 export { noReasoning }

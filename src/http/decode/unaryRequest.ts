@@ -1,7 +1,7 @@
 /** What the decoders of operations without streams have in common. */
-import { bytesOf } from "../../domain/Estimate.ts"
-import { type MediaTokens, mediaTogether, promptMedia } from "../../domain/mediaTokens.ts"
-import { type Needs, noNeeds } from "../../domain/Request.ts"
+import { bytesOf } from "../../domain/request/Estimate.ts"
+import { type MediaTokens, mediaTogether, promptMedia } from "../../domain/request/mediaTokens.ts"
+import { type Needs, noNeeds } from "../../domain/request/Request.ts"
 import { type Check, report } from "./checks.ts"
 import { base64OfUrl } from "./measure.ts"
 

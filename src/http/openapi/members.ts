@@ -1,5 +1,5 @@
 /** Schemas of what the bodies of all forms have in common; the decoders are in `http/decode`. */
-import { quantizations } from "../../domain/Preferences.ts"
+import { quantizations } from "../../domain/request/Preferences.ts"
 import { most } from "../decode/members.ts"
 import {
   amount,
@@ -217,7 +217,7 @@ export const commonSchemas: Readonly<Record<string, Schema>> = {
   Usage: usage,
 }
 
-/** Tools that reach another server, or what is stored at a host (`domain/hostedTools.ts`). */
+/** Tools that reach another server, or what is stored at a host (`domain/request/hostedTools.ts`). */
 const reaching =
   "^\\s*((open)?router:)?(mcp|mcp_toolset|connector|file_search|collections_search|retrieval|knowledge_base|azure_ai_search|agent)(_\\d{8}|_\\d{4}_\\d{2}_\\d{2})?\\s*$"
 

@@ -2,7 +2,7 @@
  * JSON Schema (2020-12, as OpenAPI 3.1 has it) for the bodies of the data plane. They are written by hand beside the decoders,
  * which are plain functions for speed (decision 0005); tests compare the two.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 
 export type Schema = JsonObject
 

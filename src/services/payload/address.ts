@@ -1,5 +1,5 @@
 /** Addresses that a host would fetch: a caller may name public ones alone. See docs/guarantees.md#g36. */
-import { longestName, withoutEndDots } from "../../domain/hostName.ts"
+import { longestName, withoutEndDots } from "../../domain/hosts/hostName.ts"
 import { reachOf } from "../../upstream/addresses.ts"
 
 const kinds = "must be an http(s) URL or a data URL"

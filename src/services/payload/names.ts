@@ -1,6 +1,7 @@
 /** What members of a JSON value mean to a host by their names, however they are spelled. */
-import { normalName } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { normalName } from "../../domain/request/hostedTools.ts"
 import { addressFault, dataFault } from "./address.ts"
 
 /** Why a member's value may not be sent; `undefined`: it may. */

@@ -4,9 +4,10 @@
  * over the payload that is about to be sent, whoever wrote it. A text costs nothing however long it is: only its name is looked
  * at. See docs/guarantees.md#g36.
  */
-import { reachesOut, runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
-import { routerOnly } from "../../domain/Request.ts"
+
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { reachesOut, runnerOf } from "../../domain/request/hostedTools.ts"
+import { routerOnly } from "../../domain/request/Request.ts"
 import { isFree } from "./free.ts"
 import { ruleOf, stored } from "./names.ts"
 

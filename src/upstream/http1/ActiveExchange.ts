@@ -1,5 +1,5 @@
 /** One call: connects its sink with a connection, which is replaced once if it turns out to be stale. */
-import { HostFailed } from "../../domain/Failure.ts"
+import { HostFailed } from "../../domain/failures/Failure.ts"
 import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } from "../exchange.ts"
 import type { Connection, Served } from "./Connection.ts"
 import { Dial, type DialContext } from "./Dial.ts"

@@ -1,5 +1,5 @@
 /** All that is open: connections and dials. One coarse timer watches their deadlines, and stops when nothing is open. */
-import { type Member, Roster } from "../../domain/Roster.ts"
+import { type Member, Roster } from "../../domain/structures/Roster.ts"
 
 export interface Watched extends Member {
   /** When `expire` is due, in milliseconds of `performance.now()`; `Infinity`: never. */

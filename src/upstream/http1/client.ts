@@ -3,7 +3,7 @@
  * checked, keeps enough idle connections, passes back-pressure on to the host, bounds decompression and makes no promise
  * and no stream per chunk. See docs/decisions/0008-http-client.md.
  */
-import { HostFailed } from "../../domain/Failure.ts"
+import { HostFailed } from "../../domain/failures/Failure.ts"
 import { type Exchange, type Sink, type StartExchange, tellFailed } from "../exchange.ts"
 import { ActiveExchange } from "./ActiveExchange.ts"
 import { Pool } from "./Pool.ts"

@@ -1,7 +1,8 @@
 /** Converts the events of a streamed chat answer to canonical chunks, one for each. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/request/Chat.ts"
 import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"

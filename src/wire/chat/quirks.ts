@@ -1,6 +1,6 @@
-import type { ChatPayload } from "../../domain/Chat.ts"
-import type { Unsupported } from "../../domain/Failure.ts"
-import type { JsonObject } from "../../domain/Json.ts"
+import type { Unsupported } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { ChatPayload } from "../../domain/request/Chat.ts"
 import type { HostReasons } from "../httpError.ts"
 
 /** The reasoning that a caller asks for, to be said in a host's own words. */

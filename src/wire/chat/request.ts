@@ -3,11 +3,11 @@
  * object.
  */
 import * as Either from "effect/Either"
-import type { Message, Tool } from "../../domain/Chat.ts"
-import { Unsupported } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { Message, Tool } from "../../domain/request/Chat.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"

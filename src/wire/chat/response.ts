@@ -1,4 +1,7 @@
 /** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type {
   ChatChoice,
   ChatMessage,
@@ -7,9 +10,7 @@ import type {
   FinishReason,
   OutputImage,
   ToolCall,
-} from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
 import { callIdOf } from "../callId.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./quirks.ts"

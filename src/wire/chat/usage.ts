@@ -2,8 +2,9 @@
  * The `usage` of a chat answer under canonical names. The counts are validated later (`parseUsage`). A missing count is
  * left out, so that it is estimated and not taken for zero.
  */
-import type { ChatUsage } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ChatUsage } from "../../domain/request/Chat.ts"
 
 const noDetails: JsonObject = {}
 

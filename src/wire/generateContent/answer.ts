@@ -1,7 +1,8 @@
 /** Google's answers in the canonical form: whole ones, and the events of a stream. */
-import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/Chat.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
+import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/request/Chat.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import { CandidateReader, type Piece } from "./candidate.ts"

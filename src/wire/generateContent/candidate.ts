@@ -1,4 +1,7 @@
 /** One of the answers of a response, whole or in pieces. Both are read by the same code: a whole one is one piece. */
+
+import { randomText } from "../../domain/Ids.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
 import type {
   Annotation,
   ChatDelta,
@@ -6,9 +9,7 @@ import type {
   OutputImage,
   ReasoningDetail,
   ToolCallDelta,
-} from "../../domain/Chat.ts"
-import { randomText } from "../../domain/Ids.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
 import { callIdOf } from "../callId.ts"
 import { annotationsOf, logprobsOf, searchesOf } from "./sources.ts"
 import { imageId, signed, textId, thought } from "./thoughts.ts"

@@ -1,8 +1,9 @@
 /** `generationConfig`: how the answer is made, and how much the model thinks before. */
-import type { ChatPayload, ResponseFormat } from "../../domain/Chat.ts"
-import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { ChatRequest, Effort } from "../../domain/Request.ts"
+
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ChatPayload, ResponseFormat } from "../../domain/request/Chat.ts"
+import type { ChatRequest, Effort } from "../../domain/request/Request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import { given } from "./json.ts"
 import type { ModelFacts, ThinkingControl, ThinkingLevel } from "./models.ts"

@@ -3,9 +3,9 @@
  * of one kind are one. Results of functions have a turn of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
-import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } from "../../domain/Chat.ts"
-import { Unsupported } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } from "../../domain/request/Chat.ts"
 import { argumentsObject, calledNames, partsOf, readDataUrl, textOf } from "../content.ts"
 import { innerJson } from "../jsonDepth.ts"
 import { inline, mediaPart, type Reader } from "./media.ts"

@@ -3,12 +3,17 @@
  * takes one input, from Gemini Embedding 2 on.
  */
 import * as Either from "effect/Either"
-import type { ChatUsage } from "../../domain/Chat.ts"
-import { type EmbeddingInput, type EmbeddingPart, type EmbeddingsPayload, inputsOf } from "../../domain/Embeddings.ts"
-import { Unsupported } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
-import { isCount } from "../../domain/Usage.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isCount } from "../../domain/price/Usage.ts"
+import type { ChatUsage } from "../../domain/request/Chat.ts"
+import {
+  type EmbeddingInput,
+  type EmbeddingPart,
+  type EmbeddingsPayload,
+  inputsOf,
+} from "../../domain/request/Embeddings.ts"
 import { malformed } from "../httpError.ts"
 import { type EmbeddingsProtocol, type Encoded, jsonBody } from "../Protocol.ts"
 import { generateContentErrorInBody } from "./failure.ts"

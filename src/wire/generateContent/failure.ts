@@ -3,9 +3,9 @@
  * wait. An invalid key comes as 400, an unknown caller as 403: both are the operator's matter. From Google's pages on errors of
  * the Gemini API and of Vertex AI, read in 2026-11, and from recorded traffic.
  */
-import type { HostFailed } from "../../domain/Failure.ts"
-import type { HostReason } from "../../domain/HostReason.ts"
-import { isJsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import { isJsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
 import type { ResponseHeaders } from "../Head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 

@@ -5,9 +5,10 @@
  * own without text, which ends a stream. The rest of these ids is random, since callers expect ids to be unique. A thought is
  * a piece of text, signed or not.
  */
-import type { ReasoningDetail } from "../../domain/Chat.ts"
+
 import { randomText } from "../../domain/Ids.ts"
-import type { JsonObject } from "../../domain/Json.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { ReasoningDetail } from "../../domain/request/Chat.ts"
 import { reasoningFormat } from "./json.ts"
 
 export const thought = (index: number, text: string, signature: string | undefined): ReasoningDetail => ({

@@ -1,7 +1,8 @@
 /** What Google counted, and which tier served. */
-import type { ChatUsage } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
-import { isCount } from "../../domain/Usage.ts"
+
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isCount } from "../../domain/price/Usage.ts"
+import type { ChatUsage } from "../../domain/request/Chat.ts"
 
 /**
  * The canonical usage; `undefined` where Google did not count, or where a count is none. Without a total and without a count of

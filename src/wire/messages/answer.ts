@@ -1,6 +1,9 @@
 /**
  * Converts an answer of Anthropic's Messages API to the canonical form, and has what whole and streamed answers share.
  */
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/Json.ts"
 import type {
   Annotation,
   ChatMessage,
@@ -9,9 +12,7 @@ import type {
   FinishReason,
   ReasoningDetail,
   ToolCall,
-} from "../../domain/Chat.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
 import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import { reasoningFormat } from "./content.ts"

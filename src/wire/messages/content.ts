@@ -2,6 +2,8 @@
  * Converts canonical messages to Anthropic's turns: system text is separate, content is always a list of blocks, and
  * adjacent messages of one role form one turn. Parts of unknown kinds are sent unchanged, for the host to judge.
  */
+
+import type { JsonObject } from "../../domain/json/Json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -13,8 +15,7 @@ import type {
   ReasoningDetail,
   ToolCall,
   ToolMessage,
-} from "../../domain/Chat.ts"
-import type { JsonObject } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
 import { argumentsObject, base64Of, type DataUrl, partsOf, readDataUrl, textOfDataUrl } from "../content.ts"
 
 export interface Turn {

@@ -2,10 +2,11 @@
  * Reads the events of a streamed Messages answer. The host numbers all blocks of an answer together; the canonical form
  * numbers them per kind: tool calls from 0, reasoning from 0.
  */
-import type { ChatChunk, FinishReason } from "../../domain/Chat.ts"
-import { bytesOf } from "../../domain/Estimate.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/Json.ts"
+import type { ChatChunk, FinishReason } from "../../domain/request/Chat.ts"
+import { bytesOf } from "../../domain/request/Estimate.ts"
 import { callIdOf } from "../callId.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"

@@ -1,7 +1,7 @@
 /** The meaning of Anthropic's errors. The error's type is more specific than the status. */
-import type { HostFailed } from "../../domain/Failure.ts"
-import type { HostReason } from "../../domain/HostReason.ts"
-import { isJsonObject } from "../../domain/Json.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import { isJsonObject } from "../../domain/json/Json.ts"
 import type { ResponseHeaders } from "../Head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 

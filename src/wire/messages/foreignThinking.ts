@@ -3,8 +3,9 @@
  * has no member for (the format, an id, the kind) travels inside the signature or the data, marked with a prefix. Reasoning
  * of Claude is not wrapped.
  */
-import type { ReasoningDetail } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ReasoningDetail } from "../../domain/request/Chat.ts"
 import { valuesIn } from "../jsonDepth.ts"
 import { reasoningFormat } from "./content.ts"
 

@@ -3,11 +3,11 @@
  * output bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors.
  */
 import * as Either from "effect/Either"
-import type { Unsupported } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import { runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
-import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
+import type { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { runnerOf } from "../../domain/request/hostedTools.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/Request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "./content.ts"

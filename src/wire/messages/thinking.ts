@@ -5,8 +5,8 @@
  * `budget`, up to Claude 4.6, is given a number of tokens; `adaptive`, from Opus 4.7 on, an effort, and refuses budgets
  * and sampling parameters; `always`, Fable and the 5.5 models, cannot stop thinking either.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import type { Turn } from "./content.ts"
 

@@ -1,4 +1,7 @@
 /** Converts a response object to the canonical form, and has what whole and streamed answers share. */
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
 import type {
   Annotation,
   ChatMessage,
@@ -8,10 +11,8 @@ import type {
   OutputImage,
   ReasoningDetail,
   ToolCall,
-} from "../../domain/Chat.ts"
-import { bytesOf } from "../../domain/Estimate.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
+import { bytesOf } from "../../domain/request/Estimate.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../chat/usage.ts"
 import { malformed } from "../httpError.ts"

@@ -4,8 +4,8 @@
  * ("Compact a conversation"), 2026-11.
  */
 import * as Either from "effect/Either"
-import type { Host } from "../../domain/Host.ts"
-import type { ChatRequest, NativeRequest } from "../../domain/Request.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/request/Request.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { inputOf } from "./native.ts"
 import type { ResponsesQuirks } from "./quirks.ts"

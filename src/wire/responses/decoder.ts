@@ -1,10 +1,11 @@
 /**
  * Reads the events of a streamed response. What a host sends only whole, in the event that ends an item, is passed on then.
  */
-import type { ChatChunk, ReasoningDetail } from "../../domain/Chat.ts"
-import { bytesOf, bytesOfTokens } from "../../domain/Estimate.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import type { ChatChunk, ReasoningDetail } from "../../domain/request/Chat.ts"
+import { bytesOf, bytesOfTokens } from "../../domain/request/Estimate.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"

@@ -2,6 +2,10 @@
  * Converts canonical messages to input items: a message of the assistant becomes its reasoning, what it said and a call for
  * each tool call; a tool message becomes the output of a call.
  */
+
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -10,10 +14,7 @@ import type {
   HostToolCall,
   Message,
   ReasoningDetail,
-} from "../../domain/Chat.ts"
-import { Unsupported } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+} from "../../domain/request/Chat.ts"
 import { readDataUrl } from "../content.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
 

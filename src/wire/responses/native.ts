@@ -3,11 +3,11 @@
  * bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors. Nothing is stored.
  */
 import * as Either from "effect/Either"
-import type { Unsupported } from "../../domain/Failure.ts"
-import type { Host } from "../../domain/Host.ts"
-import { isSameType, runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
-import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
+import type { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"

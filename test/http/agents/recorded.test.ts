@@ -3,14 +3,14 @@
  * and ends with a text. They are skipped where the recordings are missing; `constructs.test.ts` has cases of our own.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms, type FormName, type Keeps } from "../../support/agents/forms.ts"
 import { type HostName, hostNames } from "../../support/agents/hosts.ts"
 import { play } from "../../support/agents/play.ts"
 import { type AgentScene, agentScene } from "../../support/agents/scene.ts"
 import type { Step, Task } from "../../support/agents/Task.ts"
-import { type RecordedRequest, recordedRequests } from "../../support/recordings.ts"
+import { type RecordedRequest, recordedRequests } from "../../support/recordings/recordings.ts"
 
 const calls = (name: string, input: JsonObject | string, namespace?: string): Step => ({
   calls: [

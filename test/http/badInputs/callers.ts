@@ -1,10 +1,10 @@
 /** Numbers 56 to 64: authentication and authorization. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/domain/KeySecret.ts"
-import { wholeBodyOf } from "../../support/answers.ts"
-import { expectRefusal, fine, type Refusal } from "../../support/badInputs.ts"
-import { startGateway } from "../../support/gateway.ts"
-import { answerTo, requestOf } from "../../support/rawCaller.ts"
+import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { wholeBodyOf } from "../../support/clients/answers.ts"
+import { expectRefusal, fine, type Refusal } from "../../support/clients/badInputs.ts"
+import { answerTo, requestOf } from "../../support/clients/rawCaller.ts"
+import { startGateway } from "../../support/gateways/gateway.ts"
 import { asKey, asked, asManager, badInput, chatPath, gateway, json, log, refused, secrets } from "./harness.ts"
 
 export const callerTests = (): void => {

@@ -3,14 +3,21 @@ import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { keyId } from "../../../src/domain/KeySecret.ts"
-import type { LedgerRow } from "../../../src/services/ledger.ts"
-import { Storage } from "../../../src/services/Storage.ts"
-import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
-import { wholeBodyOf } from "../../support/answers.ts"
-import { expectRefusal, fine, type Json, type Refusal } from "../../support/badInputs.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { configFor, type HeldStream, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
+import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
+import { wholeBodyOf } from "../../support/clients/answers.ts"
+import { expectRefusal, fine, type Json, type Refusal } from "../../support/clients/badInputs.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import {
+  configFor,
+  type HeldStream,
+  heldStream,
+  scriptedHost,
+  streamAnswer,
+  wholeAnswer,
+} from "../../support/hosts/host.ts"
 
 /** The numbers that have a test. */
 export const covered = new Set<number>()

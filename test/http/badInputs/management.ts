@@ -1,8 +1,8 @@
 /** Numbers 74 to 76 and 84: key management. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/domain/KeySecret.ts"
-import { expectRefusal, type Json } from "../../support/badInputs.ts"
-import { answerTo, requestOf } from "../../support/rawCaller.ts"
+import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { expectRefusal, type Json } from "../../support/clients/badInputs.ts"
+import { answerTo, requestOf } from "../../support/clients/rawCaller.ts"
 import { asManager, badInput, gateway, refused, secrets } from "./harness.ts"
 
 const data = async (response: Response): Promise<Json> => ((await response.json()) as { readonly data: Json }).data

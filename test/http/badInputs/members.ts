@@ -1,8 +1,8 @@
 /** Numbers 18 to 55: members of a request. */
 import { expect } from "bun:test"
-import { wholeBodyOf } from "../../support/answers.ts"
-import { badBodies } from "../../support/badBodies.ts"
-import { fine } from "../../support/badInputs.ts"
+import { wholeBodyOf } from "../../support/clients/answers.ts"
+import { badBodies } from "../../support/clients/badBodies.ts"
+import { fine } from "../../support/clients/badInputs.ts"
 import { asKey, badInput, gateway, host, passed, post, refused, rowsOf } from "./harness.ts"
 
 export const memberTests = (): void => {

@@ -1,10 +1,10 @@
 /** Numbers 69 to 71: requests that the key's budget or its rate limit does not cover. */
 import { expect } from "bun:test"
 import * as Effect from "effect/Effect"
-import { Storage } from "../../../src/services/Storage.ts"
-import { wholeBodyOf } from "../../support/answers.ts"
-import { fine } from "../../support/badInputs.ts"
-import { row as ledgerRow } from "../../support/control.ts"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { wholeBodyOf } from "../../support/clients/answers.ts"
+import { fine } from "../../support/clients/badInputs.ts"
+import { row as ledgerRow } from "../../support/gateways/control.ts"
 import { asKey, badInput, gateway, refused } from "./harness.ts"
 
 export const moneyTests = (): void => {

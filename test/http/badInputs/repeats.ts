@@ -1,7 +1,7 @@
 /** Numbers 72 and 73: values of Idempotency-Key. */
 import { expect } from "bun:test"
-import { fine } from "../../support/badInputs.ts"
-import { answerTo, requestOf } from "../../support/rawCaller.ts"
+import { fine } from "../../support/clients/badInputs.ts"
+import { answerTo, requestOf } from "../../support/clients/rawCaller.ts"
 import { badInput, chatPath, gateway, host, json, ordinary, refused } from "./harness.ts"
 
 const path = "Idempotency-Key"

@@ -1,7 +1,7 @@
 /** Numbers 65 to 68: unknown paths and methods. */
 import { expect } from "bun:test"
-import type { Refusal } from "../../support/badInputs.ts"
-import { answerTo, rawCaller, requestOf } from "../../support/rawCaller.ts"
+import type { Refusal } from "../../support/clients/badInputs.ts"
+import { answerTo, rawCaller, requestOf } from "../../support/clients/rawCaller.ts"
 import { badInput, chatPath, gateway, json, ordinary, refused } from "./harness.ts"
 
 export const routeTests = (): void => {

@@ -1,10 +1,10 @@
 /** Numbers 77 to 83: bytes that are not valid HTTP. */
 import { expect } from "bun:test"
-import { streamOf, wholeBodyOf } from "../../support/answers.ts"
-import { fine, type Json } from "../../support/badInputs.ts"
-import { chunkOf } from "../../support/host.ts"
-import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { until } from "../../support/until.ts"
+import { streamOf, wholeBodyOf } from "../../support/clients/answers.ts"
+import { fine, type Json } from "../../support/clients/badInputs.ts"
+import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/clients/rawCaller.ts"
+import { until } from "../../support/clocks/until.ts"
+import { chunkOf } from "../../support/hosts/host.ts"
 import {
   badInput,
   chatPath,

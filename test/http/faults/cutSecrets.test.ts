@@ -3,8 +3,8 @@
  * docs/guarantees.md#g27
  */
 import { expect, test } from "bun:test"
-import { configFor, scriptedHost, sse } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { configFor, scriptedHost, sse } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

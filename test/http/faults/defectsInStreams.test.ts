@@ -1,10 +1,10 @@
 /** A defect after the head of a stream is logged with the id of its request. Its hold and its place are released. */
 import { expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
-import { until } from "../../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, type Odd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

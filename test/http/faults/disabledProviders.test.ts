@@ -1,9 +1,9 @@
 /** Hosts of a provider that is disabled, or whose plugin did not load, are in no plan. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
-import { errorOf } from "../../support/answers.ts"
-import { scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { errorOf } from "../../support/clients/answers.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

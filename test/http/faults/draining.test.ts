@@ -1,10 +1,10 @@
 /** A gateway that stops finishes the requests that it has begun to read. docs/guarantees.md#g19 */
 import { expect, test } from "bun:test"
-import { startGateway } from "../../support/gateway.ts"
-import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { answersIn, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { until } from "../../support/until.ts"
-import { closeAfterEach, opened } from "../../support/watched.ts"
+import { answersIn, rawCaller, requestOf } from "../../support/clients/rawCaller.ts"
+import { until } from "../../support/clocks/until.ts"
+import { startGateway } from "../../support/gateways/gateway.ts"
+import { closeAfterEach, opened } from "../../support/gateways/watched.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -6,10 +6,10 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type ChatChunk, chatProtocol, defineProvider, HostFailed, httpError, malformed } from "headgate/plugin"
-import type { Plugin } from "../../../src/plugin/discover.ts"
-import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import type { Plugin } from "../../../src/plugin/loading/discover.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, type Odd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

@@ -4,15 +4,15 @@
  */
 import { afterAll, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { openAccount } from "../../support/account.ts"
-import { errorOf, streamOf, wholeBodyOf } from "../../support/answers.ts"
-import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts"
-import { scriptedHost } from "../../support/host.ts"
-import { type Fault, faultsBefore } from "../../support/hostFaults.ts"
-import { ManualClock, pass } from "../../support/manualClock.ts"
-import { deadUrl, rawHost } from "../../support/rawHost.ts"
-import { good } from "../../support/routed.ts"
-import { until } from "../../support/until.ts"
+import { errorOf, streamOf, wholeBodyOf } from "../../support/clients/answers.ts"
+import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../../support/gateways/gateway.ts"
+import { good } from "../../support/gateways/routed.ts"
+import { scriptedHost } from "../../support/hosts/host.ts"
+import { type Fault, faultsBefore } from "../../support/hosts/hostFaults.ts"
+import { deadUrl, rawHost } from "../../support/hosts/rawHost.ts"
 
 const closing: Array<() => unknown> = []
 afterAll(async () => {

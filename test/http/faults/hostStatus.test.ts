@@ -1,7 +1,7 @@
 /** `status` in the listing of hosts: -10 is disabled, -3 is a cooldown after a 429 and nothing else. */
 import { expect, test } from "bun:test"
-import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -1,8 +1,8 @@
 /** Incomplete or impossible counts of a host are replaced by estimates. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { chunkOf, configFor, scriptedHost, sse, wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { chunkOf, configFor, scriptedHost, sse, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

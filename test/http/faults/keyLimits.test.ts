@@ -3,9 +3,9 @@
  * stays strict.
  */
 import { expect, test } from "bun:test"
-import { startGateway } from "../../support/gateway.ts"
-import { configFor } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { startGateway } from "../../support/gateways/gateway.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { configFor } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

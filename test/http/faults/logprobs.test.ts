@@ -1,8 +1,8 @@
 /** Every choice has every documented member, whichever protocol its host speaks. */
 import { expect, test } from "bun:test"
-import { wholeBodyOf } from "../../support/answers.ts"
-import { scriptedHost } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { wholeBodyOf } from "../../support/clients/answers.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { scriptedHost } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

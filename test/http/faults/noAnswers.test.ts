@@ -1,8 +1,8 @@
 /** Answers with status 200 that are not valid: the host failed, and the next one is called. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { chunkOf, type ScriptedHost, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { chunkOf, type ScriptedHost, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -1,9 +1,9 @@
 /** What a plugin returns is checked: a mistake is a failure of its host, not of the gateway. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, type Odd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

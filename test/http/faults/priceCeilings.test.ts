@@ -1,8 +1,8 @@
 /** `provider.max_price` of a request and of an image: USD per unit, inclusive. */
 import { describe, expect, test } from "bun:test"
-import { errorOf } from "../../support/answers.ts"
-import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { errorOf } from "../../support/clients/answers.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

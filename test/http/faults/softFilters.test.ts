@@ -1,7 +1,7 @@
 /** Soft filters are applied after hard ones, so they never leave only hosts that a hard filter excludes. */
 import { expect, test } from "bun:test"
-import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

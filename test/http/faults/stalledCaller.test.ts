@@ -3,7 +3,7 @@
  * docs/guarantees.md#g18
  */
 import { expect, test } from "bun:test"
-import { inTimedGateway } from "../../support/timedGateway.ts"
+import { inTimedGateway } from "../../support/gateways/timedGateway.ts"
 
 test("a caller cut before the first event kept the host until its own time-out: the host's connection is closed at once", async () => {
   await inTimedGateway(

@@ -4,12 +4,12 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { openAccount } from "../../support/account.ts"
-import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { ManualClock, pass } from "../../support/manualClock.ts"
-import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
-import { until } from "../../support/until.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

@@ -4,11 +4,11 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import type { ChatRequest } from "../../../src/domain/Request.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ChatRequest } from "../../../src/domain/request/Request.ts"
 import { decodeMessages } from "../../../src/http/data/messages/decode.ts"
 import { messagesProtocol } from "../../../src/wire/messages.ts"
-import { hostFor } from "../../support/recordings.ts"
+import { hostFor } from "../../support/recordings/recordings.ts"
 
 const decode = (body: JsonObject, headers: Record<string, string> = {}) => {
   const asked = { model: "acme/small", messages: [{ role: "user", content: "Hi" }], ...body }

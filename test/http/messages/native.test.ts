@@ -1,11 +1,11 @@
 /** A caller of the Messages form at a host of that form: the body and every event pass as they were written. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
-import { keyId } from "../../../src/domain/KeySecret.ts"
-import { Storage } from "../../../src/services/Storage.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../../support/host.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
 import {
   ask,
   assembled,
@@ -20,7 +20,7 @@ import {
   nativeStream,
   startEvent,
   textBlock,
-} from "../../support/messages.ts"
+} from "../../support/hosts/messages.ts"
 
 const open: Array<() => Promise<void>> = []
 afterEach(async () => {

@@ -1,10 +1,10 @@
 /** Recorded answers of Anthropic's API, through a gateway to a caller of the form: what the host said is what arrives. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../../support/host.ts"
-import { ask, assembled, eventsOf, messagesConfig } from "../../support/messages.ts"
-import { bodyOf, bytesOf, type RecordedCase, recordings } from "../../support/recordings.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
+import { ask, assembled, eventsOf, messagesConfig } from "../../support/hosts/messages.ts"
+import { bodyOf, bytesOf, type RecordedCase, recordings } from "../../support/recordings/recordings.ts"
 
 const answers = recordings("anthropic-messages").filter(({ response }) => response.status === 200)
 

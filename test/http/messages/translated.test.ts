@@ -1,11 +1,11 @@
 /** A caller of the Messages form at a host of the chat form: what it asks for, and what it is answered. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { ChatDelta } from "../../../src/domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ChatDelta } from "../../../src/domain/request/Chat.ts"
 import { messagesWriter } from "../../../src/http/data/messages/stream.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/host.ts"
-import { ask, assembled, eventsOf, messagesConfig } from "../../support/messages.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/hosts/host.ts"
+import { ask, assembled, eventsOf, messagesConfig } from "../../support/hosts/messages.ts"
 
 let gateway: TestGateway
 let host: ScriptedHost

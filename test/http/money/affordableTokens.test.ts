@@ -1,11 +1,11 @@
 /** A 402 says how many output tokens the key's budget pays for, exact to the token. docs/billing.md, docs/guarantees.md#g1 */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
-import { picodollars } from "../../support/answers.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../../support/host.ts"
-import { closeAfterEach, good, routed } from "../../support/routed.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { picodollars } from "../../support/clients/answers.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { closeAfterEach, good, routed } from "../../support/gateways/routed.ts"
+import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -3,12 +3,12 @@
  * docs/guarantees.md#g5
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { openAccount } from "../../support/account.ts"
-import { streamOf as chatStreamOf, wholeBodyOf } from "../../support/answers.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../../support/host.ts"
-import { eventsOf, message, responseObject, streamOf } from "../../support/responsesHost.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { streamOf as chatStreamOf, wholeBodyOf } from "../../support/clients/answers.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
+import { eventsOf, message, responseObject, streamOf } from "../../support/hosts/responsesHost.ts"
 
 let gateway: TestGateway
 let host: ScriptedHost

@@ -1,9 +1,9 @@
 /** A stream whose host says more than the gateway reads: the caller has had the text before, and may have provoked it. */
 import { expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { chunkOf, type HeldStream, heldStream } from "../../support/host.ts"
-import { closeAfterEach, routed } from "../../support/routed.ts"
-import { until } from "../../support/until.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, routed } from "../../support/gateways/routed.ts"
+import { chunkOf, type HeldStream, heldStream } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -1,8 +1,8 @@
 /** A predicted answer: what the model did not say of it is billed as output, beside the answer. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
-import { openAccount } from "../../support/account.ts"
-import { wholeAnswer } from "../../support/host.ts"
-import { closeAfterEach, routed } from "../../support/routed.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { closeAfterEach, routed } from "../../support/gateways/routed.ts"
+import { wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

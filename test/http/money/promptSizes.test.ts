@@ -1,8 +1,8 @@
 /** What an estimate counts of a prompt: everything that is sent, in every form. docs/guarantees.md#g5 */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { promptTokens } from "../../../src/domain/Charge.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { promptTokens } from "../../../src/domain/money/Charge.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { decodeMessages } from "../../../src/http/data/messages/decode.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"

@@ -1,11 +1,11 @@
 /** What an estimate may leave unpaid is in the ledger, and is summed by key. docs/billing.md */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { unchargedByKey } from "../../../src/services/reconcile.ts"
-import { Storage } from "../../../src/services/Storage.ts"
-import { openAccount } from "../../support/account.ts"
-import { chunkOf, sse } from "../../support/host.ts"
-import { type Answer, closeAfterEach, good, routed } from "../../support/routed.ts"
+import { unchargedByKey } from "../../../src/services/money/reconcile.ts"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { type Answer, closeAfterEach, good, routed } from "../../support/gateways/routed.ts"
+import { chunkOf, sse } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

@@ -4,11 +4,11 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
-import { badBodies } from "../../support/badBodies.ts"
-import { agreement, faultsIn, problemsIn, values } from "../../support/openApi.ts"
-import { recordings, recordingsPresent } from "../../support/recordings.ts"
+import { badBodies } from "../../support/clients/badBodies.ts"
+import { agreement, faultsIn, problemsIn, values } from "../../support/clients/openApi.ts"
+import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"
 
 const decode = (body: JsonObject) => decodeChat(body)
 const expectAgreement = agreement("ChatRequest", decode)

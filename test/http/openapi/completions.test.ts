@@ -1,8 +1,8 @@
 /** The description of legacy completions against their decoder. */
 import { expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { decodeCompletions } from "../../../src/http/data/completions/decode.ts"
-import { agreement, faultsIn, problemsIn, values } from "../../support/openApi.ts"
+import { agreement, faultsIn, problemsIn, values } from "../../support/clients/openApi.ts"
 
 const decode = (body: JsonObject) => decodeCompletions(body)
 const expectAgreement = agreement("CompletionRequest", decode)

@@ -2,16 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Gateway from "../../../src/Gateway.ts"
+import * as Gateway from "../../../src/app/Gateway.ts"
 import { DataPlane } from "../../../src/http/data/routes.ts"
-import { KeyStore } from "../../../src/services/KeyStore.ts"
-import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
+import { version } from "../../../src/process/version.ts"
+import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
+import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { readCompletionsStream } from "../../../src/testing.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
-import { version } from "../../../src/version.ts"
-import { streamOf } from "../../support/answers.ts"
-import { json } from "../../support/control.ts"
-import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts"
+import { streamOf } from "../../support/clients/answers.ts"
+import { document, faultsIn, references } from "../../support/clients/openApi.ts"
+import { json } from "../../support/gateways/control.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../../support/gateways/gateway.ts"
 import {
   chunkOf,
   configFor,
@@ -22,8 +23,7 @@ import {
   sse,
   streamAnswer,
   wholeAnswer,
-} from "../../support/host.ts"
-import { document, faultsIn, references } from "../../support/openApi.ts"
+} from "../../support/hosts/host.ts"
 
 const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
   document.paths

@@ -1,10 +1,10 @@
 /** The description of embeddings against their decoder, and against answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { packed } from "../../../src/domain/Embeddings.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { packed } from "../../../src/domain/request/Embeddings.ts"
 import { decodeEmbeddings } from "../../../src/http/data/embeddings/decode.ts"
-import { agreement, faultsIn, values } from "../../support/openApi.ts"
-import { answered, type UnaryScene, unaryScene } from "../../support/unaryHosts.ts"
+import { agreement, faultsIn, values } from "../../support/clients/openApi.ts"
+import { answered, type UnaryScene, unaryScene } from "../../support/hosts/unaryHosts.ts"
 
 const expectAgreement = agreement("EmbeddingsRequest", (body) => decodeEmbeddings(body))
 

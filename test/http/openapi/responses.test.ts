@@ -1,10 +1,10 @@
 /** The description of the Responses form against its decoder. Of an item the schema has only its type. */
 import { expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
 import { decodeCompact } from "../../../src/http/data/responses/compact.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
-import { agreement, faultsIn, fits, problemsIn, values } from "../../support/openApi.ts"
-import { recordings, recordingsPresent } from "../../support/recordings.ts"
+import { agreement, faultsIn, fits, problemsIn, values } from "../../support/clients/openApi.ts"
+import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"
 
 const decode = (body: JsonObject) => decodeResponses(body)
 const expectAgreement = agreement("ResponsesRequest", decode)

@@ -3,12 +3,12 @@
  * is looked at is what reached the host over a socket. See docs/guarantees.md#g36.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { canonicalMembers } from "../../../src/domain/chatMembers.ts"
-import { normalName } from "../../../src/domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
-import { routerOnly } from "../../../src/domain/Request.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { canonicalMembers } from "../../../src/domain/request/chatMembers.ts"
+import { normalName } from "../../../src/domain/request/hostedTools.ts"
+import { routerOnly } from "../../../src/domain/request/Request.ts"
 import { costlyMembers, credentialMembers } from "../../../src/http/decode/members.ts"
-import { document } from "../../support/openApi.ts"
+import { document } from "../../support/clients/openApi.ts"
 import { forms, type Hosts, minimal, type ProtocolName, protocols, startHosts } from "./hosts.ts"
 
 let hosts: Hosts

@@ -1,10 +1,10 @@
 /** One gateway with a host of every protocol that a caller's words reach, and what each was sent. */
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { nativeAnswer } from "../../support/messages.ts"
-import { message, responseObject } from "../../support/responsesHost.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { nativeAnswer } from "../../support/hosts/messages.ts"
+import { message, responseObject } from "../../support/hosts/responsesHost.ts"
 
 /** Slugs of the models, each with one host: `acme/responses` is served by a host of the Responses form. */
 export const protocols = [

@@ -1,8 +1,8 @@
 /** What a plugin of somebody else writes is judged as well, just before it is sent. docs/guarantees.md#g36 */
 import { expect, test } from "bun:test"
-import { scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
-import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
+import { scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { configWithOdd, withOdd } from "../../support/hosts/oddPlugin.ts"
 
 closeAfterEach()
 

@@ -1,10 +1,10 @@
 /** Tools that items of the Responses form add: the same rule holds for those that hosts run, and the caller may call the others. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { wholeAnswer } from "../../support/host.ts"
-import { postResponses } from "../../support/responsesForm.ts"
-import { message, responseObject } from "../../support/responsesHost.ts"
-import { closeAfterEach, routed } from "../../support/routed.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { postResponses } from "../../support/clients/responsesForm.ts"
+import { closeAfterEach, routed } from "../../support/gateways/routed.ts"
+import { wholeAnswer } from "../../support/hosts/host.ts"
+import { message, responseObject } from "../../support/hosts/responsesHost.ts"
 import { type Hosts, startHosts } from "../payload/hosts.ts"
 
 closeAfterEach()

@@ -3,10 +3,10 @@
  * and the next turn with the results.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { agentHosts, type HostName, hostNames } from "../../support/agents/hosts.ts"
 import { type AgentScene, agentScene, modelAt } from "../../support/agents/scene.ts"
-import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
+import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 
 let scene: AgentScene
 beforeAll(async () => {

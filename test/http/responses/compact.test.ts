@@ -1,19 +1,19 @@
 /** `POST /responses/compact`, which was 404: a conversation that a host of the Responses form makes shorter. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { openAccount, type TestAccount } from "../../support/account.ts"
-import { errorOf, picodollars } from "../../support/answers.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { errorOf, picodollars } from "../../support/clients/answers.ts"
+import { faultsIn } from "../../support/clients/openApi.ts"
+import { responseOf } from "../../support/clients/responsesForm.ts"
+import { openAccount, type TestAccount } from "../../support/gateways/account.ts"
 import {
   type CompactionScene,
   compacted,
   compactingHost,
   compaction,
   compactionScene,
-} from "../../support/compactionScene.ts"
-import { faultsIn } from "../../support/openApi.ts"
-import { responseOf } from "../../support/responsesForm.ts"
-import { call, hostUsage, message, responseObject, thought } from "../../support/responsesHost.ts"
+} from "../../support/gateways/compactionScene.ts"
+import { call, hostUsage, message, responseObject, thought } from "../../support/hosts/responsesHost.ts"
 
 let scene: CompactionScene
 let account: TestAccount

@@ -4,13 +4,18 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
-import { openAccount, type TestAccount } from "../../support/account.ts"
-import { errorOf, picodollars } from "../../support/answers.ts"
-import { type CompactionScene, compacted, compactingHost, compactionScene } from "../../support/compactionScene.ts"
-import { responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
-import { eventsOf, hostUsage, responseObject, streamOf } from "../../support/responsesHost.ts"
+import { errorOf, picodollars } from "../../support/clients/answers.ts"
+import { responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { openAccount, type TestAccount } from "../../support/gateways/account.ts"
+import {
+  type CompactionScene,
+  compacted,
+  compactingHost,
+  compactionScene,
+} from "../../support/gateways/compactionScene.ts"
+import { eventsOf, hostUsage, responseObject, streamOf } from "../../support/hosts/responsesHost.ts"
 
 let scene: CompactionScene
 let account: TestAccount

@@ -1,11 +1,11 @@
 /** Calls as no sound host writes them, and tools where none belong, as they were seen. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { CustomToolInput } from "../../../src/http/data/responses/customToolInput.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
-import { chunkOf, sse } from "../../support/host.ts"
-import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
+import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { chunkOf, sse } from "../../support/hosts/host.ts"
 import { type Hosts, startHosts } from "../payload/hosts.ts"
 
 let called: JsonObject = {}

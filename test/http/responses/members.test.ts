@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { ResponsesRequest$Outbound } from "@openrouter/sdk/models"
 import type { ResponseCreateParamsBase } from "openai/resources/responses/responses"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { errorOf } from "../../support/answers.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { postResponses } from "../../support/responsesForm.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { errorOf } from "../../support/clients/answers.ts"
+import { postResponses } from "../../support/clients/responsesForm.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 
 type Member = keyof ResponseCreateParamsBase | keyof ResponsesRequest$Outbound
 

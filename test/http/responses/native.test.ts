@@ -1,11 +1,11 @@
 /** A caller of the Responses form at a host of that form: the body and every event pass as they were written. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../../support/host.ts"
-import { inTwoParts } from "../../support/messages.ts"
-import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
+import { inTwoParts } from "../../support/hosts/messages.ts"
 import {
   call,
   eventsOf,
@@ -16,7 +16,7 @@ import {
   streamOf,
   textOfEvents,
   thought,
-} from "../../support/responsesHost.ts"
+} from "../../support/hosts/responsesHost.ts"
 
 type Answer = (body: Record<string, unknown>) => Response
 

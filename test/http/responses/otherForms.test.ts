@@ -3,13 +3,13 @@
  * own host with nothing but its key configured compacted no conversation.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { openAccount, type TestAccount } from "../../support/account.ts"
-import { picodollars } from "../../support/answers.ts"
-import { compacted, compactingHost } from "../../support/compactionScene.ts"
-import { startGateway, type TestGateway } from "../../support/gateway.ts"
-import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { picodollars } from "../../support/clients/answers.ts"
+import { responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { openAccount, type TestAccount } from "../../support/gateways/account.ts"
+import { compacted, compactingHost } from "../../support/gateways/compactionScene.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 
 let host: ScriptedHost
 let gateway: TestGateway

@@ -1,12 +1,12 @@
 /** Recorded streams of every vendor of the form, as they pass to a caller who speaks it: nothing of them is refused or changed. */
 import { describe, expect, test } from "bun:test"
-import { noCost } from "../../../src/domain/Price.ts"
-import { noUsage } from "../../../src/domain/Usage.ts"
+import { noCost } from "../../../src/domain/price/Price.ts"
+import { noUsage } from "../../../src/domain/price/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
 import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
-import { bytesOf, hostFor, recordings, requestWith, splits } from "../../support/recordings.ts"
+import { bytesOf, hostFor, recordings, requestWith, splits } from "../../support/recordings/recordings.ts"
 
 const host = hostFor("name-at-the-host")
 const names = {

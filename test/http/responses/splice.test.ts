@@ -1,14 +1,14 @@
 /** Plain text deltas of hosts of the chat form are exchanged without being parsed: the caller gets the same. */
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { noCost } from "../../../src/domain/Price.ts"
-import { noUsage } from "../../../src/domain/Usage.ts"
+import { noCost } from "../../../src/domain/price/Price.ts"
+import { noUsage } from "../../../src/domain/price/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
 import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { chatDecoder } from "../../../src/wire/chat/decoder.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
-import { bytesOfScript, cutAt, Scripts } from "../../support/hostScript.ts"
+import { bytesOfScript, cutAt, Scripts } from "../../support/hosts/hostScript.ts"
 
 const names = {
   suffix: "x",

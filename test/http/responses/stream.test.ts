@@ -1,13 +1,21 @@
 /** Streams of the Responses form, over sockets: each is read by the grammar, and says what the same whole answer says. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { openAccount } from "../../support/account.ts"
-import { errorOf } from "../../support/answers.ts"
-import { chunkOf, type HeldStream, heldStream, sse } from "../../support/host.ts"
-import { ManualClock, pass } from "../../support/manualClock.ts"
-import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
-import { type Answer, answerAfter, closeAfterEach, routed, says, silent, status } from "../../support/routed.ts"
-import { until } from "../../support/until.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { errorOf } from "../../support/clients/answers.ts"
+import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import {
+  type Answer,
+  answerAfter,
+  closeAfterEach,
+  routed,
+  says,
+  silent,
+  status,
+} from "../../support/gateways/routed.ts"
+import { chunkOf, type HeldStream, heldStream, sse } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

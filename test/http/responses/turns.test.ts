@@ -3,12 +3,12 @@
  * form and of the Messages form. What the hosts get is what they said, byte for byte where it is opaque.
  */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { errorOf } from "../../support/answers.ts"
-import { startGateway } from "../../support/gateway.ts"
-import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { postResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
-import { type Answer, closeAfterEach, routed } from "../../support/routed.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { errorOf } from "../../support/clients/answers.ts"
+import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
+import { startGateway } from "../../support/gateways/gateway.ts"
+import { type Answer, closeAfterEach, routed } from "../../support/gateways/routed.ts"
+import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 

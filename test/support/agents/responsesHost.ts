@@ -1,7 +1,7 @@
 /** A host of the Responses form. */
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { objectsIn, textIn } from "../forms/script.ts"
-import { eventsOf, responseObject, streamOf, thought as thoughtItem } from "../responsesHost.ts"
+import { eventsOf, responseObject, streamOf, thought as thoughtItem } from "../hosts/responsesHost.ts"
 import {
   type AgentHost,
   type Asked,

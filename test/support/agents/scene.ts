@@ -1,7 +1,7 @@
 /** One gateway with a host of each protocol, for requests of agents. */
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { startGateway, type TestGateway } from "../gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../host.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { startGateway, type TestGateway } from "../gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../hosts/host.ts"
 import type { AgentHost, Said } from "./AgentHost.ts"
 import { agentHosts, type HostName, hostNames } from "./hosts.ts"
 

@@ -1,6 +1,7 @@
 /** The forms that hosts speak: how each writes an answer, and how it reads what it is asked. */
-import type { ReasoningDetail } from "../../../src/domain/Chat.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
 import {
   type Answer,
   type Asked,

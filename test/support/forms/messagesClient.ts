@@ -1,8 +1,8 @@
 /** Callers of the Messages form. */
 import { expect } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
-import { assembled } from "../messages.ts"
+import { assembled } from "../hosts/messages.ts"
 import { type ClientForm, type Failed, filled, userContent, withoutNames } from "./ClientForm.ts"
 import { type Heard, numberIn, objectIn, objectsIn, type Part, present, type Question, textIn } from "./script.ts"
 

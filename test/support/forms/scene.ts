@@ -1,8 +1,8 @@
 /** One gateway with a model for each form of hosts, whose host answers as the test says. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { startGateway, type TestGateway } from "../gateway.ts"
-import { type ScriptedHost, scriptedHost } from "../host.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { startGateway, type TestGateway } from "../gateways/gateway.ts"
+import { type ScriptedHost, scriptedHost } from "../hosts/host.ts"
 import type { ClientForm } from "./ClientForm.ts"
 import { answerIn, type HostForm, hostForms } from "./hosts.ts"
 import { type Answer, type Asked, objectIn, type Question } from "./script.ts"

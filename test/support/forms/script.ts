@@ -3,8 +3,9 @@
  * reads what it was asked; a client form (`clients.ts`) writes a `Question` and reads the answer. A new form is an entry
  * there.
  */
-import type { ReasoningDetail } from "../../../src/domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
 
 export type Finish = "stop" | "length" | "tool_calls" | "content_filter"
 

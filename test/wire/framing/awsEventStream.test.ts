@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test"
 import { crc32 } from "node:zlib"
 import { EventStreamCodec, Int64 } from "@smithy/eventstream-codec"
 import * as FastCheck from "effect/FastCheck"
-import { HostFailed } from "../../../src/domain/Failure.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import { eventStreamEvent, eventStreamMessage } from "../../../src/testing.ts"
 import { awsEventStreamReader } from "../../../src/wire/framing/awsEventStream.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
-import { cutAt } from "../../support/hostScript.ts"
-import { bytesOf, recordings, recordingsPresent, splits } from "../../support/recordings.ts"
+import { cutAt } from "../../support/hosts/hostScript.ts"
+import { bytesOf, recordings, recordingsPresent, splits } from "../../support/recordings/recordings.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => Uint8Array.from(Buffer.concat(pieces))

@@ -3,8 +3,8 @@ import * as FastCheck from "effect/FastCheck"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
 import { jsonArrayReader } from "../../../src/wire/framing/jsonArray.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
-import { cutAt } from "../../support/hostScript.ts"
-import { splits } from "../../support/recordings.ts"
+import { cutAt } from "../../support/hosts/hostScript.ts"
+import { splits } from "../../support/recordings/recordings.ts"
 
 /** A bound for the tests. */
 const longest = 1_048_576

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
 import { ndjsonReader } from "../../../src/wire/framing/ndjson.ts"
-import { cutAt } from "../../support/hostScript.ts"
-import { splits } from "../../support/recordings.ts"
+import { cutAt } from "../../support/hosts/hostScript.ts"
+import { splits } from "../../support/recordings/recordings.ts"
 
 /** A bound for the tests. */
 const longest = 1_048_576

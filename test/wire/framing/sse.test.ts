@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import type { Frame as ReadFrame } from "../../../src/wire/framing/FrameReader.ts"
 import { sseReader } from "../../../src/wire/framing/sse.ts"
 import { sseComment, sseDone, sseEvent } from "../../../src/wire/sse.ts"
-import { splits } from "../../support/recordings.ts"
+import { splits } from "../../support/recordings/recordings.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 

@@ -1,8 +1,8 @@
 /** What is read of Google's answers, whole and streamed. */
 import { describe, expect, test } from "bun:test"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { parseUsage } from "../../../src/domain/Usage.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { parseUsage } from "../../../src/domain/price/Usage.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
 import { answered, candidateOf, contextFor, gathered, gemini, head, sentAny, streamed, user } from "./build.ts"
 

@@ -1,11 +1,11 @@
 /** Requests and answers for the tests of Google's protocol. */
 import * as Either from "effect/Either"
-import type { ChatChunk, ChatResponse } from "../../../src/domain/Chat.ts"
-import { HostFailed, type Unsupported } from "../../../src/domain/Failure.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import type { ChatRequest } from "../../../src/domain/Request.ts"
+import { HostFailed, type Unsupported } from "../../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ChatChunk, ChatResponse } from "../../../src/domain/request/Chat.ts"
+import type { ChatRequest } from "../../../src/domain/request/Request.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
-import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 export const head = { status: 200, headers: new Headers() }
 export const gemini = generateContentProtocol()

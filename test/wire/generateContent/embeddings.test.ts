@@ -1,17 +1,17 @@
 /** Embeddings of the Gemini API and of Vertex AI. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { EmbeddingsPayload } from "../../../src/domain/Embeddings.ts"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import type { EmbeddingsRequest } from "../../../src/domain/Request.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { EmbeddingsPayload } from "../../../src/domain/request/Embeddings.ts"
+import type { EmbeddingsRequest } from "../../../src/domain/request/Request.ts"
 import {
   embedContentProtocol,
   generateContentProtocol,
   vertexEmbeddingsProtocol,
 } from "../../../src/wire/generateContent.ts"
-import { reporting } from "../../support/recordedTable.ts"
-import { bodyOf, hostFor, recordings, requestWith } from "../../support/recordings.ts"
+import { reporting } from "../../support/recordings/recordedTable.ts"
+import { bodyOf, hostFor, recordings, requestWith } from "../../support/recordings/recordings.ts"
 import { head } from "./build.ts"
 
 const requestFor = (payload: EmbeddingsPayload): EmbeddingsRequest => {

@@ -4,10 +4,17 @@
  * and sources must come back, or mark its text.
  */
 import { describe, expect, test } from "bun:test"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
-import { bodyOf, encodedBy, hostFor, type RecordedCase, recordings, requestWith } from "../../support/recordings.ts"
+import {
+  bodyOf,
+  encodedBy,
+  hostFor,
+  type RecordedCase,
+  recordings,
+  requestWith,
+} from "../../support/recordings/recordings.ts"
 import { gathered, head, sentAny, streamed, user } from "./build.ts"
 
 // The recordings are trusted: this reader is meant to be naive, so it does not check every member.

@@ -1,9 +1,9 @@
 /** Google's protocol against everything that was recorded of it. How Google writes is read here without any of our code. */
 import { describe, expect, test } from "bun:test"
-import type { HostReason } from "../../../src/domain/HostReason.ts"
+import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
 import type { Protocol } from "../../../src/wire/Protocol.ts"
-import { reporting } from "../../support/recordedTable.ts"
+import { reporting } from "../../support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -15,7 +15,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../../support/recordings.ts"
+} from "../../support/recordings/recordings.ts"
 
 // The recordings are trusted: this reader is meant to be naive, so it does not check every member.
 // biome-ignore lint/suspicious/noExplicitAny: see above

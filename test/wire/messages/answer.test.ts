@@ -1,8 +1,8 @@
 /** Whole answers of Anthropic, and their canonical form. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import { parseUsage } from "../../../src/domain/Usage.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import { parseUsage } from "../../../src/domain/price/Usage.ts"
 import { answer, choiceOf, read, textBlock, toolUse } from "./build.ts"
 
 describe("a whole answer", () => {

@@ -1,13 +1,13 @@
 /** Small pieces in canonical and in Anthropic's form, for the tests of the Messages protocol. */
 import { expect } from "bun:test"
-import type { ChatChunk, ChatResponse } from "../../../src/domain/Chat.ts"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import type { Host } from "../../../src/domain/Host.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { Host } from "../../../src/domain/hosts/Host.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ChatChunk, ChatResponse } from "../../../src/domain/request/Chat.ts"
 import { sseReader } from "../../../src/wire/framing/sse.ts"
 import type { ThinkingKind } from "../../../src/wire/messages/thinking.ts"
 import { messagesProtocol } from "../../../src/wire/messages.ts"
-import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 export const messages = messagesProtocol()
 

@@ -1,9 +1,9 @@
 /** Streamed answers in Anthropic's form that recordings do not contain, such as errors in mid-stream. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
-import { parseUsage } from "../../../src/domain/Usage.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import { parseUsage } from "../../../src/domain/price/Usage.ts"
 import {
   answer,
   assistant,

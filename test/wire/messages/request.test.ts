@@ -1,7 +1,7 @@
 /** Canonical bodies, and what Anthropic is sent for them. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 import {
   assistant,
   cached,

@@ -1,10 +1,11 @@
 /** Reads answers of the Responses form through the protocol, as a caller of the chat form would get them. */
-import type { ChatChunk } from "../../../src/domain/Chat.ts"
-import { HostFailed } from "../../../src/domain/Failure.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { ChatChunk } from "../../../src/domain/request/Chat.ts"
 import { frameReader } from "../../../src/wire/framing.ts"
 import type { Protocol } from "../../../src/wire/Protocol.ts"
-import { bodyOf, bytesOf, hostFor, type RecordedCase, requestWith } from "../../support/recordings.ts"
+import { bodyOf, bytesOf, hostFor, type RecordedCase, requestWith } from "../../support/recordings/recordings.ts"
 
 export const head = { status: 200, headers: new Headers() }
 export const context = { request: requestWith({}), host: hostFor("m") }

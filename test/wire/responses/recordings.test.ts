@@ -1,10 +1,10 @@
 /** The Responses protocol against everything that was recorded of it, and against a reader of its own. */
 import { describe, expect, test } from "bun:test"
-import type { HostReason } from "../../../src/domain/HostReason.ts"
-import type { JsonObject } from "../../../src/domain/Json.ts"
+import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
+import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import { httpError } from "../../../src/wire/httpError.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
-import { reporting } from "../../support/recordedTable.ts"
+import { reporting } from "../../support/recordings/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -19,7 +19,7 @@ import {
   type Transcript,
   TranscriptBuilder,
   wholeOf,
-} from "../../support/recordings.ts"
+} from "../../support/recordings/recordings.ts"
 import { heard } from "./build.ts"
 
 // The recordings are trusted: this reader is meant to be naive, so it does not check every member.

@@ -1,9 +1,9 @@
 /** What a host of the Responses form is sent for a request in the canonical form. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { Host } from "../../../src/domain/Host.ts"
+import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
-import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 const protocol = responsesProtocol({ leastTokens: 16, efforts: () => ["low", "medium", "high"] })
 const host = hostFor("gpt-5-mini")

@@ -1,13 +1,14 @@
 /** A whole answer in the chat form, and what whole and streamed answers have in common. */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatChoice } from "../../../domain/Chat.ts"
-import type { Host } from "../../../domain/Host.ts"
-import { hostFacts } from "../../../domain/hostFacts.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
-import { toUsd } from "../../../domain/Money.ts"
-import type { AnyRequest } from "../../../domain/Request.ts"
-import type { AnswerWriter } from "../../../services/Dispatcher.ts"
-import type { RequestContext } from "../../../services/RequestContext.ts"
+
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { hostFacts } from "../../../domain/hosts/hostFacts.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import { toUsd } from "../../../domain/price/Money.ts"
+import type { ChatChoice } from "../../../domain/request/Chat.ts"
+import type { AnyRequest } from "../../../domain/request/Request.ts"
+import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 
 /** What every answer to one request has in common. */

@@ -4,10 +4,10 @@
  * Ranges that depend on the host are left to the host.
  */
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../../../domain/Chat.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { ChatRequest } from "../../../domain/Request.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,

@@ -1,6 +1,6 @@
 /** `POST /chat/completions`: the canonical form itself. */
 
-import type { WriterFor } from "../../../services/StreamWriter.ts"
+import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"

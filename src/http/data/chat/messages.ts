@@ -1,5 +1,5 @@
 /** The messages of a conversation: roles, contents and the calls in them, checked. */
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import {
   anyObject,
   byType,

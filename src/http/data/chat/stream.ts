@@ -2,14 +2,15 @@
  * A streamed answer in the chat form: chunks as server-sent events, the finish with its cost, and failures in the
  * stream.
  */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatChunk, ChatChunkChoice } from "../../../domain/Chat.ts"
-import type { Failure } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
-import { noCost } from "../../../domain/Price.ts"
-import { noUsage } from "../../../domain/Usage.ts"
-import type { StreamWriter } from "../../../services/StreamWriter.ts"
+
+import type { Failure } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import { noCost } from "../../../domain/price/Price.ts"
+import { noUsage } from "../../../domain/price/Usage.ts"
+import type { ChatChunk, ChatChunkChoice } from "../../../domain/request/Chat.ts"
+import type { StreamWriter } from "../../../services/dispatch/StreamWriter.ts"
 import { sseComment, sseDone, sseEvent } from "../../../wire/sse.ts"
 import { chatError, defect, render } from "../../ErrorBody.ts"
 import { type AnswerNames, tierOf, usageBody } from "./answer.ts"

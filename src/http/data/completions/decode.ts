@@ -3,10 +3,10 @@
  * the chat form, where they make sense without messages and tools. What asks for something that no chat can do is refused.
  */
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../../../domain/Chat.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
-import type { ChatRequest } from "../../../domain/Request.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { anyObject, type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
 import {

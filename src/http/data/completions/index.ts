@@ -1,6 +1,6 @@
 /** `POST /completions`: the legacy form, in which one text is continued. */
-import type { ChatRequest } from "../../../domain/Request.ts"
-import type { WriterFor } from "../../../services/StreamWriter.ts"
+import type { ChatRequest } from "../../../domain/request/Request.ts"
+import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "../chat/answer.ts"

@@ -1,6 +1,7 @@
 /** The chunks of a streamed answer in the legacy completions form: `text` in place of a delta. */
-import type { ChatChunkChoice } from "../../../domain/Chat.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
+
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatChunkChoice } from "../../../domain/request/Chat.ts"
 import type { ChunkShape } from "../chat/stream.ts"
 import { besidesText, charactersIn, completionObject, legacyLogprobs } from "./answer.ts"
 

@@ -1,15 +1,16 @@
 /** An answer with embeddings, in the encoding that the caller wants. */
-import type { Charge } from "../../../domain/Charge.ts"
+
+import { HostFailed } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
 import {
   type Embedding,
   type EmbeddingsPayload,
   type EmbeddingsResponse,
   packed,
   unpacked,
-} from "../../../domain/Embeddings.ts"
-import { HostFailed } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import type { WithCost } from "../../../services/Dispatcher.ts"
+} from "../../../domain/request/Embeddings.ts"
+import type { WithCost } from "../../../services/dispatch/Dispatcher.ts"
 import { type AnswerNames, usageBody } from "../chat/answer.ts"
 
 export const embeddingsWriter =

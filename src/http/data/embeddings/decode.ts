@@ -1,10 +1,10 @@
 /** Decodes the JSON of a request for embeddings. All problems are reported at once, at most ten. */
 import * as Either from "effect/Either"
-import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/Embeddings.ts"
-import { bytesOf, bytesOfTokens } from "../../../domain/Estimate.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { EmbeddingsRequest } from "../../../domain/Request.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/request/Embeddings.ts"
+import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
+import type { EmbeddingsRequest } from "../../../domain/request/Request.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
 import {
   byType,

@@ -1,6 +1,6 @@
 /** `POST /embeddings`. */
 import * as Either from "effect/Either"
-import { embeddingsReader } from "../../../services/readAnswer.ts"
+import { embeddingsReader } from "../../../services/dispatch/readAnswer.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import { namesOf } from "../chat/answer.ts"
 import type { Form } from "../Form.ts"

@@ -1,14 +1,21 @@
 /** A whole answer in the Messages form, and what whole and streamed answers have in common. */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { Annotation, ChatMessage, ChatResponse, FinishReason, ReasoningDetail } from "../../../domain/Chat.ts"
-import type { Host } from "../../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import { toUsd } from "../../../domain/Money.ts"
-import { noCost } from "../../../domain/Price.ts"
-import type { ChatRequest } from "../../../domain/Request.ts"
-import { noUsage } from "../../../domain/Usage.ts"
-import type { AnswerWriter } from "../../../services/Dispatcher.ts"
-import type { RequestContext } from "../../../services/RequestContext.ts"
+
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import { toUsd } from "../../../domain/price/Money.ts"
+import { noCost } from "../../../domain/price/Price.ts"
+import { noUsage } from "../../../domain/price/Usage.ts"
+import type {
+  Annotation,
+  ChatMessage,
+  ChatResponse,
+  FinishReason,
+  ReasoningDetail,
+} from "../../../domain/request/Chat.ts"
+import type { ChatRequest } from "../../../domain/request/Request.ts"
+import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { argumentsObject, readDataUrl } from "../../../wire/content.ts"
 import { isClaudes, wrapped } from "../../../wire/messages/foreignThinking.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"

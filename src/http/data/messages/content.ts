@@ -2,9 +2,10 @@
  * The messages of the Messages form in the canonical one, checked and translated in one pass. One message may become
  * several: results of tools are messages of their own there.
  */
-import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { FormNeed } from "../../../domain/Request.ts"
+
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../../domain/request/Chat.ts"
+import type { FormNeed } from "../../../domain/request/Request.ts"
 import { reasoningFormat } from "../../../wire/messages/content.ts"
 import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Issues, report } from "../../decode/checks.ts"

@@ -3,10 +3,10 @@
  * and beside it the body for hosts that speak this form. All problems are reported at once, with paths of this form.
  */
 import * as Either from "effect/Either"
-import type { ChatPayload, Message } from "../../../domain/Chat.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/Request.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {

@@ -1,5 +1,5 @@
 /** `POST /messages`: Anthropic's form. Errors have a body of their own. */
-import type { WriterFor } from "../../../services/StreamWriter.ts"
+import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { messagesErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"

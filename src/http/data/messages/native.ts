@@ -2,11 +2,12 @@
  * The events of a host that speaks the Messages form, passed on as the host wrote them. Only the start of the message and
  * its end are written anew: with our ids, the model's name, usage and cost. The end is withheld until the answer is booked.
  */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatChunkChoice } from "../../../domain/Chat.ts"
-import { HostFailed } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+
+import { HostFailed } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import type { ChatChunkChoice } from "../../../domain/request/Chat.ts"
 import type { NativeWriter } from "../../../wire/ChunkWriter.ts"
 import { sseNamed } from "../../../wire/sse.ts"
 import { type AnswerNames, ending, nothing, usageBody, usageWithCost } from "./answer.ts"

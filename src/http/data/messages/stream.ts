@@ -3,12 +3,19 @@
  * other host become blocks: one is open at a time, numbered without gaps. The finish, with usage and cost, and failures are
  * written here for both.
  */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ReasoningDetail, ToolCallDelta } from "../../../domain/Chat.ts"
-import type { Failure } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
-import type { StreamWriter } from "../../../services/StreamWriter.ts"
+
+import type { Failure } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import type {
+  ChatChunk,
+  ChatChunkChoice,
+  ChatDelta,
+  ReasoningDetail,
+  ToolCallDelta,
+} from "../../../domain/request/Chat.ts"
+import type { StreamWriter } from "../../../services/dispatch/StreamWriter.ts"
 import { sseComment, sseNamed } from "../../../wire/sse.ts"
 import { defect, messagesErrorBody, render } from "../../ErrorBody.ts"
 import {

@@ -1,7 +1,8 @@
 /** Tools of the Messages form, and the choice among them. */
-import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/Chat.ts"
-import { runnerOf } from "../../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import {
   anyObject,
   type Check,

@@ -1,8 +1,8 @@
 /** An answer with ranked documents. */
-import type { Host } from "../../../domain/Host.ts"
-import { toUsd } from "../../../domain/Money.ts"
-import type { RerankPayload, RerankResponse } from "../../../domain/Rerank.ts"
-import type { WithCost } from "../../../services/Dispatcher.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { toUsd } from "../../../domain/price/Money.ts"
+import type { RerankPayload, RerankResponse } from "../../../domain/request/Rerank.ts"
+import type { WithCost } from "../../../services/dispatch/Dispatcher.ts"
 import type { AnswerNames } from "../chat/answer.ts"
 
 export const rerankWriter =

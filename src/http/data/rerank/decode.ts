@@ -1,10 +1,10 @@
 /** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
 import * as Either from "effect/Either"
-import { bytesOf } from "../../../domain/Estimate.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { RerankRequest } from "../../../domain/Request.ts"
-import type { RerankPayload } from "../../../domain/Rerank.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { bytesOf } from "../../../domain/request/Estimate.ts"
+import type { RerankRequest } from "../../../domain/request/Request.ts"
+import type { RerankPayload } from "../../../domain/request/Rerank.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
 import { type Check, filledText, type Issues, integer, listOf, objectOf, orNull, report } from "../../decode/checks.ts"
 import {

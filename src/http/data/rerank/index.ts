@@ -1,6 +1,6 @@
 /** `POST /rerank`. */
 import * as Either from "effect/Either"
-import { rerankReader } from "../../../services/readAnswer.ts"
+import { rerankReader } from "../../../services/dispatch/readAnswer.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import { namesOf } from "../chat/answer.ts"
 import type { Form } from "../Form.ts"

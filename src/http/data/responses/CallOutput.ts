@@ -1,5 +1,5 @@
 /** A call of a tool of the caller, as an output item of the Responses form. */
-import type { JsonObject } from "../../../domain/Json.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { ToolIdentity } from "./callerTools.ts"
 import { CustomToolInput } from "./customToolInput.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"

@@ -1,6 +1,7 @@
 /** Output items of the Responses form, but for reasoning and calls: messages, images. */
-import type { Annotation } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/json/Json.ts"
+import type { Annotation } from "../../../domain/request/Chat.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete"

@@ -5,8 +5,15 @@
  * A message and reasoning end when something else begins. Calls stay open until the answer ends, since hosts of the chat
  * form may write several at a time.
  */
-import type { Annotation, ChatDelta, OutputImage, ReasoningDetail, ToolCallDelta } from "../../../domain/Chat.ts"
-import type { JsonObject } from "../../../domain/Json.ts"
+
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type {
+  Annotation,
+  ChatDelta,
+  OutputImage,
+  ReasoningDetail,
+  ToolCallDelta,
+} from "../../../domain/request/Chat.ts"
 import { CallOutput } from "./CallOutput.ts"
 import type { EventSink } from "./events.ts"
 import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"

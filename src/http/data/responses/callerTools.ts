@@ -3,9 +3,10 @@
  * which items its calls and results are. Members are those of the vendor's types (npm package `openai`, 7.55).
  * See docs/decisions/0052-tools-of-the-caller.md.
  */
-import type { Content } from "../../../domain/Chat.ts"
-import { runnerOf } from "../../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
+import type { Content } from "../../../domain/request/Chat.ts"
+import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import { innerJson } from "../../../wire/jsonDepth.ts"
 import type { Dropped } from "../../decode/dropped.ts"
 import { jsonOfInput } from "./customToolInput.ts"

@@ -3,12 +3,12 @@
  * paid for and tried like a request for an answer, and its answer comes as a whole.
  */
 import * as Either from "effect/Either"
-import { BadRequest, HostFailed } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import { type ChatRequest, type NativeRequest, routerOnly } from "../../../domain/Request.ts"
-import type { AnswerWriter } from "../../../services/Dispatcher.ts"
-import { type AnswerReader, chatReader } from "../../../services/readAnswer.ts"
+import { BadRequest, HostFailed } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { type ChatRequest, type NativeRequest, routerOnly } from "../../../domain/request/Request.ts"
+import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import { type AnswerReader, chatReader } from "../../../services/dispatch/readAnswer.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { most } from "../../decode/members.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"

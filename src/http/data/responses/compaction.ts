@@ -2,8 +2,8 @@
  * Items by which a host of the Responses form compacts a conversation. The result is encrypted, and only such a host can
  * read it. Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other names.
  */
-import { isJsonObject } from "../../../domain/Json.ts"
-import type { FormNeed } from "../../../domain/Request.ts"
+import { isJsonObject } from "../../../domain/json/Json.ts"
+import type { FormNeed } from "../../../domain/request/Request.ts"
 import { anyObject, type Check, filledText, objectOf } from "../../decode/checks.ts"
 import { maybeText } from "../../decode/members.ts"
 

@@ -3,7 +3,7 @@
  * JSON, `{"input":"…"}`. The text is taken out of it as it comes, whichever way the JSON is cut into fragments and escaped. What is
  * not this JSON is the text itself.
  */
-import { isJsonObject } from "../../../domain/Json.ts"
+import { isJsonObject } from "../../../domain/json/Json.ts"
 import { innerJson } from "../../../wire/jsonDepth.ts"
 
 /** The arguments of such a call, as hosts of other forms are sent them. */

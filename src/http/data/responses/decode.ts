@@ -3,11 +3,11 @@
  * caller's body. What the canonical form cannot carry is refused, or named in `dropped`.
  */
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../../../domain/Chat.ts"
-import type { BadRequest } from "../../../domain/Failure.ts"
-import { runnerOf } from "../../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/Request.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { runnerOf } from "../../../domain/request/hostedTools.ts"
+import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"

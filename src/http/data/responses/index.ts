@@ -1,5 +1,5 @@
 /** `POST /responses`, without stored responses: each request has the whole conversation. */
-import type { WriterFor } from "../../../services/StreamWriter.ts"
+import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"

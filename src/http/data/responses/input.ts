@@ -1,4 +1,6 @@
 /** The input of the Responses form: its items, checked, and translated to canonical messages. */
+
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -7,8 +9,7 @@ import type {
   OutputImage,
   ReasoningDetail,
   ToolCall,
-} from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
+} from "../../../domain/request/Chat.ts"
 import {
   anyObject,
   type Check,

@@ -3,11 +3,12 @@
  * and the last of them is written anew: with our id, the model's name, usage and cost. The end is withheld until the answer is
  * booked.
  */
-import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatChunkChoice } from "../../../domain/Chat.ts"
-import { HostFailed } from "../../../domain/Failure.ts"
-import type { Host } from "../../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+
+import { HostFailed } from "../../../domain/failures/Failure.ts"
+import type { Host } from "../../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { Charge } from "../../../domain/money/Charge.ts"
+import type { ChatChunkChoice } from "../../../domain/request/Chat.ts"
 import type { NativeWriter } from "../../../wire/ChunkWriter.ts"
 import { sseNamed } from "../../../wire/sse.ts"
 import {

@@ -1,6 +1,7 @@
 /** Content parts of the Responses form: checked, and translated to those of the canonical form. */
-import type { Content, ContentPart } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
+import type { Content, ContentPart } from "../../../domain/request/Chat.ts"
 import {
   anyObject,
   byType,

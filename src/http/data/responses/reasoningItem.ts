@@ -2,8 +2,9 @@
  * Reasoning items of the Responses form, and the pieces of reasoning of the canonical form that they stand for. What makes
  * reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
  */
-import type { ReasoningDetail } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
+import type { ReasoningDetail } from "../../../domain/request/Chat.ts"
 import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
 import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
 import type { CallId } from "./callerTools.ts"

@@ -1,6 +1,7 @@
 /** Items about tools that the caller runs: their checks, and their translation to the canonical form. */
-import type { Message, ToolCall } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
+import type { Message, ToolCall } from "../../../domain/request/Chat.ts"
 import { readableParts } from "../../../wire/responses/agentText.ts"
 import {
   anyObject,

@@ -2,8 +2,8 @@
  * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other forms are
  * sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
  */
-import type { JsonObject } from "../../../domain/Json.ts"
-import { isJsonObject, textOr } from "../../../domain/Json.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import { isJsonObject, textOr } from "../../../domain/json/Json.ts"
 import { hasAddedTools, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import { functionKind, identityOf, kindOfTool, type ToolIdentity } from "./callerTools.ts"
 

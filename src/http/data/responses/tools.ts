@@ -1,7 +1,8 @@
 /** Tools, the choice among them, and the format of the text: in the Responses form, and in the canonical one. */
-import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/Chat.ts"
-import { reachesOut, runnerOf } from "../../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
+import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
 import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import {
   anyObject,

@@ -1,0 +1,233 @@
+/** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpServer from "@effect/platform/HttpServer"
+import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { ProviderRegistry } from "../catalogue/ProviderRegistry.ts"
+import { embeddedPlugins } from "../config/embeddedPlugins.ts"
+import type { GatewayConfig, GatewayConfigInput } from "../config/GatewayConfig.ts"
+import { readConfig } from "../config/loadConfig.ts"
+import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.ts"
+import type { ConfigInvalid } from "../domain/json/Problem.ts"
+import { ControlSettings } from "../http/control/ControlSettings.ts"
+import { controlRoutes, serveControl } from "../http/control/onDemand.ts"
+import { Inference, type InferenceHandler } from "../http/data/inference.ts"
+import { DataPlane, dataRoutes } from "../http/data/routes.ts"
+import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "../http/Mount.ts"
+import { closedByStop } from "../http/stopping.ts"
+import { Dispatcher } from "../services/dispatch/Dispatcher.ts"
+import { layerDrain } from "../services/dispatch/Drain.ts"
+import { HostHealth } from "../services/hosts/HostHealth.ts"
+import { HostStats } from "../services/hosts/HostStats.ts"
+import { layerKeptStats } from "../services/hosts/keptStats.ts"
+import { layerLocalServers } from "../services/hosts/localServers.ts"
+import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
+import type { KeyStore } from "../services/keys/KeyStore.ts"
+import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { Meter } from "../services/money/Meter.ts"
+import { Conversations } from "../services/request/Conversations.ts"
+import { Idempotency } from "../services/request/Idempotency.ts"
+import { InFlight } from "../services/request/InFlight.ts"
+import { Timers } from "../services/request/Timers.ts"
+import { Router } from "../services/routing/Router.ts"
+import type { Storage } from "../services/storage/Storage.ts"
+import type { Upstream } from "../upstream/Upstream.ts"
+
+export interface GatewayOptions extends Parts {
+  /** As in `headgate.config.ts`. */
+  readonly config?: GatewayConfigInput
+}
+
+/** What a gateway is built from: its configuration, with the plugins resolved. */
+export class Settings extends Context.Tag("headgate/Settings")<Settings, Setup>() {}
+
+/** What is known: models and their hosts, what was seen of each host, who has spent what, which requests run. */
+export type State =
+  | ControlSettings
+  | Conversations
+  | HostHealth
+  | HostStats
+  | Idempotency
+  | InFlight
+  | Meter
+  | ProviderRegistry
+  | RequestLimits
+  | Settings
+  | Timers
+
+/** What decides which hosts a request may go to. */
+export type Routing = ProviderKeys | Router
+
+/** What carries requests out. */
+export type Serving = DataPlane | Dispatcher | Inference
+
+/** The services of a gateway. */
+export type Services = State | Routing | Serving
+
+/** What an embedder provides: who may call, where data is kept, and how hosts are called. */
+export type Surroundings = KeyStore | Storage | Upstream
+
+/**
+ * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this machine only
+ * where the configuration says `discovery.local: true`: an app may not want that without having said so.
+ *
+ * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them, and several such gateways
+ * each into a `Layer.fresh`.
+ */
+export const services = (options: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
+  onState(state(options))
+
+/** The same for a decoded configuration. */
+export const servicesOf = ({
+  config,
+  ...parts
+}: Parts & { readonly config: GatewayConfig }): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
+  onState(
+    Layer.unwrapEffect(
+      Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), (setup) =>
+        stateFrom(withoutLocalServers(setup)),
+      ),
+    ),
+  )
+
+/** The same for a resolved configuration. */
+export const servicesFrom = (setup: Setup): Layer.Layer<Services, never, Surroundings> => onState(stateFrom(setup))
+
+const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services, E, Surroundings> =>
+  own(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known)))
+
+/**
+ * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
+ * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
+ * `Layer.provideMerge` there would be two of it.
+ */
+const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.succeed(Layer.fresh(layer)))
+
+/** The lowest of the three parts of `services`. */
+export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
+  own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
+
+/** Decodes the configuration and resolves it with the plugins, `plugins.inline` and the package's strategies among them. */
+export const setupOf = ({
+  config = {},
+  plugins,
+  invalid = [],
+  ...parts
+}: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
+  Effect.gen(function* () {
+    const reading = yield* readConfig(config)
+    const found = yield* embeddedPlugins(plugins, reading.config)
+    const setup = yield* resolveConfig(
+      { ...parts, plugins: found.plugins, invalid: [...invalid, ...found.invalid] },
+      reading,
+    )
+    return config.discovery?.local === true ? setup : withoutLocalServers(setup)
+  })
+
+const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
+
+const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
+  Layer.mergeAll(
+    HostHealth.layer,
+    HostStats.layer,
+    Conversations.layer,
+    InFlight.layer,
+    Meter.layer,
+    Idempotency.layer,
+    RequestLimits.layer,
+    ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
+    ),
+  )
+
+/** The middle part of `services`. */
+export const routing: Layer.Layer<Routing, never, State | Storage> = Router.layer.pipe(
+  Layer.provideMerge(ProviderKeys.layer),
+  Layer.provideMerge(layerKeptStats),
+)
+
+/** The upper part of `services`. */
+export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings> = Layer.unwrapEffect(
+  Effect.map(Settings, ({ config: { server } }) =>
+    DataPlane.layer(server).pipe(
+      Layer.provideMerge(Inference.layer),
+      Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
+      Layer.provideMerge(Dispatcher.layer),
+      Layer.merge(layerLocalServers),
+    ),
+  ),
+)
+
+/** Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the app's. */
+export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> = routesOn(
+  sharedAt(""),
+)
+
+/** The same below a prefix, such as "/llm": `/llm/api/v1/chat/completions`. Unknown paths that do not begin with it are the app's. */
+export const routesAt = (prefix: `/${string}`): typeof routes => routesOn(sharedAt(prefix))
+
+/** The same for an app that has nothing else: every unknown path is answered. */
+export const allRoutesAt = (prefix: Prefix): typeof routes => routesOn(everythingAt(prefix))
+
+function routesOn(mount: MountPoint): typeof routes {
+  // Otherwise it shares handlers and the list of operations with the app's own HttpApi, and routes with another mount.
+  return own(Layer.mergeAll(dataRoutes, controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount))))
+}
+
+/** The longest time that the runtime can be told. */
+const longestIdleSeconds = 255
+
+/**
+ * Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. `idleSeconds`: after so long
+ * without a byte a connection is closed, unless a request of it waits for its answer.
+ */
+export const serve = (
+  { server: { hostname, port, workers } }: GatewayConfig,
+  idleSeconds = longestIdleSeconds,
+): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
+  Layer.unwrapEffect(
+    Effect.gen(function* () {
+      const { handlers, getHandlers, preflight } = yield* DataPlane
+      const inFlight = yield* InFlight
+      const onSocket =
+        ({ native }: InferenceHandler) =>
+        (request: Request, server: Bun.Server<unknown>) =>
+          native(request, () => {
+            if (server.requestIP(request) === null) return true
+            // A model may think for minutes: while its answer is awaited the time begins anew at each look.
+            server.timeout(request, idleSeconds)
+            return false
+          })
+      const routes = Object.fromEntries(
+        Array.from(handlers, ([path, handler]) => {
+          const getHandler = getHandlers.get(path)
+          const methods = {
+            POST: onSocket(handler),
+            OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
+          }
+          return [path, getHandler === undefined ? methods : { ...methods, GET: onSocket(getHandler) }]
+        }),
+      )
+      // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
+      // plane there.
+      return serveControl(everything).pipe(
+        Layer.fresh,
+        Layer.provideMerge(
+          BunHttpServer.layer({
+            hostname,
+            port,
+            reusePort: workers > 1,
+            idleTimeout: idleSeconds,
+            // We check the size ourselves, because the runtime's refusal has no documented body.
+            maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+            routes,
+          }),
+        ),
+      )
+    }),
+  )

@@ -1,0 +1,83 @@
+/** One process that serves: all layers of the gateway, for a configuration. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type { LoadedConfig } from "../config/loadConfig.ts"
+import { prepare } from "../config/prepare.ts"
+import { type Say, withProgress } from "../process/withProgress.ts"
+import { layerStopDelay } from "../services/dispatch/Drain.ts"
+import { KeyStore } from "../services/keys/KeyStore.ts"
+import * as PostgresStorage from "../sql/postgres/PostgresStorage.ts"
+import * as MemoryStorage from "../sql/sqlite/MemoryStorage.ts"
+import * as SqliteStorage from "../sql/sqlite/SqliteStorage.ts"
+import { stopThreadAhead } from "../sql/sqlite/startThread.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import { compileAsUsual } from "./compiling.ts"
+import { Ending } from "./ending.ts"
+import * as Gateway from "./Gateway.ts"
+import { layerReload } from "./reload.ts"
+import { firstStart } from "./start/firstStart.ts"
+import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start/start.ts"
+import { reloads, tellOthers } from "./workers/reloads.ts"
+import { watchEventLoop } from "./workers/watchdog.ts"
+import { reportServing, reportStopped, sendBeat, workerNumber } from "./workers/worker.ts"
+
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability }, say)
+  stopThreadAhead()
+  if (storage._tag === "Memory") return MemoryStorage.layer
+  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder }, say)
+}
+
+/**
+ * Serves until it is interrupted. `speaks`: whether this process shows the address and the first keys, and logs the warnings
+ * about the configuration; of several workers the first one does.
+ */
+export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
+  const { managementKey, warnings, ...reading } = loaded
+  const worker = workerNumber()
+  yield* watchEventLoop(worker === undefined ? {} : { worker }, sendBeat)
+  const logged: Array<string> = []
+  const prepared = Effect.gen(function* () {
+    const all = yield* prepare(reading)
+    const notes = [...warnings, ...runtimeWarnings(all.setup.config)]
+    if (speaks) for (const warning of notes) yield* Effect.logWarning(warning)
+    return all
+  })
+  const { found, catalogue, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
+  const { config } = setup
+  const summary = (port: number) =>
+    Effect.promise(async () => {
+      // Loaded when the gateway listens, so that its first answer does not wait for it.
+      const { startFacts } = await import("./start/startFacts.ts")
+      const { summaryOf, writtenSummary } = await import("./start/startSummary.ts")
+      const { styleOf } = await import("../process/terminal.ts")
+      const [name, ...more] = logged
+      const count = name === undefined ? [] : [`${more.length + 1}, in the log above`]
+      const facts = startFacts({ loaded: reading, found, setup, port, warnings: count })
+      return writtenSummary(summaryOf(facts), styleOf(process.stdout))
+    })
+
+  const storage = Layer.scopedContext(withProgress((say) => Layer.build(storageOf(config, say))))
+  const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
+  const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
+  const ending = new Ending()
+  const started = Layer.effectDiscard(Effect.sync(compileAsUsual))
+  return yield* Layer.mergeAll(
+    started,
+    Layer.provide(reportServing, announced),
+    cutAtSecondSignal(ending),
+    reloads,
+    layerStopDelay(config.server.drainDelaySeconds * 1000),
+  ).pipe(
+    Layer.provide(Gateway.serve(config)),
+    Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),
+    Layer.provide(Gateway.servicesFrom(setup)),
+    Layer.provide([keys, Upstream.layer]),
+    Layer.provide(storage),
+    Layer.launch,
+    Effect.ensuring(
+      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained()))),
+    ),
+  )
+})

@@ -1,0 +1,107 @@
+/** Reads the configuration file again and puts it in force (`services/hosts/ConfigReload.ts`): everything but what is settled at start. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Catalogue } from "../catalogue/catalogueFile.ts"
+import { ProviderRegistry } from "../catalogue/ProviderRegistry.ts"
+import { type ConfigChange, changesIn } from "../config/configChanges.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { installedCatalogue } from "../config/installedCatalogue.ts"
+import type { LoadedConfig } from "../config/loadConfig.ts"
+import { type Parts, resolveConfig } from "../config/resolveConfig.ts"
+import type { Actor } from "../domain/keys/Audit.ts"
+import { ConfigReload, type Reloaded } from "../services/hosts/ConfigReload.ts"
+import { Storage } from "../services/storage/Storage.ts"
+
+/** Sections that are settled at start: addresses, storage, plugins. */
+const settled = new Set(["server", "storage", "durability", "spool_folder", "plugins"])
+
+/** The next configuration, with what is settled at start as it was then. */
+const withSettled = (
+  next: GatewayConfig,
+  { server, storage, durability, spoolFolder, plugins }: GatewayConfig,
+): GatewayConfig => ({ ...next, server, storage, durability, spoolFolder, plugins })
+
+/** Changes that one row of the audit log has at most. */
+const mostLogged = 500
+
+const loggedChanges = (changes: ReadonlyArray<ConfigChange>): string =>
+  JSON.stringify({
+    ...Object.fromEntries(changes.slice(0, mostLogged).map(({ path, before, after }) => [path, [before, after]])),
+    ...(changes.length > mostLogged ? { "…": [null, changes.length - mostLogged] } : {}),
+  })
+
+/**
+ * `parts`: the plugins that were found at start, and the catalogue of then. `tellOthers`: asks the other processes of this gateway to
+ * do the same.
+ */
+export const layerReload = (
+  started: LoadedConfig,
+  parts: Parts,
+  tellOthers: () => void,
+): Layer.Layer<ConfigReload, never, ProviderRegistry | Storage> =>
+  Layer.effect(
+    ConfigReload,
+    Effect.gen(function* () {
+      const registry = yield* ProviderRegistry
+      const storage = yield* Storage
+      const oneAtATime = yield* Effect.makeSemaphore(1)
+      let inForce: Pick<LoadedConfig, "raw"> & { readonly catalogue: Catalogue | undefined } = {
+        raw: started.raw,
+        catalogue: parts.catalogue,
+      }
+
+      const reload = Effect.fnUntraced(function* (actor: Actor | null) {
+        const next = yield* started.again
+        const catalogue = yield* installedCatalogue(next.config)
+        const config = withSettled(next.config, started.config)
+        const { resolved } = yield* resolveConfig({ ...parts, catalogue }, { ...next, config })
+        const changes = [
+          ...changesIn(inForce.raw, next.raw).filter(({ section }) => !settled.has(section)),
+          ...changeOfCatalogue(inForce.catalogue, catalogue),
+        ]
+        const log = Effect.gen(function* () {
+          if (actor === null || changes.length === 0) return
+          const logged = { action: "config.reload", object: next.file ?? "", changes: loggedChanges(changes) } as const
+          yield* storage.audit.record(logged, { actor, at: yield* Clock.currentTimeMillis })
+        })
+        const putInForce = Effect.sync(() => {
+          registry.replace(resolved)
+          inForce = { raw: next.raw, catalogue }
+          if (actor !== null) tellOthers()
+        })
+        // The caller may leave meanwhile: what the audit log has is in force all the same, in every process.
+        yield* Effect.uninterruptible(Effect.zipRight(log, putInForce))
+        const later = changesIn(started.raw, next.raw).filter(({ section }) => settled.has(section))
+        const reloaded: Reloaded = {
+          file: next.file,
+          changed: changes.map(({ path }) => path),
+          needsRestart: later.map(({ path }) => path),
+          warnings: next.warnings,
+        }
+        yield* report(reloaded)
+        return reloaded
+      })
+      return {
+        reload: (actor) =>
+          oneAtATime
+            .withPermits(1)(reload(actor))
+            .pipe(
+              Effect.tapError((failure) =>
+                Effect.logError(`The configuration was not reloaded, and stays as it was.\n${failure.message}`),
+              ),
+            ),
+      }
+    }),
+  )
+
+const changeOfCatalogue = (before: Catalogue = new Map(), after: Catalogue): ReadonlyArray<ConfigChange> =>
+  Bun.deepEquals(before, after) ? [] : [{ path: "catalogue.file", section: "catalogue", before: "…", after: "…" }]
+
+const report = ({ file, changed, needsRestart, warnings }: Reloaded): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const warning of warnings) yield* Effect.logWarning(warning)
+    if (needsRestart.length > 0) yield* Effect.logWarning(`Takes effect at the next start: ${needsRestart.join(", ")}`)
+    const what = changed.length === 0 ? "nothing has changed" : changed.join(", ")
+    yield* Effect.logInfo(`Configuration reloaded from ${file ?? "the environment"}: ${what}`)
+  })

@@ -1,0 +1,130 @@
+/** How the process starts and ends: messages, signals, exit codes. Exit codes are those of sysexits.h. */
+import * as Runtime from "@effect/platform/Runtime"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { ConfigInvalid } from "../../domain/json/Problem.ts"
+import { InFlight } from "../../services/request/InFlight.ts"
+import { StorageNotOpened } from "../../sql/StorageNotOpened.ts"
+import { proxiesOf } from "../../upstream/environmentProxy.ts"
+import type { Ending } from "../ending.ts"
+import { WorkerFailed } from "../workers/supervise.ts"
+
+const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
+  corrupt: 65,
+  altered: 65,
+  newer: 65,
+  older: 65,
+  unreadable: 66,
+  unreachable: 69,
+  "in-use": 73,
+  unwritable: 73,
+  misconfigured: 78,
+}
+
+export const exitCodeOf = (refusal: unknown): number => {
+  if (refusal instanceof ConfigInvalid) return 78
+  if (refusal instanceof StorageNotOpened) return storageCodes[refusal.reason]
+  if (refusal instanceof WorkerFailed) return refusal.code
+  return refusal instanceof NotListening ? 69 : 70
+}
+
+/** The gateway cannot listen on its address. `message` says why. */
+export class NotListening extends Data.TaggedError("NotListening")<{ readonly message: string }> {}
+
+/** Why the gateway cannot listen on its address, in a line; `undefined` for any other defect. */
+export const notServed = (defect: unknown): string | undefined => {
+  if (!(defect instanceof Error)) return undefined
+  const code = "code" in defect && typeof defect.code === "string" ? defect.code : ""
+  const call = "syscall" in defect ? defect.syscall : undefined
+  const isListening = call === "listen" || call === "getaddrinfo" || /^EADDR|^EACCES/.test(code)
+  return isListening ? `server: cannot listen: ${defect.message}` : undefined
+}
+
+/**
+ * A terminal and a service manager signal the whole process group, and a script runner such as `bun start` forwards its own
+ * copy to the gateway: one signal comes twice, within milliseconds. Only what comes later than this was sent again.
+ */
+const repeatedAfterMs = 1000
+
+/** The first signal drains. A second one ends the requests that still run; they are settled all the same. */
+export const cutAtSecondSignal = (ending: Ending): Layer.Layer<never, never, InFlight> =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const { cut, drained } = yield* InFlight
+      ending.drained = drained
+      let first: number | undefined
+      const receive = (signal: string) => {
+        const now = performance.now()
+        first ??= now
+        ending.begin(signal)
+        if (now - first > repeatedAfterMs) cut()
+      }
+      for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => receive(signal))
+      yield* Effect.addFinalizer(() => Effect.sync(() => ending.begin("an uncaught exception")))
+    }),
+  )
+
+/** An exception that was not caught, such as a throw in a plugin's timer. The state of the process is unknown after it. */
+class UncaughtException extends Data.TaggedError("UncaughtException") {
+  override get message() {
+    return "stopped after an uncaught exception"
+  }
+}
+
+/** Fails at the first such exception, so that the gateway drains and ends. Further ones are only reported. */
+export const uncaughtException: Effect.Effect<never, UncaughtException> = Effect.async((resume) => {
+  let last = ""
+  process.on("uncaughtException", (thrown) => {
+    const line = report("uncaught exception", thrown)
+    // A repeating timer that throws does so until the process ends.
+    if (line !== last) process.stderr.write(line)
+    last = line
+    resume(new UncaughtException())
+  })
+})
+
+/** A rejected promise that a plugin does not handle must not stop the gateway: it is only reported. */
+export const outliveRejections = (): void => {
+  process.on("unhandledRejection", (reason) => {
+    process.stderr.write(report("unhandled rejection", reason))
+  })
+}
+
+const report = (what: string, thrown: unknown): string =>
+  `${what}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}\n`
+
+/**
+ * Ends the process with the exit code of what happened, also when something that a plugin left behind, such as a timer,
+ * would keep it running.
+ */
+export const teardown: Runtime.Teardown = (exit, onExit) =>
+  Runtime.defaultTeardown(exit, (code) => onExit(code === 0 ? Number(process.exitCode ?? 0) : code))
+
+/** Keeps the warnings that are logged. */
+export const warningsInto = (list: Array<string>): Logger.Logger<unknown, void> =>
+  Logger.make(({ logLevel, message }) => {
+    if (logLevel === LogLevel.Warning) list.push([message].flat().join(" "))
+  })
+
+const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
+
+/** What the operator should know of the runtime, a sentence each. */
+export const runtimeWarnings = ({ limits, providers }: GatewayConfig): ReadonlyArray<string> => {
+  const pool = Number(process.env[poolVariable] ?? 256)
+  const { https, http } = proxiesOf(process.env)
+  const proxy = https ?? http
+  const isProxied = proxy !== undefined || [...providers.values()].some((provider) => provider.proxy !== null)
+  return [
+    ...(isProxied && pool < limits.maxInFlight
+      ? [
+          `Bun calls at most ${pool} hosts at once through a proxy, limits.max_in_flight is ${limits.maxInFlight}: ` +
+            `set ${poolVariable}=${Math.max(4096, limits.maxInFlight)} before the process starts, as \`bun start\` does.`,
+        ]
+      : []),
+    ...(proxy === undefined ? [] : ["HTTP_PROXY or HTTPS_PROXY is set: hosts are called through that proxy."]),
+  ]
+}

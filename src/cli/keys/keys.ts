@@ -1,0 +1,136 @@
+/** `headgate keys …`: makes, lists, shows, revokes and limits keys of a running gateway. */
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { limitResets } from "../../domain/keys/Key.ts"
+import { connect } from "../gatewayClient.ts"
+import { common, given, keyArgument, limitOf, members, nameArgument, rateOf, some } from "../keyFlags.ts"
+import { treeOf } from "../misspelt.ts"
+import { type Column, write, writeJson, writeRecord, writeTable } from "../output.ts"
+import { change, disable, enable, rename, rotate } from "./keyChanges.ts"
+import { findHash, KeyAnswer, listKeys, membersOf, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
+
+const create = Command.make(
+  "create",
+  {
+    name: nameArgument,
+    limit: Options.text("limit").pipe(Options.withDescription("most that it may spend, in USD"), Options.optional),
+    reset: Options.choice("reset", limitResets).pipe(
+      Options.withDescription("the limit starts anew at 00:00 UTC each day, Monday or first of the month"),
+      Options.optional,
+    ),
+    rate: Options.text("rate").pipe(Options.withDescription("most requests/seconds, such as 100/60"), Options.optional),
+    model: Options.text("model").pipe(Options.withDescription("a pattern of models it may use"), Options.repeated),
+    provider: Options.text("provider").pipe(
+      Options.withDescription("a pattern of providers it may use"),
+      Options.repeated,
+    ),
+    expires: Options.text("expires").pipe(
+      Options.withDescription("until when it is accepted, such as 2030-01-31T00:00:00Z"),
+      Options.optional,
+    ),
+    ...common,
+  },
+  ({ name, json, url, ...flags }) =>
+    Effect.gen(function* () {
+      const body = members({
+        name: Option.some(name),
+        limit: yield* given(flags.limit, limitOf),
+        limit_reset: flags.reset,
+        rate_limit: yield* given(flags.rate, rateOf),
+        allowed_models: some(flags.model),
+        allowed_providers: some(flags.provider),
+        expires_at: flags.expires,
+      })
+      const gateway = yield* connect(url)
+      const Created = Schema.Struct({ ...KeyAnswer.fields, key: Schema.String })
+      const answer = yield* gateway.call({ method: "POST", path: "/keys", body }, Created)
+      yield* json ? writeJson(answer) : writeRecord([["key", answer.key], ...membersOf(yield* readKey(answer.data))])
+    }),
+).pipe(Command.withDescription("Makes a key, and shows it this once."))
+
+type ListedKey = Effect.Effect.Success<ReturnType<typeof readKey>>
+
+const columns: ReadonlyArray<Column<ListedKey>> = [
+  { title: "HASH", value: ({ hash }) => hash, short: shortHash },
+  { title: "NAME", value: ({ name }) => name },
+  { title: "LABEL", value: ({ label }) => label },
+  { title: "STATE", value: stateOf },
+  { title: "LIMIT", value: ({ limit }) => usd(limit), align: "right" },
+  { title: "RESET", value: ({ limit_reset }) => limit_reset ?? "-" },
+  { title: "LEFT", value: ({ limit_remaining }) => usd(limit_remaining), align: "right" },
+  { title: "SPENT", value: ({ usage }) => usd(usage), align: "right" },
+]
+
+const listCommand = Command.make(
+  "list",
+  { all: Options.boolean("all").pipe(Options.withDescription("disabled keys, too")), ...common },
+  ({ all, json, url }) =>
+    Effect.gen(function* () {
+      const data = yield* listKeys(yield* connect(url), { includeDisabled: all })
+      if (json) return yield* writeJson(data)
+      const keys = yield* Effect.forEach(data, readKey)
+      yield* writeTable(keys, columns, { empty: "no keys", isFaint: (key) => stateOf(key) !== "active" })
+    }),
+).pipe(Command.withDescription("Lists keys, newest first."))
+
+const show = Command.make("show", { key: keyArgument, ...common }, ({ key, json, url }) =>
+  Effect.gen(function* () {
+    const gateway = yield* connect(url)
+    const path = `/keys/${yield* findHash(gateway, key)}`
+    const { data } = yield* gateway.call({ method: "GET", path }, KeyAnswer)
+    yield* json ? writeJson(data) : writeRecord(membersOf(yield* readKey(data)))
+  }),
+).pipe(Command.withDescription("Shows a key with its limits and what it has spent."))
+
+const revoke = Command.make("revoke", { key: keyArgument, ...common }, ({ key, json, url }) =>
+  Effect.gen(function* () {
+    const gateway = yield* connect(url)
+    const hash = yield* findHash(gateway, key)
+    const Deleted = Schema.Struct({ deleted: Schema.Literal(true) })
+    const answer = yield* gateway.call({ method: "DELETE", path: `/keys/${hash}` }, Deleted)
+    yield* json ? writeJson({ ...answer, hash }) : write(`revoked ${hash}`)
+  }),
+).pipe(Command.withDescription("Deletes a key for ever, and ends its running requests. Its bills stay."))
+
+const limit = Command.make(
+  "limit",
+  {
+    key: keyArgument,
+    amount: Args.text({ name: "usd" }).pipe(Args.withDescription("most that it may spend, in USD, or none")),
+    reset: Options.choice("reset", [...limitResets, "never"]).pipe(
+      Options.withDescription("how often the limit starts anew; unchanged without this flag"),
+      Options.optional,
+    ),
+    ...common,
+  },
+  ({ key, amount, reset, json, url }) =>
+    Effect.gen(function* () {
+      const body = members({
+        limit: Option.some(yield* limitOf(amount)),
+        limit_reset: Option.map(reset, (interval) => (interval === "never" ? null : interval)),
+      })
+      const gateway = yield* connect(url)
+      const path = `/keys/${yield* findHash(gateway, key)}`
+      const { data } = yield* gateway.call({ method: "PATCH", path, body }, KeyAnswer)
+      yield* json ? writeJson(data) : writeRecord(membersOf(yield* readKey(data)))
+    }),
+).pipe(Command.withDescription("Sets how much a key may spend."))
+
+const leaves = [create, listCommand, show, limit, change, rename, disable, enable, rotate, revoke] as const
+
+const group = Command.make("keys").pipe(
+  Command.withDescription("Keys of a running gateway. HEADGATE_MANAGEMENT_KEY has to be set."),
+  Command.withSubcommands(leaves),
+)
+
+export const keys = {
+  command: group,
+  tree: treeOf(
+    group,
+    leaves.map((leaf) => treeOf(leaf)),
+  ),
+}

@@ -1,0 +1,70 @@
+/** `headgate plugin …`: writes plugins, tests them, and says which ones a gateway would have. */
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Effect from "effect/Effect"
+import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
+import { jsonOption } from "../keyFlags.ts"
+import { treeOf } from "../misspelt.ts"
+import { type Column, write, writeJson, writeTable } from "../output.ts"
+import type { ListedPlugin } from "./pluginList.ts"
+
+// What each needs is loaded for it alone: plugins, the kit.
+
+const columns: ReadonlyArray<Column<ListedPlugin>> = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "KIND", value: ({ kind }) => kind },
+  { title: "STATE", value: ({ state }) => state },
+  { title: "WHY", value: ({ why }) => why },
+  { title: "FROM", value: ({ from }) => from },
+]
+
+const list = Command.make("list", { json: jsonOption }, ({ json }) =>
+  Effect.gen(function* () {
+    const { listPlugins } = yield* Effect.promise(() => import("./pluginList.ts"))
+    const plugins = yield* listPlugins
+    if (json) return yield* writeJson(plugins)
+    yield* writeTable(plugins, columns, { empty: "no plugins", isFaint: ({ state }) => state === "off" })
+  }),
+).pipe(Command.withDescription("Lists the plugins that a gateway would have here, and why some are off."))
+
+const test = Command.make(
+  "test",
+  { folder: Args.path({ name: "folder" }).pipe(Args.withDescription("the plugin's folder, anywhere")) },
+  ({ folder }) =>
+    Effect.gen(function* () {
+      const { testPlugin } = yield* Effect.promise(() => import("./pluginTest.ts"))
+      const code = yield* testPlugin(folder)
+      if (code === 0) return
+      return yield* new CommandFailed({ code: exitCodes.failed, message: `the tests of ${folder} fail` })
+    }),
+).pipe(Command.withDescription("Runs a plugin's tests, its conformance test among them."))
+
+const create = Command.make(
+  "new",
+  {
+    name: Args.text({ name: "name" }).pipe(Args.withDescription("the plugin's id, in kebab-case")),
+    protocol: Options.boolean("protocol").pipe(Options.withDescription("a provider with a protocol of its own")),
+    strategy: Options.boolean("strategy").pipe(Options.withDescription("a strategy, which orders hosts")),
+  },
+  ({ name, protocol, strategy }) =>
+    Effect.gen(function* () {
+      if (protocol && strategy) return yield* wrongUse("--protocol and --strategy exclude each other")
+      const { newPlugin } = yield* Effect.promise(() => import("./pluginNew.ts"))
+      const files = yield* newPlugin(name, protocol ? "protocol" : strategy ? "strategy" : "host")
+      yield* write(files.join("\n"))
+    }),
+).pipe(Command.withDescription("Writes a plugin with its test and recorded cases into ./plugins."))
+
+const group = Command.make("plugin").pipe(
+  Command.withDescription("Plugins: providers and strategies."),
+  Command.withSubcommands([list, test, create]),
+)
+
+export const plugin = {
+  command: group,
+  tree: treeOf(
+    group,
+    [list, test, create].map((leaf) => treeOf(leaf)),
+  ),
+}

@@ -1,0 +1,68 @@
+/** Writes a new plugin with its test and recorded cases, which pass at once, into `plugins` of the working directory. */
+import { mkdir, readdir, stat } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Effect from "effect/Effect"
+import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
+import { plain } from "../output.ts"
+
+export type Template = "host" | "protocol" | "strategy"
+
+const templates = fileURLToPath(new URL("templates", import.meta.url))
+
+const namePattern = /^[a-z0-9]+(-[a-z0-9]+)*$/
+
+/** The paths of the files that were written. */
+export const newPlugin = (name: string, template: Template): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
+  Effect.gen(function* () {
+    if (!namePattern.test(name) || name.length > 64) {
+      return yield* wrongUse(`expected a name in kebab-case such as acme or acme-labs, got "${plain(name)}"`)
+    }
+    const folder = resolve("plugins", template === "strategy" ? "strategies" : "providers", name)
+    const isTaken = yield* Effect.promise(() =>
+      stat(folder).then(
+        () => true,
+        () => false,
+      ),
+    )
+    if (isTaken) {
+      return yield* new CommandFailed({ code: exitCodes.failed, message: plain(`${folder} is there already`) })
+    }
+    return yield* Effect.promise(() => copied(join(templates, template), folder, name))
+  })
+
+const copied = async (from: string, folder: string, name: string): Promise<ReadonlyArray<string>> => {
+  const entries = await readdir(from, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(from.length + 1))
+    .toSorted()
+  const written: Array<string> = []
+  for (const file of files) {
+    const path = join(folder, named(file, name))
+    await mkdir(dirname(path), { recursive: true })
+    await Bun.write(path, named(await Bun.file(join(from, file)).text(), name))
+    written.push(path)
+  }
+  return written
+}
+
+/** The text with the name of the new plugin in place of the template's, in each of its spellings. */
+const named = (text: string, name: string): string =>
+  text
+    .replaceAll("VENDOR_NAME", variableName(name))
+    .replaceAll("Vendor Name", displayName(name))
+    .replaceAll("vendor-name", name)
+
+/** The name of an environment variable cannot begin with a digit. */
+const variableName = (name: string): string =>
+  name
+    .replaceAll("-", "_")
+    .toUpperCase()
+    .replace(/^(?=\d)/, "V")
+
+const displayName = (name: string): string =>
+  name
+    .split("-")
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join(" ")

@@ -1,0 +1,113 @@
+/** `GET /auth/key` and `GET /key`: the calling key, its limits and its usage. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../../../domain/keys/Key.ts"
+import { toUsd } from "../../../domain/price/Money.ts"
+import { RequestLimits } from "../../../services/keys/RequestLimits.ts"
+import { Meter } from "../../../services/money/Meter.ts"
+import { unavailable } from "../../refusals.ts"
+import { Authorize, CurrentKey } from "../authorize.ts"
+import { Installation } from "../Installation.ts"
+import { figuresOf, isoTime, keyFigures, LimitReset, remaining } from "./keyFigures.ts"
+
+/** One limit that can block the key. */
+const Budget = Schema.Struct({
+  scope: Schema.String,
+  guardrail_id: Schema.NullOr(Schema.String),
+  budget_id: Schema.NullOr(Schema.String),
+  limit_usd: Schema.Number,
+  spend_usd: Schema.Number,
+  remaining_usd: Schema.Number,
+  reset_interval: Schema.NullOr(LimitReset),
+  resets_at: Schema.NullOr(Schema.String),
+  include_byok: Schema.Boolean,
+}).annotations({ identifier: "Budget" })
+
+export const KeyStatus = Schema.Struct({
+  label: Schema.String,
+  is_management_key: Schema.Boolean,
+  /** The older name of `is_management_key`. */
+  is_provisioning_key: Schema.Boolean,
+  ...keyFigures,
+  budgets: Schema.Array(Budget),
+  /** The budget with the least left; `null` for a key without any limit. */
+  effective_budget: Schema.NullOr(Budget),
+  is_free_tier: Schema.Boolean,
+  expires_at: Schema.NullOr(Schema.String),
+  creator_user_id: Schema.String,
+  organization_id: Schema.NullOr(Schema.String),
+  workspace_id: Schema.String,
+  allowed_data_regions: Schema.Array(Schema.String),
+  /** On the current UTC day. Limit and remaining are -1 where the gateway has no limit. */
+  free_model_daily_requests: Schema.Struct({ used: Schema.Int, limit: Schema.Int, remaining: Schema.Int }),
+  /** Deprecated and without meaning. */
+  rate_limit: Schema.Struct({ requests: Schema.Int, interval: Schema.String, note: Schema.String }),
+}).annotations({ identifier: "KeyStatus" })
+
+const Answer = Schema.Struct({ data: KeyStatus })
+
+export const KeyStatusGroup = HttpApiGroup.make("keyStatus")
+  .add(HttpApiEndpoint.get("authKey", "/auth/key").addSuccess(Answer).addError(unavailable))
+  .add(HttpApiEndpoint.get("key", "/key").addSuccess(Answer).addError(unavailable))
+  .middleware(Authorize)
+  .prefix("/api/v1")
+
+export const keyStatusHandlers = HttpApiBuilder.group(
+  HttpApi.make("headgate").add(KeyStatusGroup),
+  "keyStatus",
+  (handlers) =>
+    Effect.gen(function* () {
+      const meter = yield* Meter
+      const installation = yield* Installation
+      const limits = yield* RequestLimits
+
+      const status = Effect.fnUntraced(function* () {
+        const key = yield* CurrentKey
+        const spend = yield* meter.spent(key.id)
+        const budgets = budgetsOf(key, spend, yield* Clock.currentTimeMillis)
+        const data: typeof KeyStatus.Type = {
+          label: key.label,
+          is_management_key: key.kind === "management",
+          is_provisioning_key: key.kind === "management",
+          ...figuresOf(key, spend),
+          budgets,
+          effective_budget: budgets[0] ?? null,
+          is_free_tier: false,
+          expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+          creator_user_id: key.creatorUserId ?? installation,
+          organization_id: null,
+          workspace_id: key.workspaceId,
+          allowed_data_regions: ["global"],
+          free_model_daily_requests: yield* limits.freeToday(key.id),
+          rate_limit: { requests: -1, interval: "10s", note: "Deprecated: no such limit is kept." },
+        }
+        return { data }
+      })
+
+      return handlers.handle("authKey", status).handle("key", status)
+    }),
+)
+
+/** In this version only the key's own limit. */
+const budgetsOf = (key: KeyRecord, spend: Spend, now: number): ReadonlyArray<typeof Budget.Type> => {
+  if (key.limit === null) return []
+  const resetsAt = nextReset(key.limitReset, now)
+  return [
+    {
+      scope: "key_limit",
+      guardrail_id: null,
+      budget_id: null,
+      limit_usd: toUsd(key.limit),
+      spend_usd: toUsd(spentInWindow(spend, key.limitReset)),
+      remaining_usd: toUsd(remaining(key, key.limit, spend)),
+      reset_interval: key.limitReset,
+      resets_at: resetsAt === null ? null : isoTime(resetsAt),
+      include_byok: key.includeByokInLimit,
+    },
+  ]
+}

@@ -1,0 +1,189 @@
+/** Key management: list, create, read, change, delete. Management keys only. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
+import { KeyId } from "../../../domain/Ids.ts"
+import type { KeyRecord, Spend } from "../../../domain/keys/Key.ts"
+import { KeyStore } from "../../../services/keys/KeyStore.ts"
+import { Meter } from "../../../services/money/Meter.ts"
+import { Lifetime } from "../../../services/request/RequestContext.ts"
+import { Timers } from "../../../services/request/Timers.ts"
+import { readBody } from "../../decode/readBody.ts"
+import { readRequest } from "../../readRequest.ts"
+import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
+import { AuthorizeManagement, CurrentKey } from "../authorize.ts"
+import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
+import { decodeBody, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
+import { KeyStatus } from "./keyStatus.ts"
+
+/** A key as management sees it. */
+const Key = Schema.Struct({
+  /** Lower-case hex SHA-256 of the key's first secret: its id, which a rotation does not change. */
+  hash: KeyId,
+  name: Schema.String,
+  label: Schema.String,
+  disabled: Schema.Boolean,
+  ...keyFigures,
+  /** `null`: none. */
+  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, interval_s: Schema.Int })),
+  /** Patterns of models, and of providers or hosts; `null`: all are allowed. */
+  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
+  allowed_providers: Schema.NullOr(Schema.Array(Schema.String)),
+  created_at: Schema.String,
+  updated_at: Schema.NullOr(Schema.String),
+  expires_at: Schema.NullOr(Schema.String),
+  /** The secrets before the newest are accepted until then; `null`: there are none. */
+  previous_ends_at: Schema.NullOr(Schema.String),
+  creator_user_id: Schema.NullOr(Schema.String),
+  /** Always null; clients of the router require it. */
+  external_user: Schema.Null,
+  workspace_id: Schema.String,
+}).annotations({ identifier: "Key" })
+
+const Answer = Schema.Struct({ data: Key })
+const hash = HttpApiSchema.param("hash", KeyId)
+
+export const KeysGroup = HttpApiGroup.make("keys")
+  .add(
+    HttpApiEndpoint.get("list", "/keys")
+      .setUrlParams(KeyQuery)
+      .addSuccess(Schema.Struct({ data: Schema.Array(Key) }))
+      .addError(badRequest),
+  )
+  .add(
+    HttpApiEndpoint.post("create", "/keys")
+      .setPayload(NewKey)
+      // The only answer that ever holds the key itself.
+      .addSuccess(Schema.Struct({ data: Key, key: Schema.String }), { status: 201 })
+      .addError(badBody),
+  )
+  .add(HttpApiEndpoint.get("read")`/keys/${hash}`.addSuccess(Answer))
+  .add(HttpApiEndpoint.patch("change")`/keys/${hash}`.setPayload(KeyChange).addSuccess(Answer).addError(badBody))
+  .add(HttpApiEndpoint.del("remove")`/keys/${hash}`.addSuccess(Schema.Struct({ deleted: Schema.Literal(true) })))
+  .add(
+    HttpApiEndpoint.post("rotate")`/keys/${hash}/rotate`
+      .setPayload(Rotation)
+      // `key`: the new secret, in no other answer. `previous_ends_at`: until when the earlier secrets are accepted.
+      .addSuccess(Schema.Struct({ data: Key, key: Schema.String, previous_ends_at: Schema.String }), { status: 201 })
+      .addError(badBody)
+      .annotate(
+        OpenApi.Description,
+        "Makes another secret for the same key: hash, budget, limits and ledger stay. Those before it are accepted for overlap_s more seconds (by default a day; with 0 they end at once).",
+      ),
+  )
+  .addError(notFound)
+  .addError(unavailable)
+  .middleware(AuthorizeManagement)
+  .prefix("/api/v1")
+
+const members = new Set([...Object.keys(Key.fields), ...Object.keys(KeyStatus.fields)])
+const decodeNewKey = decodeBody(NewKey, members)
+const decodeRotation = decodeBody(Rotation, members)
+const decodeKeyChange = decodeBody(KeyChange, members)
+
+export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(KeysGroup), "keys", (handlers) =>
+  Effect.gen(function* () {
+    const keys = yield* KeyStore
+    const meter = yield* Meter
+    const timers = yield* Timers
+    const registry = yield* ProviderRegistry
+
+    const described = (key: KeyRecord) =>
+      Effect.zipWith(meter.spent(key.id), keys.previousEnds([key.id]), (spend, ends) => keyOf(key, spend, ends))
+
+    // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
+    const bytesOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
+      const { bodyBytes: limitBytes } = registry.current().limits
+      const reading = readRequest(web, { limitBytes, timers, places: undefined }, new Lifetime())
+      // Never: without `places` no limit of a key applies.
+      return yield* Effect.catchTag(reading, "RateLimited", Effect.die)
+    })
+    const objectIn = (bytes: Uint8Array) => Effect.gen(() => readBody(bytes, new Lifetime()))
+    const body = (request: HttpServerRequest.HttpServerRequest) => Effect.flatMap(bytesOf(request), objectIn)
+
+    return handlers
+      .handle("list", ({ urlParams }) =>
+        Effect.gen(function* () {
+          const { offset, limit, include_disabled } = urlParams
+          const page = yield* keys.list({ offset, limit, includeDisabled: include_disabled === "true" })
+          if (meter.spentByEach === undefined) {
+            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+          }
+          const ids = page.map(({ id }) => id)
+          const spends = yield* meter.spentByEach(ids)
+          const ends = yield* keys.previousEnds(ids)
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)) }
+        }),
+      )
+      .handleRaw("create", ({ request }) =>
+        Effect.gen(function* () {
+          const wanted = yield* decodeNewKey(yield* body(request))
+          const { record, secret } = yield* keys.create({ ...wanted, kind: "ordinary" }, (yield* CurrentKey).id)
+          return { data: yield* described(record), key: Redacted.value(secret) }
+        }),
+      )
+      .handle("read", ({ path }) =>
+        Effect.gen(function* () {
+          return { data: yield* described(yield* keys.read(path.hash)) }
+        }),
+      )
+      .handleRaw("change", ({ path, request }) =>
+        Effect.gen(function* () {
+          const change = yield* decodeKeyChange(yield* body(request))
+          return { data: yield* described(yield* keys.update(path.hash, change, (yield* CurrentKey).id)) }
+        }),
+      )
+      .handleRaw("rotate", ({ path, request }) =>
+        Effect.gen(function* () {
+          const { overlapSeconds } = yield* decodeRotation(
+            yield* Effect.flatMap(bytesOf(request), (bytes) =>
+              bytes.length === 0 ? Effect.succeed({}) : objectIn(bytes),
+            ),
+          )
+          const actor = (yield* CurrentKey).id
+          const { record, secret, othersEndAt } = yield* keys.rotate(path.hash, overlapSeconds * 1000, actor)
+          const answer = { data: yield* described(record), key: Redacted.value(secret) }
+          return { ...answer, previous_ends_at: isoTime(othersEndAt) }
+        }),
+      )
+      .handle("remove", ({ path }) =>
+        Effect.gen(function* () {
+          yield* keys.remove(path.hash, (yield* CurrentKey).id)
+          return { deleted: true } as const
+        }),
+      )
+  }),
+)
+
+const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
+
+const timeOrNull = (at: number | undefined): string | null => (at === undefined ? null : isoTime(at))
+
+/** `ends`: `KeyStore.previousEnds`. */
+const keyOf = (key: KeyRecord, spend: Spend, ends: ReadonlyMap<KeyId, number>): typeof Key.Type => ({
+  hash: key.id,
+  name: key.name,
+  label: key.label,
+  disabled: key.disabled,
+  ...figuresOf(key, spend),
+  rate_limit:
+    key.rateLimit === null ? null : { requests: key.rateLimit.requests, interval_s: key.rateLimit.intervalSeconds },
+  allowed_models: key.allowedModels,
+  allowed_providers: key.allowedProviders,
+  created_at: isoTime(key.createdAt),
+  updated_at: key.updatedAt === null ? null : isoTime(key.updatedAt),
+  expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+  previous_ends_at: timeOrNull(ends.get(key.id)),
+  creator_user_id: key.creatorUserId,
+  external_user: null,
+  workspace_id: key.workspaceId,
+})

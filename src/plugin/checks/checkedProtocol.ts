@@ -1,0 +1,255 @@
+/**
+ * Protocols whose hooks keep what the contract promises: for chats, embeddings and rankings. See `checked.ts`.
+ */
+import * as Either from "effect/Either"
+import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { ChatChunk, ChatResponse, ChatUsage } from "../../domain/request/Chat.ts"
+import { inputsOf } from "../../domain/request/Embeddings.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/request/Request.ts"
+import type { ResponseHead } from "../../wire/Head.ts"
+import { showable } from "../../wire/httpError.ts"
+import type {
+  AnswerContext,
+  Decoder,
+  EmbeddingsProtocol,
+  Encoded,
+  Protocol,
+  RerankProtocol,
+  UnaryProtocol,
+} from "../../wire/Protocol.ts"
+import { but } from "./misfit.ts"
+import { failedBy, type Hook, hookOf } from "./PluginFault.ts"
+import { entered, left } from "./running.ts"
+import {
+  expectedOfAnswer,
+  expectedOfChunks,
+  expectedOfDecoder,
+  expectedOfEmbeddings,
+  expectedOfEncoded,
+  expectedOfRanking,
+} from "./shapes.ts"
+
+export interface CheckedProtocol
+  extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent" | "passes"> {
+  /** How its hosts can be asked to search the web: by callers of any form, or of its own. Never throws. */
+  readonly searchesAt?: (host: Host) => Host["searches"]
+  readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
+  readonly native?: {
+    readonly form: string
+    readonly ofEveryHost: boolean
+    readonly encode: (
+      request: ChatRequest,
+      native: NativeRequest,
+      host: Host,
+    ) => Either.Either<Encoded, Unsupported | HostFailed>
+  }
+  readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
+  /** When the plugin's decoder could not be made, this one fails at its first event and at its end. */
+  readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
+}
+
+/** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
+export interface CheckedUnary<Request, Answer> {
+  readonly passes?: Protocol["passes"]
+  readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
+  readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
+}
+
+export const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
+  const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
+  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes } = protocol
+  return {
+    framing,
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(usageAfterError === undefined ? {} : { usageAfterError }),
+    ...(transparent === undefined ? {} : { transparent }),
+    ...(passes === undefined ? {} : { passes }),
+    searchesAt: (host) => searchesAt(protocol, host),
+    encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
+    ...(native === undefined
+      ? {}
+      : {
+          native: {
+            form: native.form,
+            ofEveryHost: native.ofEveryHost === true,
+            encode: checkedEncode(hook("native.encode"), (request, written, host) =>
+              native.encode(request, written, host),
+            ),
+          },
+        }),
+    decode: checkedDecode(hook("decode"), protocol),
+    decoder: checkedDecoder(hook, protocol),
+  }
+}
+
+const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"] => {
+  try {
+    if (searches?.(host) === true) return "any-form"
+  } catch {
+    // A host is not asked for what its plugin cannot tell of it.
+  }
+  return native?.searches === true ? "own-form" : undefined
+}
+
+export const checkedEmbeddings = (plugin: string, protocol: EmbeddingsProtocol) =>
+  checkedUnary(plugin, "embeddings", protocol, (answer, { payload }) =>
+    expectedOfEmbeddings(answer, inputsOf(payload.input).length),
+  )
+
+export const checkedRerank = (plugin: string, protocol: RerankProtocol) =>
+  checkedUnary(plugin, "rerank", protocol, (answer, { payload }) => expectedOfRanking(answer, payload.documents.length))
+
+const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
+  plugin: string,
+  name: string,
+  protocol: UnaryProtocol<Request, Answer>,
+  expectedOf: (answer: unknown, request: Request) => string | undefined,
+): CheckedUnary<Request, Answer> => {
+  const decode = hookOf(plugin, name, "decode")
+  return {
+    ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
+    encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
+    decode: (head, body, request) => {
+      entered(decode.number)
+      try {
+        const answer = protocol.decode(head, body, request)
+        if (answer instanceof HostFailed) return showable(answer)
+        const expected = expectedOf(answer, request)
+        return expected === undefined ? withPlainUsage(answer) : failedBy(decode.returned(expected, answer))
+      } catch (cause) {
+        return failedBy(decode.threw(cause))
+      } finally {
+        left()
+      }
+    },
+  }
+}
+
+const checkedEncode = <Request extends ReadonlyArray<unknown>>(
+  hook: Hook,
+  encode: (...request: Request) => Either.Either<Encoded, Unsupported>,
+): ((...request: Request) => Either.Either<Encoded, Unsupported | HostFailed>) => {
+  const misfit = (expected: string, value: unknown) => Either.left(failedBy(hook.returned(expected, value)))
+  return (...request) => {
+    entered(hook.number)
+    try {
+      const encoded = encode(...request)
+      if (!Either.isEither(encoded)) return misfit(but("an Either of a request", encoded), encoded)
+      if (Either.isLeft(encoded)) {
+        const { left } = encoded
+        return left instanceof Unsupported ? encoded : misfit(but("an Unsupported on the left", left), left)
+      }
+      const expected = expectedOfEncoded(encoded.right)
+      return expected === undefined ? encoded : misfit(expected, encoded.right)
+    } catch (cause) {
+      return Either.left(failedBy(hook.threw(cause)))
+    } finally {
+      left()
+    }
+  }
+}
+
+const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"] => {
+  return (head, body, context) => {
+    entered(hook.number)
+    try {
+      const answer = protocol.decode(head, body, context)
+      if (answer instanceof HostFailed) return showable(answer)
+      const expected = expectedOfAnswer(answer)
+      return expected === undefined ? withPlainUsage(answer) : failedBy(hook.returned(expected, answer))
+    } catch (cause) {
+      return failedBy(hook.threw(cause))
+    } finally {
+      left()
+    }
+  }
+}
+
+const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): CheckedProtocol["decoder"] => {
+  const hook = hookOf("decoder")
+  const hooks = { event: hookOf("decoder.event"), end: hookOf("decoder.end"), done: hookOf("decoder.done") }
+  return (head, context) => {
+    entered(hook.number)
+    try {
+      const decoder = protocol.decoder(head, context)
+      const expected = expectedOfDecoder(decoder)
+      return expected === undefined
+        ? guardedDecoder(hooks, decoder)
+        : failing(failedBy(hook.returned(expected, decoder)))
+    } catch (cause) {
+      return failing(failedBy(hook.threw(cause)))
+    } finally {
+      left()
+    }
+  }
+}
+
+const failing = (failure: HostFailed): Decoder => ({ event: () => failure, end: () => failure })
+
+const guardedDecoder = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decoder: Decoder): Decoder => {
+  // `done` cannot return a failure. A fault in it ends the stream, and `end` reports it.
+  let broken: HostFailed | undefined
+  const event: Decoder["event"] = (name, data) => {
+    entered(hooks.event.number)
+    try {
+      return checkedChunks(hooks.event, decoder.event(name, data))
+    } catch (cause) {
+      return failedBy(hooks.event.threw(cause))
+    } finally {
+      left()
+    }
+  }
+  const end: Decoder["end"] = () => {
+    if (broken !== undefined) return broken
+    entered(hooks.end.number)
+    try {
+      return checkedChunks(hooks.end, decoder.end())
+    } catch (cause) {
+      return failedBy(hooks.end.threw(cause))
+    } finally {
+      left()
+    }
+  }
+  if (decoder.done === undefined) return { event, end }
+  const done = (): boolean => {
+    entered(hooks.done.number)
+    try {
+      const said: unknown = decoder.done?.()
+      if (typeof said === "boolean") return said
+      broken = failedBy(hooks.done.returned(but("true or false", said), said))
+    } catch (cause) {
+      broken = failedBy(hooks.done.threw(cause))
+    } finally {
+      left()
+    }
+    return true
+  }
+  return { event, end, done }
+}
+
+const checkedChunks = (hook: Hook, chunks: ReadonlyArray<ChatChunk> | HostFailed) => {
+  if (chunks instanceof HostFailed) {
+    const { usage } = chunks
+    return showable(usage == null ? chunks : chunks.with({ usage: plainUsage(usage) }))
+  }
+  const expected = expectedOfChunks(chunks)
+  if (expected !== undefined) return failedBy(hook.returned(expected, chunks))
+  return chunks.some(({ usage }) => usage != null) ? chunks.map(withPlainUsage) : chunks
+}
+
+/**
+ * Copies the usage to plain data, so that a getter in it throws here, where it is caught, and not when it is read
+ * later.
+ */
+const withPlainUsage = <A extends { readonly usage?: ChatUsage }>(answer: A): A =>
+  answer.usage == null ? answer : { ...answer, usage: plainUsage(answer.usage) }
+
+const plainUsage = (usage: ChatUsage): ChatUsage => {
+  const plain: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = { ...usage }
+  if (plain.prompt_tokens_details != null) plain.prompt_tokens_details = { ...plain.prompt_tokens_details }
+  if (plain.completion_tokens_details != null) plain.completion_tokens_details = { ...plain.completion_tokens_details }
+  if (plain.server_tool_use_details != null) plain.server_tool_use_details = { ...plain.server_tool_use_details }
+  return plain
+}

@@ -1,0 +1,99 @@
+/**
+ * Loads a plugin. Whatever a plugin does that the contract does not allow turns it off, with one line that says so: it
+ * throws, it takes too long, or what it gives is no provider and no ranking.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import { hiding } from "../../domain/json/redaction.ts"
+import {
+  begunBy,
+  type CheckedProvider,
+  type CheckedWhy,
+  checkedProvider,
+  checkedRank,
+  checkedWhy,
+  runBy,
+} from "../checks/checked.ts"
+import { but } from "../checks/misfit.ts"
+import { type Hook, hookOf } from "../checks/PluginFault.ts"
+import { guarded, PluginInvalid, reasonOf } from "../checks/PluginInvalid.ts"
+import { KnownSecrets } from "../KnownSecrets.ts"
+import { contractVersion, type ProviderPlugin } from "../Provider.ts"
+import { gatheringSecrets } from "../Secret.ts"
+import type { Rank, StrategyPlugin } from "../Strategy.ts"
+
+/** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
+export const contractMismatch = ({ contract }: { readonly contract: number }): string | undefined =>
+  contract === contractVersion ? undefined : `made for contract ${contract}, this gateway has ${contractVersion}`
+
+/** Separates plugins that an embedder passes: those that are made for another contract are off, like those of a folder. */
+export const ofThisContract = <P extends ProviderPlugin | StrategyPlugin>(
+  plugins: ReadonlyArray<P>,
+): { readonly usable: ReadonlyArray<P>; readonly refused: ReadonlyArray<PluginInvalid> } => ({
+  usable: plugins.filter((plugin) => contractMismatch(plugin) === undefined),
+  refused: plugins.flatMap((plugin) => {
+    const reason = contractMismatch(plugin)
+    return reason === undefined ? [] : new PluginInvalid({ plugin: plugin.id, phase: "shape", reason })
+  }),
+})
+
+/** `Left`: the plugin's mistake. In it, `Left`: what is wrong with its part of the configuration. */
+export type Loaded<A> = Either.Either<Either.Either<A, ParseResult.ParseError>, PluginInvalid>
+
+/** `Right`: the provider. `Left`: what is wrong with its part of the configuration. Fails with the plugin's mistake. */
+export const loadProvider = (
+  plugin: ProviderPlugin,
+  config: unknown,
+): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> => {
+  const read = new Set<string>()
+  const invalid = (reason: string) =>
+    new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hiding(new KnownSecrets(read).all())(reason) })
+  return Effect.tryPromise({
+    try: async () => {
+      const hook = hookOf(plugin.id, "", "load")
+      const given = gatheringSecrets(read, () => begunBy(hook, () => plugin.load(config)))
+      const decoded = loaded(hook, given, "a provider")
+      if (Either.isLeft(decoded)) return Either.left(decoded.left)
+      return Either.right(checkedProvider(plugin, await decoded.right, new KnownSecrets(read)))
+    },
+    catch: (cause) => invalid(reasonOf(cause)),
+  }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("not loaded after 5 seconds") }))
+}
+
+export interface LoadedStrategy {
+  readonly rank: Rank
+  /** Absent where the strategy does not explain itself. */
+  readonly why?: CheckedWhy
+}
+
+export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<LoadedStrategy> => {
+  const hook = hookOf(plugin.id, "", "load")
+  const whyHook = hookOf(plugin.id, "", "loadWhy")
+  return guarded(plugin.id, () => {
+    const given = runBy(hook, () => plugin.load(config))
+    return Either.flatMap(loaded(hook, given, "a ranking"), (rank) => {
+      if (typeof rank !== "function") throw hook.returned(but("a function that ranks", rank), rank)
+      const checked = checkedRank(plugin.id, rank)
+      if (plugin.loadWhy === undefined) return Either.right({ rank: checked })
+      const givenWhy = runBy(whyHook, () => plugin.loadWhy?.(config))
+      return Either.map(loaded(whyHook, givenWhy, "a function that explains"), (why) => {
+        if (typeof why !== "function") throw whyHook.returned(but("a function that explains", why), why)
+        return { rank: checked, why: checkedWhy(plugin.id, why) }
+      })
+    })
+  })
+}
+
+/** What `load` returned, where it is an Either as its type says. A plugin in JavaScript may return anything. */
+const loaded = <A>(
+  hook: Hook,
+  value: Either.Either<A, ParseResult.ParseError> | undefined,
+  what: string,
+): Either.Either<A, ParseResult.ParseError> => {
+  if (!Either.isEither(value)) throw hook.returned(but(`an Either of ${what}`, value), value)
+  if (Either.isLeft(value) && !ParseResult.isParseError(value.left)) {
+    throw hook.returned(but("a ParseError on the left", value.left), value.left)
+  }
+  return value
+}

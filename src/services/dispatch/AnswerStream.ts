@@ -1,0 +1,435 @@
+/**
+ * One streamed answer on its way to the caller, from the head of our response to its end:
+ *
+ *   opening → streaming → (unread →) settling → closed
+ *
+ * `opening`: our head went out before a host answered, so that a slow one does not look like a dead gateway.
+ * `streaming`: the host's bytes are turned into text and written in one synchronous pass per read.
+ * `unread`: the caller has left after something was said, and the host is read on for its usage (`ReadingOn.ts`).
+ * `settling`: the answer is over and its cost is being booked; the caller waits for the finish that carries it.
+ * `closed`: nothing is written any more.
+ *
+ * A watch looks about once a second for a host or a caller that has been silent for too long. It moves no bytes.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { CallerGone, HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
+import type { AnswerOutcome, Charge } from "../../domain/money/Charge.ts"
+import type { HostStreamState } from "../../wire/hostStream.ts"
+import { withoutSecrets } from "../calls/upstreamCall.ts"
+import type { RequestContext } from "../request/RequestContext.ts"
+import type { Timer, Timers } from "../request/Timers.ts"
+import type { Delivered } from "./endAttempt.ts"
+import { exhausted } from "./exhausted.ts"
+import type { HostAnswer } from "./HostAnswer.ts"
+import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
+import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
+import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
+import type { DispatchFailure } from "./tryHosts.ts"
+
+/** Milliseconds, bytes, bytes per second. */
+export interface StreamLimits {
+  /** How long a host may be silent between events. */
+  readonly idleMs: number
+  /** The same while a model thinks before its first text. */
+  readonly thinkingIdleMs: number
+  /** How long a caller may take no bytes. */
+  readonly clientStallMs: number
+  /** The least rate of a host, over a minute. */
+  readonly minBytesPerSecond: number
+  readonly streamBytes: number
+}
+
+/** What all streams have in common. */
+export interface StreamServices {
+  readonly timers: Context.Tag.Service<Timers>
+  /** Ends the attempt and books what was delivered. `onExit` is called once. */
+  readonly settle: (
+    answer: HostAnswer,
+    delivered: Delivered,
+    onExit: (exit: Exit.Exit<Charge, Unavailable>) => void,
+  ) => void
+  readonly readingOn: ReadingOn
+  /** Logs a defect in a stream, which can no longer be answered with an error. */
+  readonly logDefect: (requestId: string, cause: unknown) => void
+}
+
+export interface AnswerStreamOptions {
+  readonly limits: StreamLimits
+  readonly context: RequestContext
+  readonly writerFor: WriterFor
+  readonly open: OpenOutput
+  /** The request is over, and everything of it is booked. */
+  readonly onClosed: () => void
+}
+
+const heartbeatMs = 5000
+const slowWindowMs = 60_000
+/** How long to wait for the end of the stream after every choice has finished. */
+const afterFinishMs = 5000
+
+export class AnswerStream implements OutputEvents {
+  private state: "opening" | "streaming" | "unread" | "settling" | "closed" = "opening"
+  private readonly services: StreamServices
+  private readonly options: AnswerStreamOptions
+  private readonly output: StreamOutput
+  private readonly watch: Timer
+  private readonly onEnd = (): void => this.ended()
+  private readonly onProgress = (): void => this.progress()
+  private answer: HostAnswer | undefined
+  /** Since when the host is not read, because too much waits for the caller; `undefined`: it is read. */
+  private fullSince: number | undefined
+  /** When the caller was last seen to take something, or to have all. */
+  private readAt: number
+  /** The first write after that. */
+  private unreadSince: number | undefined
+  /** Whether the caller still reads. */
+  private hasReader = true
+  /** Of an unread answer: how it ends unless its host finishes it. */
+  private left: AnswerOutcome = "caller-gone"
+  /** Whether the request was ended while only the usage of a complete answer is missing. */
+  private awaitsUsage = false
+  private lastEvent: number
+  private lastWrite: number
+  private events = 0
+  private windowStart: number
+  private windowBytes = 0
+
+  constructor(services: StreamServices, options: AnswerStreamOptions) {
+    this.services = services
+    this.options = options
+    this.output = options.open(this)
+    this.lastEvent = this.lastWrite = this.windowStart = this.readAt = services.timers.now()
+    this.watch = services.timers.set(this.tickMs, () => this.look())
+    options.context.lifetime.onEnd(this.onEnd)
+  }
+
+  /** The body of our response. */
+  get body(): ReadableStream<Uint8Array> {
+    return this.output.stream
+  }
+
+  /**
+   * Writes a first comment before any host has answered, because a server sends the head together with the first bytes.
+   */
+  announce(): void {
+    this.write(this.writer.heartbeat)
+  }
+
+  /** Of the host that answers, or of none. */
+  private get writer(): StreamWriter {
+    return this.answer?.writer ?? this.options.writerFor(undefined)
+  }
+
+  /** A host's answer has begun, or no host answered. */
+  opened(exit: Exit.Exit<HostAnswer, DispatchFailure>): void {
+    if (Exit.isSuccess(exit)) this.begin(exit.value)
+    else this.refuse(exit)
+  }
+
+  private begin(answer: HostAnswer): void {
+    this.answer = answer
+    this.state = "streaming"
+    // No other host will be called with it.
+    this.options.context.lifetime.releaseBody()
+    if (!this.hasReader) {
+      this.abandon("caller-gone")
+      return
+    }
+    answer.attempt.detach()
+    this.lastEvent = this.windowStart = this.services.timers.now()
+    this.windowBytes = answer.stream?.bytes ?? 0
+    answer.onProgress = this.onProgress
+    answer.attempt.onStop = this.onProgress
+    if (this.options.context.lifetime.ending !== undefined) this.ended()
+    else this.progress()
+  }
+
+  /** The host sent text, ended, or failed. */
+  private progress(): void {
+    const { answer } = this
+    const stream = answer?.stream
+    if (answer === undefined || stream === undefined) return
+    if (this.state === "unread") this.readUnread(answer, stream.state)
+    if (this.state !== "streaming") return
+    try {
+      if (stream.events > this.events) {
+        this.events = stream.events
+        this.lastEvent = this.services.timers.now()
+      }
+      const text = answer.take()
+      if (text !== "") this.write(text)
+      if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
+      else if (stream.state === "ended") this.finish(answer, stream.isCut ? "cut" : "finished")
+      else if (answer.attempt.stopped !== undefined || answer.broken !== undefined) this.brokenOff(answer)
+      else if (stream.bytes > this.options.limits.streamBytes) {
+        stream.cut("stream_limit")
+        this.finish(answer, "cut")
+      }
+    } catch (cause) {
+      this.defect(cause)
+    }
+  }
+
+  /** The host's answer broke off: stopped by the gateway, or by a failure of the host. */
+  private brokenOff(answer: HostAnswer): void {
+    const { ending } = this.options.context.lifetime
+    const { stopped } = answer.attempt
+    if (ending?._tag === "CallerGone") this.callerGone()
+    else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
+    else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
+    else this.settle(answer, "cut", (charge) => answer.writer.failure(ending, charge))
+  }
+
+  private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
+    const { stream, writer } = answer
+    if (stream === undefined) return
+    this.settle(answer, outcome, (charge) => writer.finish(stream.finish(), charge))
+  }
+
+  private failed(answer: HostAnswer, found: HostFailed): void {
+    const { host } = answer.attempt
+    const failure = withoutSecrets(found, answer.endpoint, answer.attempt.signature)
+    if (failure.reason === "defect") {
+      this.defect(failure.cause)
+      return
+    }
+    const { failed, models } = this.options.context
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
+    const last = (charge: Charge) => answer.writer.failure(shown, charge)
+    // What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut.
+    this.settle(answer, failure.reason === "limit" ? "cut" : "host-failed", last, failure)
+  }
+
+  /** Ends an answer whose caller still reads: books it, then writes the end. */
+  private settle(
+    answer: HostAnswer,
+    outcome: AnswerOutcome,
+    last: (charge: Charge) => string,
+    failure?: HostFailed,
+  ): void {
+    this.state = "settling"
+    this.release(answer)
+    this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
+      const refused = (cause: Cause.Cause<Unavailable>) =>
+        answer.writer.failure(Option.getOrUndefined(Cause.failureOption(cause)), undefined)
+      if (this.hasReader) {
+        try {
+          this.write(Exit.isSuccess(exit) ? last(exit.value) : refused(exit.cause))
+          this.output.end()
+        } catch (cause) {
+          this.defect(cause)
+        }
+      }
+      this.close()
+    })
+  }
+
+  /** The caller does not read any more. After content the host is read on for a while, if there is a place for that. */
+  private leave(outcome: AnswerOutcome): void {
+    const { answer } = this
+    const { stream } = answer ?? {}
+    this.hasReader = false
+    const isUnderWay = stream?.state === "speaking" && stream.hasContent
+    if (answer === undefined || !isUnderWay || !this.services.readingOn.enter(this.options.context.key.id)) {
+      this.abandon(outcome)
+      return
+    }
+    this.state = "unread"
+    this.left = outcome
+    this.watch.restart(readOnMs)
+    if (this.fullSince !== undefined) answer.attempt.exchange?.resume()
+    this.readUnread(answer, stream.state)
+  }
+
+  /** Discards what the host sent. At its end the answer is booked. */
+  private readUnread(answer: HostAnswer, state: HostStreamState): void {
+    answer.take()
+    const isOver = state === "ended" || state === "failed" || answer.broken !== undefined
+    if (isOver || answer.attempt.stopped !== undefined) this.stopReading()
+  }
+
+  private stopReading(): void {
+    this.services.readingOn.leave(this.options.context.key.id)
+    this.abandon(this.left)
+  }
+
+  /** Ends an answer whose caller does not read any more: books it and writes nothing. */
+  private abandon(outcome: AnswerOutcome): void {
+    const { answer } = this
+    this.hasReader = false
+    if (answer === undefined) return
+    const wasUnread = this.state === "unread"
+    this.state = "settling"
+    const isEnded = answer.stream?.state === "ended" && !answer.stream.isCut
+    const reached = isEnded && !wasUnread ? "finished" : outcome
+    this.release(answer)
+    // The ledger's writer has logged a row that could not be written.
+    this.services.settle(answer, delivered(answer, reached, false), () => this.close())
+  }
+
+  /** Ends the exchange with the host. After a complete answer the connection can be used again. */
+  private release({ attempt, stream }: HostAnswer): void {
+    this.watch.clear()
+    this.options.context.lifetime.forget(this.onEnd)
+    if (stream?.state === "ended" && !stream.isCut) attempt.exchange?.drain()
+    else attempt.exchange?.cancel()
+  }
+
+  /** No host answered and the head was already sent, so the failure goes into the stream. */
+  private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
+    const failure = Cause.failureOption(cause)
+    if (Option.isNone(failure)) this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
+    if (this.hasReader) {
+      this.write(this.writer.failure(Option.getOrUndefined(failure), undefined))
+      this.output.end()
+    }
+    this.close()
+  }
+
+  private close(): void {
+    this.state = "closed"
+    this.watch.clear()
+    this.options.context.lifetime.forget(this.onEnd)
+    this.options.onClosed()
+  }
+
+  /** The request was ended from outside. A complete answer is told to its end, if its usage comes soon. */
+  private ended(): void {
+    const { answer } = this
+    if (this.options.context.lifetime.ending?._tag === "CallerGone") this.callerGone()
+    else if (this.state !== "streaming" || answer === undefined) this.progress()
+    else if (answer.stream?.hasAllFinishes === true && answer.stream.usage === undefined) {
+      this.awaitsUsage = true
+      this.watch.restart(readOnMs)
+    } else answer.attempt.end()
+  }
+
+  /** The caller has left. */
+  onCancel(): void {
+    this.callerGone()
+  }
+
+  private callerGone(): void {
+    if (!this.hasReader) return
+    this.hasReader = false
+    this.options.context.lifetime.end(new CallerGone())
+    if (this.state === "streaming") this.leave("caller-gone")
+  }
+
+  /** Cuts a caller who takes no bytes, and charges the output so far. */
+  private cutStalled(): void {
+    this.output.fail(new Error("the caller took no bytes"))
+    this.hasReader = false
+    if (this.state === "streaming") this.leave("cut")
+    else this.options.context.lifetime.end(new CallerGone())
+  }
+
+  /** A defect of ours ends the answer with a 500 in the stream, if that can still be written. It is booked and logged. */
+  private defect(cause: unknown): void {
+    this.services.logDefect(this.options.context.requestId, cause)
+    const { answer } = this
+    if (this.state === "streaming" && this.hasReader && answer !== undefined) {
+      this.settle(answer, "host-failed", (charge) => answer.writer.failure(undefined, charge))
+      return
+    }
+    this.output.fail(new Error("internal error"))
+    this.hasReader = false
+    if (this.state === "streaming") this.abandon("host-failed")
+  }
+
+  private write(text: string): void {
+    this.lastWrite = this.services.timers.now()
+    this.unreadSince ??= this.lastWrite
+    if (this.output.write(text)) return
+    this.fullSince ??= this.lastWrite
+    this.answer?.attempt.exchange?.pause()
+  }
+
+  /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
+  onDrain(): void {
+    const now = this.services.timers.now()
+    const paused = now - (this.fullSince ?? now)
+    this.fullSince = undefined
+    this.lastEvent += paused
+    this.windowStart += paused
+    this.answer?.attempt.exchange?.resume()
+  }
+
+  private get tickMs(): number {
+    const { idleMs, clientStallMs } = this.options.limits
+    return Math.min(1000, idleMs, clientStallMs)
+  }
+
+  private look(): void {
+    if (this.state === "settling" || this.state === "closed") return
+    if (this.state === "unread") {
+      this.stopReading()
+      return
+    }
+    if (this.awaitsUsage) {
+      this.answer?.attempt.end()
+      return
+    }
+    const { limits } = this.options
+    const { timers } = this.services
+    const now = timers.now()
+    if (this.output.isRead()) {
+      this.readAt = now
+      this.unreadSince = undefined
+    } else if (now - (this.unreadSince ?? this.readAt) >= limits.clientStallMs) {
+      this.cutStalled()
+      return
+    }
+    if (this.fullSince === undefined) {
+      if (this.isSilent(now) || this.isTooSlow(now)) {
+        this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
+        return
+      }
+      if (now - this.lastWrite >= heartbeatMs) this.write(this.writer.heartbeat)
+    }
+    this.watch.restart(this.tickMs)
+  }
+
+  private isSilent(now: number): boolean {
+    const { idleMs, thinkingIdleMs } = this.options.limits
+    const stream = this.answer?.stream
+    if (stream === undefined) return false
+    const limitMs = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
+    return now - this.lastEvent >= limitMs
+  }
+
+  /** Whether the host sent fewer bytes in the last full minute than the least rate. */
+  private isTooSlow(now: number): boolean {
+    const stream = this.answer?.stream
+    if (stream === undefined || now - this.windowStart < slowWindowMs) return false
+    const bytes = stream.bytes - this.windowBytes
+    this.windowStart = now
+    this.windowBytes = stream.bytes
+    // A host that sent nothing is handled by the limits on silence.
+    return bytes > 0 && bytes < (this.options.limits.minBytesPerSecond * slowWindowMs) / 1000
+  }
+}
+
+const malformed = new HostFailed({ reason: "malformed" })
+
+const delivered = (
+  { stream }: HostAnswer,
+  outcome: AnswerOutcome,
+  isAwaited: boolean,
+  failure?: HostFailed,
+): Delivered => ({
+  outcome,
+  failure,
+  usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
+  outputBytes: stream?.outputBytes ?? 0,
+  outputMedia: stream?.outputMedia,
+  showsReasoning: stream?.showsReasoning,
+  isUnfinished: stream?.isUnfinished,
+  finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
+  areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
+  isAwaited,
+})

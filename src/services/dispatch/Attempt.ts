@@ -1,0 +1,104 @@
+/**
+ * One try of one request at one host. A request may have several, one after another or side by side: each has its own
+ * start, hold and exchange, and stopping one does not touch the others. It ends in `endAttempt.ts`.
+ */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { Tool } from "../../domain/request/Chat.ts"
+import type { Exchange } from "../../upstream/exchange.ts"
+import type { Permit } from "../hosts/HostHealth.ts"
+import type { ChosenKey } from "../hosts/ProviderKeys.ts"
+import type { Hold } from "../money/heldMoney.ts"
+import type { RequestContext } from "../request/RequestContext.ts"
+
+export class Attempt {
+  readonly context: RequestContext
+  readonly host: Host
+  /** The money that is reserved for it. */
+  readonly hold: Hold
+  /** Its place at the host. Given back when it is closed. */
+  readonly permit: Permit
+  /** Which of several keys of its provider it is made with; `undefined`: there are no several. */
+  readonly key: ChosenKey | undefined
+  /** Members of the request that are not sent to the host. */
+  readonly dropped: ReadonlyArray<string>
+  /** The tools of the request; `undefined`: it has none. */
+  readonly tools: ReadonlyArray<Tool> | undefined
+  /** What its signature added to the request. It must not be shown (`signedSecrets.ts`). */
+  readonly signature: ReadonlyArray<string>
+  /** Milliseconds from its start to the first event; `undefined` until it came. */
+  latencyMs: number | undefined
+  /** Why the gateway stopped it; `undefined` while it runs, and when it ended by itself. */
+  stopped: HostFailed | undefined
+  /** Called once when it is stopped. Set by the code that waits for its answer. */
+  onStop: (() => void) | undefined
+  exchange: Exchange | undefined
+  /** How often its request went out again, on a new connection in place of one that the host had closed. */
+  resends = 0
+  /** When it began: milliseconds after its request did. */
+  readonly beganMs: number
+  private readonly onEnd = (): void => this.end()
+
+  constructor(
+    context: RequestContext,
+    host: Host,
+    hold: Hold,
+    permit: Permit,
+    key: ChosenKey | undefined,
+    dropped: ReadonlyArray<string>,
+    tools: ReadonlyArray<Tool> | null | undefined,
+    signature: ReadonlyArray<string>,
+  ) {
+    this.context = context
+    this.host = host
+    this.hold = hold
+    this.permit = permit
+    this.key = key
+    this.dropped = dropped
+    this.tools = tools != null && tools.length > 0 ? tools : undefined
+    this.signature = signature
+    this.beganMs = context.elapsedMs()
+    hold.progress = "dispatched"
+    context.lifetime.onEnd(this.onEnd)
+  }
+
+  /** Milliseconds since it began. */
+  elapsedMs(): number {
+    return this.context.elapsedMs() - this.beganMs
+  }
+
+  /** The first event came. */
+  answered(): void {
+    this.latencyMs = this.elapsedMs()
+    this.permit.answered()
+  }
+
+  /** Cancels the call at once. The first reason is kept. */
+  stop(why: HostFailed): void {
+    if (this.stopped !== undefined) return
+    this.stopped = why
+    this.exchange?.cancel()
+    this.onStop?.()
+  }
+
+  /** Stops it because the request was ended. */
+  end(): void {
+    this.stop(ended)
+  }
+
+  /** From now on the end of the request does not stop it by itself: the stream of its answer decides when. */
+  detach(): void {
+    this.context.lifetime.forget(this.onEnd)
+  }
+
+  /** The attempt is over: the end of the request does not stop it any more, and its permit is given back. */
+  close(): void {
+    this.permit.release()
+    this.context.lifetime.forget(this.onEnd)
+    this.onStop = undefined
+  }
+}
+
+/** The request was ended, which is not the host's fault: `lifetime.ending` has the reason. */
+const ended = new HostFailed({ reason: "ended" })

@@ -1,0 +1,81 @@
+/** How the whole answer of a host is read, by its operation, and written in the caller's form. */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject } from "../../domain/json/Json.ts"
+import type { ChatResponse } from "../../domain/request/Chat.ts"
+import type { EmbeddingsResponse } from "../../domain/request/Embeddings.ts"
+import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/Estimate.ts"
+import { type MediaTokens, mediaTogether } from "../../domain/request/mediaTokens.ts"
+import type { EmbeddingsRequest, RerankRequest } from "../../domain/request/Request.ts"
+import type { RerankResponse } from "../../domain/request/Rerank.ts"
+import { areToolCallsSound } from "../../domain/request/toolCalls.ts"
+import type { ResponseHead } from "../../upstream/exchange.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { Begun } from "./beginAttempt.ts"
+import type { AnswerWriter, WithCost } from "./Dispatcher.ts"
+import type { Delivered } from "./endAttempt.ts"
+
+/** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
+export interface AnswerRead {
+  readonly delivered: Delivered
+  readonly write: WithCost
+}
+
+/** Reads the JSON of an answer with status 200. A throw is a defect of ours. */
+export type AnswerReader = (begun: Begun, head: ResponseHead, body: unknown) => AnswerRead | HostFailed
+
+/** `form`: the caller's. */
+export const chatReader =
+  (form: string, writer: AnswerWriter): AnswerReader =>
+  ({ attempt, endpoint, answerContext }, head, body) => {
+    const { protocol, host } = endpoint
+    const answer = protocol.decode(head, body, answerContext)
+    if (answer instanceof HostFailed) return answer
+    const native = protocol.native?.form === form && isJsonObject(body) ? body : undefined
+    return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
+  }
+
+const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => ({
+  outcome: "finished",
+  usage,
+  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), unseen),
+  outputMedia: choices.reduce<MediaTokens | undefined>(
+    (sum, { message }) => mediaTogether(sum, mediaSaid(message)),
+    undefined,
+  ),
+  showsReasoning: choices.some(({ message }) => showsReasoning(message)),
+  isUnfinished: unfinished,
+  finishReason: choices[0]?.finish_reason ?? "",
+  areToolCallsSound: tools && areToolCallsSound(tools, choices),
+  isAwaited: true,
+})
+
+export const embeddingsReader =
+  (
+    request: EmbeddingsRequest,
+    writer: (host: Host, response: EmbeddingsResponse) => WithCost | HostFailed,
+  ): AnswerReader =>
+  (begun, head, body) =>
+    readUnary(begun, begun.endpoint.embeddings?.decode(head, body, request) ?? malformed, writer)
+
+export const rerankReader =
+  (request: RerankRequest, writer: (host: Host, response: RerankResponse) => WithCost | HostFailed): AnswerReader =>
+  (begun, head, body) =>
+    readUnary(begun, begun.endpoint.rerank?.decode(head, body, request) ?? malformed, writer)
+
+const malformed = new HostFailed({ reason: "malformed" })
+
+const readUnary = <Answer extends Pick<ChatResponse, "usage">>(
+  { attempt, endpoint }: Begun,
+  answer: Answer | HostFailed,
+  writer: (host: Host, answer: Answer) => WithCost | HostFailed,
+): AnswerRead | HostFailed => {
+  if (answer instanceof HostFailed) return answer
+  const write = writer(endpoint.host, answer)
+  if (write instanceof HostFailed) return write
+  // There is no output that comes piece by piece: the first event is the whole answer.
+  attempt.answered()
+  const { usage } = answer
+  return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
+}

@@ -1,0 +1,374 @@
+/**
+ * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does not
+ * know the model or is rate limited cools down for a while. A host that keeps failing is behind an open circuit breaker. A
+ * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
+ * #g12, #g16 and #g35.
+ *
+ * A failure that the request itself may have provoked (`Verdict.isDoubtful`) keeps a host from being called only when a second key met such
+ * a failure within 30 seconds, or when no other key called the host in that time. In the second case one call of another key is let
+ * through as a probe, so that no single key can keep a host from the others.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import type { Endpoint } from "../../catalogue/endpoints.ts"
+import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
+import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
+import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
+import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
+import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
+import { monotonic } from "../request/RequestContext.ts"
+import { makeStepRunner } from "../request/Steps.ts"
+
+/** Why a host may not be called now. */
+export type Inadmissible = Out | Busy
+
+/** It cools down, or its breaker is open. */
+export interface Out {
+  readonly because: "cooldown" | "breaker"
+  /** The failure that caused it: `rate-limited`, `account`, ... */
+  readonly reason: HostReason
+  /** Milliseconds until it may be called again. */
+  readonly retryAfterMs: number
+  /** Whether a rate limit is why. */
+  readonly isRateLimit: boolean
+}
+
+/** Its provider has as many calls as it may have at once. */
+export interface Busy {
+  readonly because: "concurrency"
+  readonly retryAfterMs: number
+}
+
+interface HealthRules {
+  readonly cooldown: Cooldowns
+  readonly breaker: BreakerRules
+}
+
+/** What a permit needs of the host that is called. */
+export type Called = Pick<Endpoint, "host" | "maxConcurrent">
+
+export class HostHealth extends Context.Tag("headgate/HostHealth")<
+  HostHealth,
+  {
+    /**
+     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts. The
+     * concurrency of its provider is not looked at, since a place may be free by the time of the call. `key`: the id of the key
+     * that would call; absent: any.
+     */
+    readonly admissible: (host: Host, key?: string) => Out | undefined
+    /**
+     * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
+     * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
+     * called first, and never at one that asked us to wait. Has no side effects.
+     */
+    readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
+    /** Why `acquire` would refuse; `undefined`: it would not. */
+    readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
+    /**
+     * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
+     * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
+     */
+    readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    HostHealth,
+    Effect.gen(function* () {
+      const registry = yield* ProviderRegistry
+      const nowMs = monotonic(yield* Effect.clock)
+      // One number of Effect's random service seeds the jitter, so that a test can fix it.
+      const random = randomSequence(seedFrom(yield* Random.next))
+      const runner = makeStepRunner(yield* Effect.runtime<never>())
+      const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
+      const health = new Health(registry.current().limits, nowMs, random, log)
+      yield* registry.onReplaced(() => health.obey(registry.current().limits))
+      return health
+    }),
+  )
+}
+
+/** Calls of one provider that run now. */
+interface ProviderCalls {
+  running: number
+}
+
+/** The emergency probes of one model. */
+interface ModelProbes {
+  isRunning: boolean
+  /** Not before this time. */
+  nextAt: number
+}
+
+/** One endpoint. */
+interface EndpointState {
+  /** For the log. */
+  readonly names: { readonly host: string; readonly model: string }
+  readonly breaker: Breaker
+  readonly calls: ProviderCalls
+  readonly probes: ModelProbes
+  coolsUntil: number
+  coolingReason: HostReason
+  /** Whether the host said for how long. */
+  isWaitAsked: boolean
+  /** The failure that opened the breaker. */
+  openReason: HostReason
+  /** When the breaker opened, before any probe of it. */
+  openedAt: number
+  /** The keys that called it, and when. */
+  readonly callers: LatestKeys
+  /** The keys that met a doubtful failure, and when. */
+  readonly witnesses: LatestKeys
+  /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
+  onlyWitness: string | undefined
+}
+
+/** For how long a failure or a call of another key counts, milliseconds. */
+const witnessMs = 30_000
+
+const emergencyEveryMs = 1000
+const busy: Busy = { because: "concurrency", retryAfterMs: 1000 }
+
+class Health {
+  /** Milliseconds of a clock that never steps back. */
+  readonly nowMs: () => number
+  private rules: HealthRules
+  private readonly random: () => number
+  private readonly states = new Map<string, EndpointState>()
+  /** Looked up by the host object, which saves building a key for each request. */
+  private readonly byHost = new WeakMap<Host, EndpointState>()
+  private readonly calls = new Map<string, ProviderCalls>()
+  private readonly probes = new Map<string, ModelProbes>()
+  /** The endpoints that cool down or whose breaker is not closed. Usually there is none, and a check is one comparison. */
+  private readonly impaired = new Set<EndpointState>()
+
+  private readonly log: (line: Effect.Effect<void>) => void
+
+  constructor(rules: HealthRules, nowMs: () => number, random: () => number, log: (line: Effect.Effect<void>) => void) {
+    this.rules = rules
+    this.nowMs = nowMs
+    this.random = random
+    this.log = log
+  }
+
+  /** Other rules, under which what is known of the hosts stays. */
+  obey(rules: HealthRules): void {
+    this.rules = rules
+    for (const { breaker } of this.states.values()) breaker.rules = rules.breaker
+  }
+
+  readonly admissible = (host: Host, key?: string): Out | undefined => {
+    if (this.impaired.size === 0) return undefined
+    const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
+    if (state === undefined || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
+    return outOf(state, this.nowMs())
+  }
+
+  readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
+    const now = this.nowMs()
+    let first: { readonly host: Host; readonly waitMs: number } | undefined
+    for (const host of hosts) {
+      const state = this.stateOf(host)
+      const out = outOf(state, now)
+      if (out === undefined || !mayProbe(state, now)) continue
+      if (first === undefined || out.retryAfterMs < first.waitMs) first = { host, waitMs: out.retryAfterMs }
+    }
+    return first?.host
+  }
+
+  readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean, key: string): Inadmissible | undefined => {
+    const state = this.stateOf(host)
+    if (state.calls.running >= maxConcurrent) return busy
+    if (this.impaired.size === 0 || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
+    const now = this.nowMs()
+    const out = outOf(state, now)
+    return out !== undefined && isEmergency && mayProbe(state, now) ? undefined : out
+  }
+
+  readonly acquire = (called: Called, isEmergency: boolean, key: string): Permit | Inadmissible => {
+    const refused = this.refusal(called, isEmergency, key)
+    if (refused !== undefined) return refused
+    const state = this.stateOf(called.host)
+    const now = this.nowMs()
+    state.calls.running += 1
+    state.callers.add(key, now)
+    if (!this.impaired.has(state)) return new Permit(this, state, key, false, false)
+    const isOut = outOf(state, now) !== undefined
+    if (isOut) {
+      state.probes.isRunning = true
+      state.probes.nextAt = now + emergencyEveryMs
+    }
+    const isProbe = !state.breaker.isClosed
+    if (isProbe) state.breaker.probe()
+    else if (!isOut) this.impaired.delete(state)
+    return new Permit(this, state, key, isProbe, isOut)
+  }
+
+  /** A failure of a call by this key. `countsForBreaker`: the call began in the breaker's present epoch. */
+  failed(state: EndpointState, failure: HostFailed, key: string, countsForBreaker: boolean): void {
+    const verdict = verdictOn(failure)
+    if (verdict.cooldown === undefined && verdict.breaker === undefined) return
+    const now = this.nowMs()
+    const isSure = !verdict.isDoubtful || now - state.witnesses.latestBut(key) < witnessMs
+    const mayPutOut = isSure || now - state.callers.latestBut(key) >= witnessMs
+    if (verdict.isDoubtful) state.witnesses.add(key, now)
+    if (isSure) state.onlyWitness = undefined
+    else if (!this.impaired.has(state)) state.onlyWitness = key
+    else if (state.onlyWitness !== key) state.onlyWitness = undefined
+    const wait = cooldownMs(verdict.cooldown, failure.retryAfterSeconds, this.rules.cooldown)
+    if (wait > 0 && mayPutOut) {
+      // A call that was in flight does not shorten a cooldown that is running.
+      if (now + wait > state.coolsUntil) {
+        state.coolsUntil = now + wait
+        state.coolingReason = failure.reason
+        state.isWaitAsked = failure.retryAfterSeconds !== undefined
+      }
+      this.wentOut(state, now)
+    }
+    if (!countsForBreaker || verdict.breaker === undefined) return
+    const { epoch, isClosed } = state.breaker
+    state.breaker.failed(now, mayPutOut)
+    if (state.breaker.epoch === epoch) return
+    state.openReason = failure.reason
+    this.wentOut(state, now)
+    if (!isClosed) return
+    state.openedAt = now
+    const about = { ...state.names, reason: failure.reason, forMs: Math.round(state.breaker.waitMs(now)) }
+    this.log(Effect.logWarning("a circuit breaker opened", about))
+  }
+
+  /** A probe was answered. */
+  recovered(state: EndpointState): void {
+    if (!state.breaker.isClosed) {
+      const now = this.nowMs()
+      state.breaker.close(now)
+      const about = { ...state.names, reason: state.openReason, openMs: Math.round(now - state.openedAt) }
+      this.log(Effect.logInfo("a circuit breaker closed", about))
+    }
+    state.onlyWitness = undefined
+    state.coolsUntil = Number.NEGATIVE_INFINITY
+    this.impaired.delete(state)
+  }
+
+  private wentOut(state: EndpointState, now: number): void {
+    this.impaired.add(state)
+    state.probes.nextAt = Math.max(state.probes.nextAt, now + emergencyEveryMs)
+  }
+
+  private stateOf(host: Host): EndpointState {
+    const known = this.byHost.get(host)
+    if (known !== undefined) return known
+    const key = endpointKey(host)
+    const state = this.states.get(key) ?? {
+      names: { host: host.tag, model: host.model },
+      breaker: new Breaker(this.rules.breaker, this.random),
+      calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
+      probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
+      coolsUntil: Number.NEGATIVE_INFINITY,
+      coolingReason: "rate-limited",
+      isWaitAsked: false,
+      openReason: "unreachable",
+      openedAt: Number.NEGATIVE_INFINITY,
+      callers: new LatestKeys(),
+      witnesses: new LatestKeys(),
+      onlyWitness: undefined,
+    }
+    this.states.set(key, state)
+    this.byHost.set(host, state)
+    return state
+  }
+}
+
+/** The value of a key, made when it is first asked for. */
+const valueOf = <V>(map: Map<string, V>, key: string, make: () => V): V => {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+const outOf = ({ breaker, coolsUntil, coolingReason, openReason }: EndpointState, now: number): Out | undefined => {
+  const coolingMs = coolsUntil - now
+  const openMs = breaker.waitMs(now)
+  if (coolingMs <= 0 && openMs <= 0) return undefined
+  return coolingMs >= openMs
+    ? {
+        because: "cooldown",
+        reason: coolingReason,
+        retryAfterMs: coolingMs,
+        isRateLimit: coolingReason === "rate-limited",
+      }
+    : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
+}
+
+/** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
+const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
+  onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
+
+/** Whether an endpoint that is out may be called by an emergency probe. */
+const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>
+  !probes.isRunning && now >= probes.nextAt && !breaker.probing && !(isWaitAsked && coolsUntil > now)
+
+/**
+ * Permission for one call to one endpoint. It learns how the call went, by at most one of `succeeded` and `failed`, and is
+ * given back by `release`, in every case. A call that was ended by the caller or by the gateway has no outcome.
+ */
+export class Permit {
+  private readonly health: Health
+  private readonly state: EndpointState
+  /** Id of the key that calls. */
+  private readonly key: string
+  private epoch: number
+  /** Whether it holds the probe of the breaker, or the emergency probe of the model. */
+  private isProbe: boolean
+  private isEmergency: boolean
+  private isReleased = false
+
+  constructor(health: Health, state: EndpointState, key: string, isProbe: boolean, isEmergency: boolean) {
+    this.health = health
+    this.state = state
+    this.key = key
+    this.isProbe = isProbe
+    this.isEmergency = isEmergency
+    this.epoch = state.breaker.epoch
+  }
+
+  /** The first event of a stream came: a probe has shown that the host is back. */
+  answered(): void {
+    if (!this.isProbe && !this.isEmergency) return
+    this.health.recovered(this.state)
+    this.epoch = this.state.breaker.epoch
+    this.endProbe()
+  }
+
+  /** The answer is complete. */
+  succeeded(): void {
+    this.answered()
+    const { breaker } = this.state
+    if (breaker.isClosed && breaker.epoch === this.epoch) breaker.succeeded(this.health.nowMs())
+  }
+
+  failed(failure: HostFailed): void {
+    this.health.failed(this.state, failure, this.key, this.state.breaker.epoch === this.epoch)
+    this.isProbe = this.isProbe && this.state.breaker.probing
+  }
+
+  /** Gives the place and the probe back. Does nothing the second time. */
+  release(): void {
+    if (this.isReleased) return
+    this.isReleased = true
+    this.state.calls.running -= 1
+    this.endProbe()
+  }
+
+  private endProbe(): void {
+    if (this.isProbe) this.state.breaker.giveUp()
+    if (this.isEmergency) this.state.probes.isRunning = false
+    this.isProbe = this.isEmergency = false
+  }
+}

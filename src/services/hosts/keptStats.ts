@@ -1,0 +1,71 @@
+/**
+ * Keeps host statistics over a restart: reads them at start, and writes what changed once a minute and at the end. A crash
+ * loses a minute at most. A database that cannot be read or written costs statistics only, and is tried again.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { endpointKey } from "../../domain/hosts/Host.ts"
+import { keptMs } from "../../domain/hosts/HostFigures.ts"
+import type { StorageUnavailable } from "../storage/ledger.ts"
+import { Storage } from "../storage/Storage.ts"
+import { HostStats, type KeptSlot } from "./HostStats.ts"
+
+/** So few that the ledger's thread, which writes them too, is not kept from settling requests. */
+const writtenAtOnce = 100
+const readAtOnce = 1000
+
+export const layerKeptStats = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const stats = yield* HostStats
+    const { hostStats } = yield* Storage
+    const registry = yield* ProviderRegistry
+    const { currentTimeMillis } = yield* Effect.clock
+
+    const removeExpired = Effect.flatMap(currentTimeMillis, (at) =>
+      Effect.forEach(keptMs, ([minutes, window]) => hostStats.removeUpTo(minutes, at - window), { discard: true }),
+    )
+
+    const read = Effect.gen(function* () {
+      yield* removeExpired
+      const known = new Set(registry.current().models.flatMap(({ hosts }) => hosts.map(endpointKey)))
+      let ignored = 0
+      for (let after = 0; ; ) {
+        const page = yield* hostStats.list(after, readAtOnce)
+        for (const slot of page) {
+          if (!known.has(slot.endpoint) || !stats.restore(slot)) ignored += 1
+          after = slot.seq
+        }
+        if (page.length < readAtOnce) break
+      }
+      if (ignored > 0)
+        yield* Effect.logWarning("kept statistics of hosts are ignored: unknown, or not readable", { ignored })
+    })
+
+    let writtenAt = yield* currentTimeMillis
+    const write = Effect.gen(function* () {
+      const at = yield* currentTimeMillis
+      // After a clock that was set back, everything is written again.
+      const since = at < writtenAt ? 0 : writtenAt
+      let batch: Array<KeptSlot> = []
+      for (const slot of stats.changedSlots(since)) {
+        batch.push(slot)
+        if (batch.length < writtenAtOnce) continue
+        yield* hostStats.put(batch)
+        batch = []
+      }
+      yield* hostStats.put(batch)
+      writtenAt = at
+      yield* removeExpired
+    })
+
+    const orLog = (what: string, effect: Effect.Effect<void, StorageUnavailable>) =>
+      Effect.catchAll(effect, ({ message }) => Effect.logWarning(what, message))
+
+    yield* orLog("host statistics could not be read", read)
+    const written = orLog("host statistics could not be written", write)
+    // Added before the fiber starts, so that it runs after the fiber has ended.
+    yield* Effect.addFinalizer(() => written)
+    yield* written.pipe(Effect.delay("1 minute"), Effect.forever, Effect.forkScoped)
+  }),
+)

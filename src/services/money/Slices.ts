@@ -1,0 +1,349 @@
+/**
+ * Slices of budgets that this process has leased from a database which several processes share. Holds of requests are taken
+ * out of them in memory; only a request that finds its slice used up waits for the database. Before a request is refused
+ * the other processes are asked to give back what they do not use. See docs/decisions/0022-replicas.md.
+ */
+import * as BigInteger from "effect/BigInt"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import { type PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
+import type { KeyRecord } from "../../domain/keys/Key.ts"
+import { type BudgetRefusal, type BudgetSnapshot, type HoldSize, paymentRequired } from "../../domain/money/Hold.ts"
+import { type BudgetWindow, budgetWindow, Slice } from "../../domain/money/Slice.ts"
+import type { Picodollars } from "../../domain/price/Money.ts"
+import { monotonic } from "../request/RequestContext.ts"
+import { makeStepRunner, wait } from "../request/Steps.ts"
+import type { StorageUnavailable } from "../storage/ledger.ts"
+import type { SharedRepositories } from "../storage/Storage.ts"
+import type { ProcessLease } from "./ProcessLease.ts"
+
+/** The hold that a request needs of a budget, or why it cannot have one. */
+export type SizeOf = (budget: BudgetSnapshot) => HoldSize | BudgetRefusal
+
+/** What a request asks of a slice. */
+export interface SliceAsk {
+  readonly sizeOf: SizeOf
+  /** `requiredAmount`, called for a refusal alone. */
+  readonly required: () => Picodollars | undefined
+}
+
+export interface Slices {
+  /** What there is at best for a request that is admitted at `at` (Unix milliseconds). */
+  readonly atBest: (key: KeyRecord, limit: Picodollars, at: number) => BudgetSnapshot
+  /** Takes a hold, at once where the slice has enough. */
+  readonly take: <A>(
+    key: KeyRecord,
+    limit: Picodollars,
+    at: number,
+    ask: SliceAsk,
+    onTaken: (size: HoldSize, slice: Slice) => A,
+  ) => Effect.Effect<A, PaymentRequired | Unavailable>
+  /** Calls `then` when so much is free (at once, if it is), or when that is not to be had; not for a slice that was lost. */
+  readonly fill: (slice: Slice, limit: Picodollars, amount: Picodollars, then: () => void) => void
+  /** The lease was lost, and all slices with it. */
+  readonly lost: () => void
+}
+
+/** Milliseconds. */
+const idleMs = 5000
+const lookEveryMs = 1000
+/** The others give back within 50 ms. */
+const othersMs = 60
+const askAgainMs = 12
+
+const unavailable = new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+/** A request that found too little in its slice. */
+interface Waiting extends SliceAsk {
+  readonly limit: Picodollars
+  readonly at: number
+  readonly take: (size: HoldSize) => void
+  readonly refuse: (failure: PaymentRequired | Unavailable) => void
+}
+
+/** A slice, and the requests that wait for more of it. */
+class Served {
+  readonly slice: Slice
+  readonly waiting: Array<Waiting> = []
+  /** One statement about a slice at a time, so that what is known of it is not older than what was known before. */
+  readonly turn = Effect.unsafeMakeSemaphore(1)
+  isServing = false
+  /** Calls of `fill` that run. */
+  fills = 0
+  usedAt = 0
+  /** A statement failed, so the database may have more as this slice than this process knows. */
+  isUncertain = false
+
+  constructor(slice: Slice) {
+    this.slice = slice
+  }
+
+  isIdle(since: number): boolean {
+    return this.usedAt < since && !this.isServing && this.fills === 0
+  }
+
+  /** Gives the request its hold. Else how much more that takes, or why it cannot have one, in view of what there may be. */
+  admit(one: Waiting, view: "atBest" | "asKnown"): "taken" | Picodollars | BudgetRefusal {
+    const { slice } = this
+    const size = one.sizeOf(slice[view](one.limit, one.at))
+    if (typeof size === "string") return size
+    if (!slice.take(size.amount)) return size.amount - slice.free
+    this.remove(one)
+    one.take(size)
+    return "taken"
+  }
+
+  refuse(one: Waiting, reason: BudgetRefusal): void {
+    this.remove(one)
+    one.refuse(paymentRequired(this.slice.asKnown(one.limit, one.at), reason, one.required()))
+  }
+
+  /** Refuses the first, and all others for whom there is not enough either. */
+  refuseAll(first: Waiting): void {
+    for (const one of [...this.waiting]) {
+      const size = one.sizeOf(this.slice.asKnown(one.limit, one.at))
+      if (typeof size === "string") this.refuse(one, size)
+      else if (one === first) this.refuse(one, "in_flight_budget_exhausted")
+    }
+  }
+
+  private remove(one: Waiting): void {
+    const at = this.waiting.indexOf(one)
+    if (at >= 0) this.waiting.splice(at, 1)
+  }
+
+  fail(): void {
+    for (const { refuse } of this.waiting.splice(0)) refuse(unavailable)
+  }
+}
+
+/** Keeps slices until the scope closes, when the end of the process's lease gives them back. `report` is told of each failure. */
+export const makeSlices = (
+  shared: SharedRepositories,
+  lease: Pick<ProcessLease, "id">,
+  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) => Effect.logError(message),
+): Effect.Effect<Slices, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const nowMs = monotonic(yield* Effect.clock)
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const all = new Map<string, Served>()
+    const run = (effect: Effect.Effect<unknown>) => runner.effect(effect, () => {})
+
+    const servedOf = (budget: BudgetWindow): Served => {
+      const name = nameOf(budget)
+      const known = all.get(name)
+      if (known !== undefined) return known
+      const served = new Served(new Slice(budget, lease.id()))
+      all.set(name, served)
+      return served
+    }
+
+    /** Asks for `need` more, after which it is known what there is. `then` runs before the next statement about the slice. */
+    const grow = (served: Served, limit: Picodollars, need: Picodollars, then = () => {}) =>
+      Effect.suspend(() => {
+        const { slice } = served
+        return Effect.matchEffect(shared.slices.take(slice.process, slice.budget, limit, need), {
+          onFailure: (failure) => {
+            served.isUncertain = true
+            return Effect.fail(failure)
+          },
+          onSuccess: (grant) => {
+            // Another process may have cleared what this one had.
+            if (grant === undefined || slice.process !== lease.id()) return Effect.fail(unavailable)
+            slice.learn(grant)
+            then()
+            return Effect.void
+          },
+        })
+      }).pipe(served.turn.withPermits(1))
+
+    /** Whether the request has its hold: as large as there may be money for, or else as there is. */
+    const tryFor = (served: Served, first: Waiting, need: Picodollars) =>
+      Effect.gen(function* () {
+        yield* grow(served, first.limit, need)
+        if (served.admit(first, "atBest") === "taken") return true
+        const less = served.admit(first, "asKnown")
+        if (typeof less === "bigint") yield* grow(served, first.limit, less)
+        return less === "taken" || (typeof less === "bigint" && served.admit(first, "asKnown") === "taken")
+      })
+
+    const askOthers = (served: Served, first: Waiting, need: Picodollars) =>
+      Effect.gen(function* () {
+        const { slice } = served
+        yield* shared.leases.clear
+        yield* shared.slices.want(slice.process, slice.budget)
+        const until = nowMs() + othersMs
+        do {
+          yield* Effect.sleep(askAgainMs)
+          if (yield* tryFor(served, first, need)) return true
+        } while (nowMs() < until)
+        return false
+      })
+
+    /** Serves the requests that wait, in their order. */
+    const serve = (served: Served): Effect.Effect<void, StorageUnavailable | Unavailable> =>
+      Effect.gen(function* () {
+        let hasAsked = false
+        for (let [first] = served.waiting; first !== undefined; [first] = served.waiting) {
+          const need = served.admit(first, "atBest")
+          if (need === "taken") continue
+          if (typeof need === "string") {
+            served.refuse(first, need)
+            continue
+          }
+          if (yield* tryFor(served, first, need)) continue
+          if (served.slice.othersHave && !hasAsked) {
+            hasAsked = true
+            if (yield* askOthers(served, first, need)) continue
+          }
+          served.refuseAll(first)
+        }
+      })
+
+    const startServing = (served: Served): void => {
+      if (served.isServing) return
+      served.isServing = true
+      const stopped = Effect.sync(() => {
+        served.isServing = false
+        // Those that were refused try their next host.
+        if (served.waiting.length > 0) startServing(served)
+      })
+      run(
+        serve(served).pipe(
+          Effect.catchAll((failure) => {
+            served.fail()
+            return "reason" in failure ? report(failure) : Effect.void
+          }),
+          Effect.catchAllDefect((defect) => {
+            served.fail()
+            return Effect.logError("a defect in a slice of a budget", defect)
+          }),
+          Effect.ensuring(stopped),
+        ),
+      )
+    }
+
+    const fill: Slices["fill"] = (slice, limit, amount, then) => {
+      const served = all.get(nameOf(slice.budget))
+      if (served?.slice !== slice) return
+      if (slice.free >= amount) return then()
+      served.fills += 1
+      let isOver = false
+      const enough = () => {
+        if (isOver || slice.free < amount) return
+        isOver = true
+        then()
+      }
+      const grown = Effect.suspend(() => {
+        enough()
+        const need = BigInteger.min(amount - slice.free, slice.unleased(limit))
+        return isOver ? Effect.void : grow(served, limit, BigInteger.max(0n, need), enough)
+      })
+      const asked = Effect.suspend(() =>
+        isOver || !slice.othersHave
+          ? Effect.void
+          : shared.slices
+              .want(slice.process, slice.budget)
+              .pipe(Effect.zipRight(Effect.sleep(othersMs)), Effect.zipRight(grown)),
+      )
+      const stopped = Effect.sync(() => {
+        served.fills -= 1
+        if (!isOver) then()
+      })
+      run(grown.pipe(Effect.zipRight(asked), Effect.ignore, Effect.ensuring(stopped)))
+    }
+
+    /** Gives back what no request holds. When none runs, all that the database has as this slice. */
+    const giveBack = (served: Served) =>
+      Effect.gen(function* () {
+        const { slice } = served
+        if (served.isUncertain && slice.held === 0n) {
+          // Nothing can be taken meanwhile.
+          slice.free = 0n
+          slice.free = yield* shared.slices.kept(slice.process, slice.budget)
+          served.isUncertain = false
+        }
+        const { free } = slice
+        if (free === 0n) return
+        slice.free = 0n
+        yield* shared.slices.giveBack(slice.process, slice.budget, free)
+      }).pipe(
+        Effect.catchAll(() =>
+          Effect.sync(() => {
+            served.isUncertain = true
+          }),
+        ),
+        served.turn.withPermits(1),
+      )
+
+    const look = Effect.suspend(() => {
+      const idleSince = nowMs() - idleMs
+      const idle = [...all.values()].filter((served) => served.isIdle(idleSince))
+      return Effect.forEach(
+        idle,
+        (served) =>
+          Effect.map(giveBack(served), () => {
+            const { slice, isUncertain } = served
+            const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
+            if (isEmpty && served.isIdle(idleSince)) all.delete(nameOf(slice.budget))
+          }),
+        { discard: true },
+      )
+    })
+
+    yield* shared.on({
+      wanted: (budget, by) => {
+        const served = all.get(nameOf(budget))
+        if (served !== undefined && by !== lease.id()) run(giveBack(served))
+      },
+      // Its limit may be another one.
+      keyChanged: (key) => {
+        for (const served of all.values()) if (served.slice.budget.key === key) run(giveBack(served))
+      },
+    })
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(look, lookEveryMs)))
+
+    return {
+      atBest: (key, limit, at) => servedOf(budgetWindow(key, at)).slice.atBest(limit, at),
+      take: <A>(
+        key: KeyRecord,
+        limit: Picodollars,
+        at: number,
+        { sizeOf, required }: SliceAsk,
+        onTaken: (size: HoldSize, slice: Slice) => A,
+      ) => {
+        const served = servedOf(budgetWindow(key, at))
+        const { slice } = served
+        served.usedAt = nowMs()
+        const size = sizeOf(slice.atBest(limit, at))
+        if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size, required()))
+        if (slice.take(size.amount)) {
+          // Not near the end of a budget, where the next slice would be smaller than a hold.
+          if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount) fill(slice, limit, size.amount, () => {})
+          return Exit.succeed(onTaken(size, slice))
+        }
+        return wait<A, PaymentRequired | Unavailable>((resume) => {
+          served.waiting.push({
+            limit,
+            at,
+            sizeOf,
+            required,
+            take: (size) => resume(Exit.succeed(onTaken(size, slice))),
+            refuse: (failure) => resume(Exit.fail(failure)),
+          })
+          startServing(served)
+        })
+      },
+      fill,
+      lost: () => {
+        for (const served of all.values()) {
+          served.slice.free = 0n
+          served.fail()
+        }
+        all.clear()
+      },
+    }
+  })
+
+const nameOf = ({ key, window, start }: BudgetWindow): string => `${key} ${window} ${start}`

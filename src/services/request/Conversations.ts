@@ -1,0 +1,211 @@
+/**
+ * Remembers which hosts lately served each conversation, because a host's prompt cache makes the next turn cheaper there.
+ * Two things are remembered, both as hashes: the conversation (for stickiness), and the beginnings of its prompts (for
+ * strategies). In memory, per process; no text of a prompt is kept. See docs/strategies.md and
+ * docs/decisions/0013-conversation-memory.md.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { verdictOn } from "../../domain/failures/Verdict.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { KeyId } from "../../domain/Ids.ts"
+import { discountsCacheReads } from "../../domain/price/Price.ts"
+import type { Usage } from "../../domain/price/Usage.ts"
+import { tokensIn } from "../../domain/request/Estimate.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import { hashText, openingHash, type Prefix, prefixesOf } from "../../domain/routing/promptHash.ts"
+import { RecentHosts, type Served } from "../../domain/routing/RecentHosts.ts"
+import type { ConversationView, ServedPrompt } from "../../plugin/Strategy.ts"
+
+/** What of a request tells its conversation. */
+export type Turn = Pick<ChatRequest, "routing" | "payload">
+
+/** A host is preferred for so long after its last answer. */
+const stickyMs = 600_000
+
+/** Of conversations and of beginnings together; 270 to 430 bytes each, so at most 28 MB. */
+const mostEntries = 65_536
+
+export class Conversations extends Context.Tag("headgate/Conversations")<
+  Conversations,
+  {
+    /** What is remembered of the conversation of a request. Nothing is hashed or looked up before it is asked for. */
+    readonly of: (key: KeyId, turn: Turn) => Conversation
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Conversations,
+    Effect.map(Effect.clock, (clock) => {
+      const memory: Memory = {
+        hosts: new RecentHosts(mostEntries),
+        seed: crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n,
+        now: () => clock.unsafeCurrentTimeMillis(),
+      }
+      return { of: (key, turn) => new Conversation(memory, key, turn) }
+    }),
+  )
+}
+
+interface Memory {
+  readonly hosts: RecentHosts
+  /** Random, so that hashes of one process say nothing in another. */
+  readonly seed: bigint
+  readonly now: () => number
+}
+
+interface ServedPrefix {
+  readonly tokens: number
+  readonly hosts: ReadonlyArray<Served>
+}
+
+/** The conversation of one request. It refers to the prompt, so it must not outlive the plan: `record` does. */
+export class Conversation implements ConversationView {
+  private readonly memory: Memory
+  private readonly key: KeyId
+  private readonly turn: Turn
+  private sticky: bigint | undefined
+  private prefixes: ReadonlyArray<Prefix> | undefined
+  /** The beginnings that some host has served, the longest first. */
+  private served: ReadonlyArray<ServedPrefix> | undefined
+
+  constructor(memory: Memory, key: KeyId, turn: Turn) {
+    this.memory = memory
+    this.key = key
+    this.turn = turn
+  }
+
+  warm(host: Host): ServedPrompt | undefined {
+    for (const { tokens, hosts } of this.servedPrefixes()) {
+      const found = hosts.find((served) => served.isCached && isOf(host, served))
+      if (found !== undefined) return { tokens, agoMs: this.since(found) }
+    }
+    return undefined
+  }
+
+  last(): ServedPrompt | undefined {
+    const longest = this.servedPrefixes()[0]
+    const newest = longest?.hosts[0]
+    return longest && newest && { tokens: longest.tokens, agoMs: this.since(newest) }
+  }
+
+  /**
+   * The hosts with the one in front that served the conversation within the last ten minutes. Unchanged where there is
+   * none, where no host charges less for what it reads from its cache, and where a strategy has looked at the conversation
+   * and so decided itself.
+   */
+  stickyFirst(hosts: ReadonlyArray<Host>): ReadonlyArray<Host> {
+    if (this.prefixes !== undefined || !hosts.some(({ pricing }) => discountsCacheReads(pricing))) return hosts
+    this.sticky ??= this.stickyHash()
+    const since = this.memory.now() - stickyMs
+    for (const served of this.memory.hosts.of(this.key, this.sticky)) {
+      if (served.at <= since) continue
+      const host = hosts.find((candidate) => isOf(candidate, served))
+      if (host === undefined || !discountsCacheReads(host.pricing)) continue
+      return host === hosts[0] ? hosts : [host, ...hosts.filter((other) => other !== host)]
+    }
+    return hosts
+  }
+
+  /** What the end of an answer is recorded with: hashes of what the plan has asked for, `undefined` when that is nothing. */
+  record(): ConversationRecord | undefined {
+    const { memory, key, sticky, prefixes } = this
+    if (sticky === undefined && prefixes === undefined) return undefined
+    const startsCold = this.turn.routing.session !== undefined
+    // The leading instructions and the whole prompt: what later requests can begin with.
+    const kept = prefixes?.filter(({ isShared }, at) => isShared || at === prefixes.length - 1) ?? []
+    const hashes = kept.map(({ hash }) => hash)
+    return new ConversationRecord(memory, key, hashes, sticky, startsCold)
+  }
+
+  /** The same conversation, of which nothing was asked yet. */
+  again(): Conversation {
+    return new Conversation(this.memory, this.key, this.turn)
+  }
+
+  private servedPrefixes(): ReadonlyArray<ServedPrefix> {
+    const { memory, key, turn } = this
+    this.prefixes ??= prefixesOf(turn.payload, this.seedFor("prompt"))
+    this.served ??= this.prefixes
+      .map(({ hash, bytes }) => ({ tokens: tokensIn(bytes), hosts: memory.hosts.of(key, hash) }))
+      .filter(({ hosts }) => hosts.length > 0)
+      .reverse()
+    return this.served
+  }
+
+  private since({ at }: Served): number {
+    return Math.max(0, this.memory.now() - at)
+  }
+
+  private seedFor(use: string): bigint {
+    return hashText(use, hashText(this.key, this.memory.seed))
+  }
+
+  private stickyHash(): bigint {
+    const { routing, payload } = this.turn
+    const cacheKey = payload["prompt_cache_key"]
+    if (routing.session !== undefined) return hashText(routing.session, this.seedFor("session"))
+    if (typeof cacheKey === "string" && cacheKey !== "") return hashText(cacheKey, this.seedFor("cache key"))
+    return openingHash(payload.messages, this.seedFor("opening"))
+  }
+}
+
+/** Records how the hosts of one request did. It keeps hashes, not the prompt, so a running stream may hold it. */
+export class ConversationRecord {
+  private readonly memory: Memory
+  private readonly key: KeyId
+  private readonly prefixes: ReadonlyArray<bigint>
+  private readonly sticky: bigint | undefined
+  private readonly startsCold: boolean
+
+  /** `startsCold`: whether a host is remembered before it reported a cache hit. */
+  constructor(
+    memory: Memory,
+    key: KeyId,
+    prefixes: ReadonlyArray<bigint>,
+    sticky: bigint | undefined,
+    startsCold: boolean,
+  ) {
+    this.memory = memory
+    this.key = key
+    this.prefixes = prefixes
+    this.sticky = sticky
+    this.startsCold = startsCold
+  }
+
+  /** The host gave a complete answer. `usage`: as it counted; `undefined`: it did not. */
+  succeeded(host: Host, usage: Usage | undefined): void {
+    const { memory, key, sticky } = this
+    const at = memory.now()
+    const isDiscounted = discountsCacheReads(host.pricing)
+    const isCached = isDiscounted && keepsPrompt(host, usage)
+    for (const prefix of this.prefixes) memory.hosts.add(key, prefix, host, at, isCached)
+    if (sticky === undefined || !isDiscounted) return
+    const isHit = usage !== undefined && usage.cachedTokens > 0
+    if (this.startsCold || isHit || this.isRemembered(host, sticky))
+      memory.hosts.replace(key, sticky, host, at, isCached)
+  }
+
+  /** The host failed. Its cache is not expected to have changed, but it is not preferred any more. */
+  failed(host: Host, failure: HostFailed): void {
+    if (this.sticky !== undefined && !verdictOn(failure).keepsConversation)
+      this.memory.hosts.remove(this.key, this.sticky, host)
+  }
+
+  private isRemembered(host: Host, hash: bigint): boolean {
+    const since = this.memory.now() - stickyMs
+    return this.memory.hosts.of(this.key, hash).some((served) => served.at > since && isOf(host, served))
+  }
+}
+
+const isOf = (host: Host, { model, tag }: Served): boolean => host.tag === tag && host.model === model
+
+/**
+ * Whether the host is likely to have kept the prompt in its cache. Hosts that charge for writing and do not cache by
+ * themselves only do so where the caller marked the prompt; they report what they wrote or read.
+ */
+const keepsPrompt = ({ pricing, supportsImplicitCaching }: Host, usage: Usage | undefined): boolean =>
+  supportsImplicitCaching ||
+  pricing?.inputCacheWrite === null ||
+  (usage !== undefined && usage.cachedTokens + usage.cacheWriteTokens > 0)

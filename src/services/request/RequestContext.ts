@@ -1,0 +1,188 @@
+/** One inference request while it is served: who calls, since when, and the handle that ends it. */
+import type * as Clock from "effect/Clock"
+import {
+  CallerGone,
+  type FailedAttempt,
+  type NotPermitted,
+  type TimedOut,
+  type Unavailable,
+} from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { KeyId } from "../../domain/Ids.ts"
+import type { KeyRecord } from "../../domain/keys/Key.ts"
+import type { AnswerOutcome } from "../../domain/money/Charge.ts"
+import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Member } from "../../domain/structures/Roster.ts"
+import type { ConversationRecord } from "./Conversations.ts"
+
+/** Why a request was ended from outside while it ran. */
+export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
+
+const none: ReadonlyArray<() => void> = []
+
+/** Counts of the requests in flight of one key, or of the process. */
+export class Load {
+  /** Of a key: its requests, from their admission on. Of the process: those that have a place (`InFlight.place`). */
+  requests = 0
+  /** Bytes of their long bodies. */
+  bodyBytes = 0
+}
+
+/** The handle that ends a request, from its first byte on. The first reason is kept. */
+export class Lifetime implements Member {
+  /** In the roster of the running requests. */
+  rosterIndex = -1
+  ending: Ending | undefined
+  /** When it will be ended, on the clock of `Timers`. Set at admission. */
+  deadline = Number.POSITIVE_INFINITY
+  /** Milliseconds from its admission to the deadline. */
+  allowedMs = Number.POSITIVE_INFINITY
+  /** Whose request it is, once that is known. */
+  key: KeyId | undefined
+  /** Where it is counted: with its key, once that is known, and with the process. Only `InFlight` changes these. */
+  ofKey: Load | undefined
+  ofProcess: Load | undefined
+  hasPlace = false
+  /** Bytes of its body that are counted with both. */
+  bodyBytes = 0
+  /** Whether its body is being read. An answer that is given meanwhile ends the connection. */
+  isReading = false
+  /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
+  isCallerGone: (() => boolean) | undefined
+  private listeners = none
+
+  end(why: Ending): void {
+    if (this.ending !== undefined) return
+    this.ending = why
+    for (const listener of this.listeners) listener()
+  }
+
+  /** Ends the request if its caller has left. Called after waits, so that no host is called for a caller who is gone. */
+  look(): void {
+    if (this.isCallerGone?.() === true) this.end(new CallerGone())
+  }
+
+  /** Its body is not needed any more: a host's answer has begun, or the request is over. */
+  releaseBody(): void {
+    if (this.bodyBytes === 0) return
+    if (this.ofKey !== undefined) this.ofKey.bodyBytes -= this.bodyBytes
+    if (this.ofProcess !== undefined) this.ofProcess.bodyBytes -= this.bodyBytes
+    this.bodyBytes = 0
+  }
+
+  /** Calls `listener` once when the request is ended; at once if it is ended already. */
+  onEnd(listener: () => void): void {
+    if (this.ending !== undefined) listener()
+    else this.listeners = this.listeners.length === 0 ? [listener] : [...this.listeners, listener]
+  }
+
+  forget(listener: () => void): void {
+    this.listeners =
+      this.listeners.length === 1 && this.listeners[0] === listener
+        ? none
+        : this.listeners.filter((one) => one !== listener)
+  }
+}
+
+export interface Attribution {
+  /** Cut to 200 characters; "" where the caller gave none. */
+  readonly appTitle: string
+  readonly appUrl: string
+}
+
+/** Milliseconds on a clock that never steps back. */
+export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
+/** What the ledger has of a request, or will have. */
+export interface Booked {
+  readonly generationId: string
+  readonly outcome: AnswerOutcome
+  readonly cost: Picodollars
+}
+
+const noKeys: ReadonlyArray<string> = []
+
+export interface RequestFacts {
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyRecord
+  readonly attribution: Attribution
+  /** The caller's own id of the request, for log and ledger; absent or "": it gave none. */
+  readonly callerRequestId?: string
+  /** Unix milliseconds. The request belongs to the budget windows of this moment. */
+  readonly admittedAt: number
+  readonly lifetime: Lifetime
+  /** For the ledger: the client's protocol, and what it asked for. */
+  readonly form: string
+  readonly operation: string
+  /** Names of the models as the caller wrote them. */
+  readonly models: ReadonlyArray<string>
+  /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
+  readonly strategy: string
+  readonly seed: number
+  /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
+  readonly conversation?: ConversationRecord | undefined
+}
+
+export interface LogIds {
+  readonly requestId: string
+  readonly callerRequestId?: string
+}
+
+export class RequestContext implements RequestFacts {
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyRecord
+  readonly attribution: Attribution
+  readonly callerRequestId: string
+  readonly admittedAt: number
+  readonly lifetime: Lifetime
+  readonly form: string
+  readonly operation: string
+  readonly models: ReadonlyArray<string>
+  readonly strategy: string
+  readonly seed: number
+  /** Attempts that failed so far, in their order. */
+  readonly failed: Array<FailedAttempt> = []
+  /** The host whose call was cancelled, because another one that was called beside it was faster. */
+  lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
+  /** Set when its answer is booked; not by a call of it that another one was faster than. */
+  booked: Booked | undefined
+  /** Whether it came with an Idempotency-Key: `UpstreamCall.isOnce`. */
+  isOnce = false
+  /** Keys of providers that were refused for it: `UsedKey.id`. */
+  triedKeys: ReadonlyArray<string> = noKeys
+  readonly conversation: ConversationRecord | undefined
+  private readonly nowMs: () => number
+  private readonly startedMs: number
+
+  /** Begins now. `nowMs`: milliseconds of a clock that never steps back. */
+  constructor(facts: RequestFacts, nowMs: () => number) {
+    this.requestId = facts.requestId
+    this.generationId = facts.generationId
+    this.key = facts.key
+    this.attribution = facts.attribution
+    this.callerRequestId = facts.callerRequestId ?? ""
+    this.admittedAt = facts.admittedAt
+    this.lifetime = facts.lifetime
+    this.form = facts.form
+    this.operation = facts.operation
+    this.models = facts.models
+    this.strategy = facts.strategy
+    this.seed = facts.seed
+    this.conversation = facts.conversation
+    this.nowMs = nowMs
+    this.startedMs = nowMs()
+  }
+
+  /** For a line of the log: our id of the request, and the caller's. */
+  get logIds(): LogIds {
+    const { requestId, callerRequestId } = this
+    return callerRequestId === "" ? { requestId } : { requestId, callerRequestId }
+  }
+
+  /** Milliseconds since it began. */
+  elapsedMs(): number {
+    return this.nowMs() - this.startedMs
+  }
+}

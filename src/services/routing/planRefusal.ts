@@ -1,0 +1,61 @@
+/** The failure of a request whose plan has no attempts. */
+import type { Exclusion } from "../../domain/failures/Exclusion.ts"
+import {
+  BadRequest,
+  NoHostMatches,
+  NotPermitted,
+  type PaymentRequired,
+  type RoutingExhausted,
+} from "../../domain/failures/Failure.ts"
+import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../../domain/money/Hold.ts"
+import type { AnyRequest, ChatRequest, Operation } from "../../domain/request/Request.ts"
+import { exhausted } from "../dispatch/exhausted.ts"
+import type { Exclusions } from "./usableHosts.ts"
+
+/** What a plan depends on, in addition to the gateway's state. */
+export type PlannedRequest = Pick<AnyRequest, "operation" | "routing" | "bounds" | "maxTokens"> &
+  Partial<Pick<ChatRequest, "native">>
+
+export type PlanFailure = BadRequest | NoHostMatches | NotPermitted | PaymentRequired | RoutingExhausted
+
+const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Exclusion>): string => {
+  const lists = [...new Set(forbidden.map(({ by }) => by))].join(" and ")
+  return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
+}
+
+/** The member of a body that has the prompt. */
+const promptMember: Readonly<Record<Operation, string>> = {
+  chat: "messages",
+  embeddings: "input",
+  rerank: "documents",
+}
+
+/**
+ * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
+ * ask for other hosts.
+ */
+export const planRefusal = (
+  { operation, routing, native }: PlannedRequest,
+  exclusions: Exclusions,
+  budget: BudgetSnapshot,
+): PlanFailure => {
+  const excluded = exclusions.byCheck()
+  const { models, preferences } = routing
+  const unaffordable = excluded.findLast(({ by }) => by === "budget")
+  // The reason of an exclusion by `budget` is the budget's refusal.
+  if (unaffordable !== undefined)
+    return paymentRequired(budget, unaffordable.reason as BudgetRefusal, unaffordable.required)
+  const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
+  const waiting = excluded.filter(({ retryAfterMs }) => retryAfterMs !== undefined)
+  const isRateLimited = waiting.every(({ isRateLimit }) => isRateLimit === true)
+  if (waits.length > 0) return exhausted([], Math.min(...waits), { models, waiting, isRateLimited })
+  const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
+  if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
+  const last = excluded.at(-1)
+  if (last?.by === "context_length") {
+    const path = native?.pathOf("messages") ?? promptMember[operation]
+    const issues = [{ path, message: last.reason }] as const
+    return new BadRequest({ kind: "context_length_exceeded", models, issues })
+  }
+  return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })
+}

@@ -1,0 +1,68 @@
+/** The models that a request names. */
+import type * as Context from "effect/Context"
+import * as Either from "effect/Either"
+import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { BadRequest } from "../../domain/failures/Failure.ts"
+import { operationOf } from "../../domain/hosts/Host.ts"
+import { modelFacts } from "../../domain/hosts/hostFacts.ts"
+import type { Operation } from "../../domain/request/Request.ts"
+import { searchesTheWeb } from "../../domain/routing/routeFilters.ts"
+import type { WantedModel } from "../../domain/routing/variants.ts"
+
+/** Each once, in the order of their names. Fails where one is unknown, or cannot be asked for in this way. */
+export const wantedModels = (
+  operation: Operation,
+  names: ReadonlyArray<string>,
+  registry: Context.Tag.Service<ProviderRegistry>,
+): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
+  const models: Array<WantedModel> = []
+  for (const name of names) {
+    const resolved = registry.resolve(name)
+    if (Either.isLeft(resolved)) return Either.left(aboutAll(resolved.left, names))
+    const wanted = resolved.right
+    const fault = misuse(operation, name, wanted, names)
+    if (fault !== undefined) return Either.left(fault)
+    if (!isAmong(models, wanted)) models.push(wanted)
+  }
+  return Either.right(models)
+}
+
+/** The fault of one name, with all the names that were asked for. */
+const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadRequest =>
+  new BadRequest({ kind: "model_not_found", issues, models })
+
+const isAmong = (models: ReadonlyArray<WantedModel>, { model, variants }: WantedModel): boolean =>
+  models.some((one) => one.model === model && one.variants.join() === variants.join())
+
+/** What a model of another operation cannot do. */
+const inability: Readonly<Record<Operation, string>> = {
+  chat: "it cannot chat",
+  embeddings: "it makes no embeddings",
+  rerank: "it ranks no documents",
+}
+
+const chatVariants = ["thinking", "online"] as const
+
+/** Why a model cannot be asked for in this way at all. */
+const misuse = (
+  operation: Operation,
+  name: string,
+  { model, variants }: WantedModel,
+  models: ReadonlyArray<string>,
+) => {
+  if (operationOf(model.architecture) !== operation) {
+    const gives = model.architecture.outputModalities.join(", ")
+    const message = `${JSON.stringify(name)} gives ${gives}, so ${inability[operation]}`
+    return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
+  }
+  const chatting = operation === "chat" ? undefined : chatVariants.find((variant) => variants.includes(variant))
+  if (chatting !== undefined) {
+    const message = `${JSON.stringify(name)} has the variant ${chatting}, which only a chat can have`
+    return new BadRequest({ issues: [{ path: "model", message }] })
+  }
+  if (variants.includes("online") && !modelFacts(model).hosts.some(searchesTheWeb)) {
+    const message = `${JSON.stringify(name)} needs a host with a web search of its own, and ${model.id} has none`
+    return new BadRequest({ issues: [{ path: "model", message }] })
+  }
+  return undefined
+}

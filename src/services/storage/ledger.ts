@@ -1,0 +1,206 @@
+/**
+ * What the repositories of `Storage` take and return: rows of the ledger, pages and changes of keys, and the one
+ * failure.
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import { Unavailable } from "../../domain/failures/Failure.ts"
+import type { PriceBasis } from "../../domain/hosts/Host.ts"
+import type { KeyId } from "../../domain/Ids.ts"
+import type { KeyRecord } from "../../domain/keys/Key.ts"
+import type { AnswerOutcome, Waiver } from "../../domain/money/Charge.ts"
+import type { BudgetWindow } from "../../domain/money/Slice.ts"
+import type { Picodollars } from "../../domain/price/Money.ts"
+import { noUsage, type Usage } from "../../domain/price/Usage.ts"
+import { type Hindrance, outageOf } from "./outage.ts"
+
+/** The database could not be read or written. Nothing was changed. */
+export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
+  readonly reason: string
+  /** The database refused the values, so a retry cannot succeed. */
+  readonly refused?: boolean
+  readonly isDiskFull?: boolean
+}> {
+  override get message() {
+    return `The database is not available: ${this.reason}`
+  }
+}
+
+export const hindranceOf = ({ reason, isDiskFull }: StorageUnavailable): Hindrance => ({
+  kind: isDiskFull === true ? "full" : "away",
+  cause: reason,
+})
+
+/** Logs a statement that the database refused; else begins an outage, which is logged once. */
+export const reportOf = (storage: object, failure: StorageUnavailable): Effect.Effect<void> =>
+  failure.refused === true ? Effect.logError(failure.message) : outageOf(storage).begin(hindranceOf(failure))
+
+/**
+ * The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. `storage`: the
+ * service that was asked.
+ */
+export const orUnavailable =
+  (why: "metering" | "storage", storage: object) =>
+  <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
+    Effect.catchTag(effect, "StorageUnavailable", (failure) =>
+      Effect.zipRight(reportOf(storage, failure), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
+    )
+
+/** One settled request: a line of the ledger. Never changed, never removed. */
+export interface LedgerRow {
+  /** Unique. With `-lost` at its end for a call of a request that another one was faster than. */
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyId
+  readonly model: string
+  readonly host: string
+  readonly provider: string
+  /** What the caller pays, and what the provider charges for it. They differ where a failure is free to the caller. */
+  readonly cost: Picodollars
+  readonly upstreamCost: Picodollars
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
+  /** What most rows have none of; `null`: this one neither. */
+  readonly rareUsage: RareUsage | null
+  /** Whether the tokens were estimated, because the host reported no valid usage. */
+  readonly estimated: boolean
+  readonly streamed: boolean
+  /** "" while unknown. */
+  readonly finishReason: string
+  /** `finished`, or who ended it early. */
+  readonly outcome: AnswerOutcome
+  /** Unix milliseconds. The request counts in the windows of this moment. */
+  readonly admittedAt: number
+  readonly settledAt: number
+  /** Milliseconds to the first token, and to the end. */
+  readonly latencyMs: number
+  readonly durationMs: number
+  /** Attribution, cut to 200 characters; "" where the caller gave none. */
+  readonly appTitle: string
+  readonly appUrl: string
+  /**
+   * How the hosts were ordered: id of the strategy, and `Plan.seed`. Together with the request they repeat the plan. Rows from
+   * before these columns have "" and 0.
+   */
+  readonly strategy: string
+  readonly seed: number
+  /** What the costs were computed from. Rows from before these columns have "" and `null`: they cannot be computed anew. */
+  readonly priceBasis: PriceBasis | ""
+  /** `PriceVersion.id`; `null`: the price was unknown, and the costs are 0. */
+  readonly priceVersion: number | null
+  /** Why `cost` is 0 whatever `upstreamCost` is; `null`: they are the same. */
+  readonly waived: Waiver | null
+  /** The client's protocol, such as `chat`, and what was asked for. "" in rows from before these columns. */
+  readonly form: string
+  readonly operation: string
+  /** Which of several keys of the provider was used (`UsedKey.id`); "": it has no several. */
+  readonly providerKey: string
+  /** The caller's own id of the request; "": it gave none, or the row is from before this column. */
+  readonly callerRequestId: string
+}
+
+/** A row that is not in the ledger yet. */
+export interface NewRow extends LedgerRow {
+  /** The slice of a budget that its request was held in, on a database that several processes share. Not stored. */
+  readonly heldIn?: HeldIn
+}
+
+export interface HeldIn {
+  readonly process: string
+  readonly window: BudgetWindow["window"]
+  /** At most so much of the cost leaves the slice. */
+  readonly amount: Picodollars
+}
+
+/**
+ * Members of `Usage` without a column of their own, images in the prompt, and `Charge.unchargedAtMost` in picodollars; those that
+ * are 0 are absent.
+ */
+export type RareUsage = {
+  readonly [M in
+    | Exclude<
+        keyof Usage,
+        "promptTokens" | "completionTokens" | "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
+      >
+    | "images"
+    | "unchargedAtMost"]?: number
+}
+
+/** `images`: images in the prompt, which have a price of their own at some hosts. */
+export const rareUsage = (usage: Usage, images: number, unchargedAtMost: Picodollars = 0n): RareUsage | null => {
+  let any = images > 0 || unchargedAtMost > 0n
+  const rare: { -readonly [M in keyof RareUsage]: RareUsage[M] } = images > 0 ? { images } : {}
+  if (unchargedAtMost > 0n) rare.unchargedAtMost = Number(unchargedAtMost)
+  for (const member of rareCounts) {
+    if (usage[member] === 0) continue
+    rare[member] = usage[member]
+    any = true
+  }
+  return any ? rare : null
+}
+
+const rareCounts = [
+  "cacheWrite1hTokens",
+  "cachedAudioTokens",
+  "promptAudioTokens",
+  "promptImageTokens",
+  "promptVideoTokens",
+  "completionImageTokens",
+  "completionAudioTokens",
+  "webSearches",
+  "searchUnits",
+] as const satisfies ReadonlyArray<keyof Usage & keyof RareUsage>
+
+/** The usage that a row was computed from. */
+export const usageOf = (row: LedgerRow): Usage => {
+  const { images: _, unchargedAtMost: __, ...rare } = row.rareUsage ?? {}
+  return {
+    ...noUsage,
+    ...rare,
+    promptTokens: row.promptTokens,
+    completionTokens: row.completionTokens,
+    cachedTokens: row.cachedTokens,
+    cacheWriteTokens: row.cacheWriteTokens,
+    reasoningTokens: row.reasoningTokens,
+  }
+}
+
+/** A request in flight, as its process last wrote it. */
+export interface JournalEntry {
+  readonly id: string
+  /** `held`: its host was not called yet; `dispatched`: it had sent nothing; `streaming`: something was delivered. */
+  readonly state: "held" | "dispatched" | "streaming"
+  /** Its row if the process were killed then. */
+  readonly row: LedgerRow
+}
+
+/** An entry whose process is gone. `row` is `undefined` where it cannot be read, since another version wrote it. */
+export interface Orphan extends Omit<JournalEntry, "row"> {
+  readonly row: LedgerRow | undefined
+}
+
+export interface KeyPage {
+  readonly offset: number
+  readonly limit: number
+  readonly includeDisabled: boolean
+}
+
+/** Members that an update may set; absent: unchanged. */
+export type KeyPatch = Partial<
+  Pick<
+    KeyRecord,
+    | "name"
+    | "disabled"
+    | "limit"
+    | "limitReset"
+    | "includeByokInLimit"
+    | "rateLimit"
+    | "allowedModels"
+    | "allowedProviders"
+    | "expiresAt"
+    | "updatedAt"
+  >
+>

@@ -1,0 +1,113 @@
+/**
+ * Connections to PostgreSQL: a pool of `pg`, and @effect/sql's client over it. The pool is ours, since the ledger's append
+ * uses its connections directly.
+ */
+import { Socket } from "node:net"
+import { hostname } from "node:os"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import { fromPool } from "@effect/sql-pg/PgClient"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Pg from "pg"
+import { driverUrl } from "../../domain/json/postgresUrl.ts"
+import type { PostgresOpening } from "../Opening.ts"
+import { expectLastingSessions } from "./postgresPooler.ts"
+
+export type Connecting = Omit<PostgresOpening, "spoolFolder">
+
+/** Milliseconds. */
+export interface Patience {
+  /** For a connection, or for a free one of the pool. */
+  readonly connectMs: number
+  /** For one statement; 0: any. The server ends it. */
+  readonly statementMs: number
+  /** For a byte from the server, which is gone then; 0: any. Longer than `statementMs`. */
+  readonly silenceMs: number
+  /** For a batch of rows whose connection breaks, and for a server that restarts. */
+  readonly appendMs: number
+}
+
+/** The schema that holds all our tables, so that other programs' tables can be in the same database. */
+export const schema = "headgate"
+
+/** Names the sessions of one process: `pg_stat_activity` shows it. */
+export const makeSessionName = (): string =>
+  `headgate ${crypto.randomUUID().slice(0, 8)} pid ${process.pid} on ${hostname()}`.slice(0, 63)
+
+const bigintOid = 20
+
+/** 64-bit integers as numbers. Money never comes as one: it is cast to text (table.ts). */
+const types: Pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) => (oid === bigintOid ? Number : Pg.types.getTypeParser(oid, format)),
+}
+
+/** The server's keepalive finds out within half a minute that our machine is gone. */
+const sessionSettings = ({ durability }: Connecting, { statementMs }: Patience): string =>
+  [
+    `SET search_path TO ${schema}`,
+    `SET statement_timeout TO ${statementMs}`,
+    `SET synchronous_commit TO ${durability === "full" ? "on" : "off"}`,
+    "SET tcp_keepalives_idle TO 10",
+    "SET tcp_keepalives_interval TO 5",
+    "SET tcp_keepalives_count TO 3",
+  ].join("; ")
+
+// A server that vanishes without closing the connection would be waited for until TCP gives up, a quarter of an hour.
+const endSilence = (client: Pg.ClientBase, silenceMs: number): void => {
+  if (silenceMs === 0 || !(client instanceof Pg.Client)) return
+  const { stream } = client.connection
+  if (stream instanceof Socket)
+    stream.setTimeout(silenceMs, () => stream.destroy(new Error(`the server was silent for ${silenceMs} ms`)))
+}
+
+/** A pool that connects when it is first used. Its first connection fails where sessions do not last. It ends with the scope. */
+export const openPool = (
+  connecting: Connecting,
+  patience: Patience,
+  session: { readonly name: string; readonly max: number },
+): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const address = {
+        connectionString: driverUrl(Redacted.value(connecting.url)),
+        application_name: session.name,
+        connectionTimeoutMillis: patience.connectMs,
+      }
+      const connect = async () => {
+        const client = new Pg.Client(address)
+        client.on("error", () => {})
+        await client.connect()
+        return client
+      }
+      let isExamined = false
+      const pool = new Pg.Pool({
+        ...address,
+        max: session.max,
+        keepAlive: true,
+        types,
+        onConnect: async (client) => {
+          endSilence(client, patience.silenceMs)
+          if (!isExamined) await expectLastingSessions(client, connect, patience.connectMs)
+          isExamined = true
+          await client.query(sessionSettings(connecting, patience))
+        },
+      })
+      // Of an idle connection. The pool removes it, and the next statement makes a new one.
+      pool.on("error", () => {})
+      return pool
+    }),
+    (pool) =>
+      Effect.ignore(
+        Effect.timeout(
+          Effect.promise(() => pool.end()),
+          patience.connectMs,
+        ),
+      ),
+  )
+
+/** @effect/sql's client over a pool. */
+export const clientOf = (pool: Pg.Pool): Effect.Effect<SqlClient, SqlError, Scope.Scope> =>
+  Effect.provide(fromPool({ acquire: Effect.succeed(pool), types }), Reactivity.layer)

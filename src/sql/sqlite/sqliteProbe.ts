@@ -1,0 +1,81 @@
+/** Whether a gateway could open a SQLite file, found out without opening it: nothing is written, and no journal is made. */
+import { Database } from "bun:sqlite"
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { sqliteCode } from "../failure.ts"
+import { lacksOpen } from "../files/fileWatch.ts"
+import { applicationId } from "./sqliteFile.ts"
+
+export type Probed =
+  | { readonly state: "ready" }
+  | { readonly state: "absent" }
+  /** `pid`: of the gateway that has it open. */
+  | { readonly state: "in-use"; readonly pid: number }
+  | { readonly state: "unwritable"; readonly why: string }
+  | { readonly state: "corrupt"; readonly why: string }
+
+export const probeFile = (path: string): Probed => {
+  const pid = holderOf(`${path}.lock`)
+  if (pid !== undefined) return { state: "in-use", pid }
+  const folderFault = probeFolder(dirname(path))
+  if (folderFault !== undefined) return { state: "unwritable", why: folderFault }
+  if (!existsSync(path)) return { state: "absent" }
+  const fault = faultOf(path, statSync(path).isFile() ? undefined : "it is no file")
+  if (fault !== undefined) return { state: "unwritable", why: fault }
+  const stranger = strangerIn(path)
+  return stranger === undefined ? { state: "ready" } : { state: "corrupt", why: stranger }
+}
+
+/** Why a folder cannot be made or written; `undefined`: it can. */
+export const probeFolder = (path: string): string | undefined => {
+  const folder = nearestFolder(path)
+  return faultOf(folder, statSync(folder).isDirectory() ? undefined : "it is no folder")
+}
+
+/** The gateway that has another file open than the one at this path, which was removed or replaced; as far as can be found out. */
+export const strandedGateway = (path: string): number | undefined => {
+  const pid = holderOf(`${path}.lock`)
+  return pid !== undefined && lacksOpen(pid, path) === true ? pid : undefined
+}
+
+/** The process that has the lock, which is a SQLite file of its own: a running gateway has a transaction open in it. */
+const holderOf = (lock: string): number | undefined => {
+  if (!existsSync(lock)) return undefined
+  let db: Database | undefined
+  try {
+    db = new Database(lock, { readwrite: true, create: false })
+    db.run("BEGIN IMMEDIATE")
+    db.run("ROLLBACK")
+    return undefined
+  } catch (error) {
+    if (sqliteCode(error)?.startsWith("SQLITE_BUSY") !== true) return undefined
+    return db?.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version
+  } finally {
+    db?.close()
+  }
+}
+
+/** The folder itself, or the one in which it would be made. */
+const nearestFolder = (folder: string): string => (existsSync(folder) ? folder : nearestFolder(dirname(folder)))
+
+const faultOf = (path: string, kind: string | undefined): string | undefined => {
+  if (kind !== undefined) return `${path}: ${kind}`
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return undefined
+  } catch (error) {
+    const isReadOnly = error instanceof Error && "code" in error && error.code === "EROFS"
+    return `${path}: ${isReadOnly ? "the file system is read-only" : "this user may not write there"}`
+  }
+}
+
+/** Why a file is none of ours. https://www.sqlite.org/fileformat.html#the_database_header */
+const strangerIn = (path: string): string | undefined => {
+  const header = Buffer.alloc(100)
+  const file = openSync(path, "r")
+  const length = readSync(file, header, 0, 100, 0)
+  closeSync(file)
+  if (length === 0) return undefined
+  if (header.toString("latin1", 0, 16) !== "SQLite format 3\u0000") return "it is no database"
+  return header.readUInt32BE(68) === applicationId ? undefined : "it belongs to another program"
+}

@@ -1,0 +1,23 @@
+/** Runs statements for the repositories. */
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import type { StorageUnavailable } from "../../services/storage/ledger.ts"
+import { unavailable } from "../failure.ts"
+import type { Table } from "./table.ts"
+
+/** Without spans: they are not used here, and cost more than most statements. */
+export const query = <A>(
+  statement: Effect.Effect<A, SqlError | StorageUnavailable>,
+): Effect.Effect<A, StorageUnavailable> => Effect.withTracerEnabled(Effect.mapError(statement, unavailable), false)
+
+/** The rows of a statement that selects `table.selection`. A row that does not decode is a failure of the database. */
+export const rowsOf = <A>(
+  table: Table<A>,
+  statement: Effect.Effect<ReadonlyArray<unknown>, SqlError>,
+): Effect.Effect<ReadonlyArray<A>, StorageUnavailable> =>
+  Effect.flatMap(query(statement), (rows) => Effect.mapError(table.decode(rows), unavailable))
+
+export const firstRowOf = <A>(
+  table: Table<A>,
+  statement: Effect.Effect<ReadonlyArray<unknown>, SqlError>,
+): Effect.Effect<A | undefined, StorageUnavailable> => Effect.map(rowsOf(table, statement), ([row]) => row)

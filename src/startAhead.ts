@@ -1,4 +1,0 @@
-/** The first import of `serve.ts`: what is started while the rest of the program is loaded. */
-import { startThreadAhead } from "./sql/startThread.ts"
-
-startThreadAhead()

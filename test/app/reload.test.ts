@@ -1,0 +1,150 @@
+/** The configuration of a running process is replaced: by SIGHUP and by `POST /config/reload`. docs/configuration.md */
+import { afterAll, describe, expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { contentOf, readStrictly } from "../support/clients/strictSse.ts"
+import { until } from "../support/clocks/until.ts"
+import { install } from "../support/gateways/process.ts"
+import { chunkOf, configFor, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
+import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
+import { event, lastPart, type Peer, rawHost, streamHead } from "../support/hosts/rawHost.ts"
+
+const closing: Array<() => unknown> = []
+afterAll(() => Promise.all(closing.map((close) => close())))
+
+const managementKey = "reload-management-key-0123456789abcdef"
+
+const base = { discovery: { environment: false, local: false }, plugins: { folders: [ownPluginsFolder()] } }
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** A gateway with a host that answers at once, and one whose streams the test writes. */
+const running = async () => {
+  const installation = install()
+  closing.push(installation.remove)
+  const peers: Array<Peer> = []
+  const slow = rawHost((peer) => {
+    peers.push(peer)
+    peer.write(streamHead)
+  })
+  const quick = scriptedHost(() => wholeAnswer("fine", { prompt_tokens: 10, completion_tokens: 0 }))
+  closing.push(slow.stop, quick.stop)
+  const file = join(installation.folder, "headgate.config.json")
+  const configOf = (prompt: string, more: object = {}) =>
+    configFor({ quick: { url: quick.url, prompt } }, { ...base, ...more })
+  const withSlow = configFor({ slow: { url: slow.url } }, {})
+  const write = (config: unknown) => writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config))
+  return { installation, peers, file, quick, write, configOf, withSlow }
+}
+
+describe("a reload", () => {
+  test("lets a stream of a removed provider end, charges new prices from the next request on, and keeps the old file where the new one is wrong", async () => {
+    const { installation, peers, file, write, configOf, withSlow } = await running()
+    const first = configOf("0.000001")
+    const both = {
+      ...first,
+      providers: { ...first.providers, ...withSlow.providers },
+      models: [...first.models, ...withSlow.models.map((model) => ({ ...model, id: "acme/slow" }))],
+    }
+    write(both)
+    const gateway = installation.start({ env: { HEADGATE_MANAGEMENT_KEY: managementKey } })
+    const url = await gateway.url()
+    const call = async (path: string, key: string, body: object = {}): Promise<Answer> => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+      const answer = await fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+      return { status: answer.status, body: await answer.json() }
+    }
+    const created = await call("/keys", managementKey, { name: "caller" })
+    const key = String((created.body as { key: string }).key)
+    const ask = (model = "acme/small") =>
+      call("/chat/completions", key, { model, messages: [{ role: "user", content: "hi" }] })
+    const reload = () => call("/config/reload", managementKey)
+    expect((await ask()).body).toMatchObject({ usage: { cost: 0.00001 } })
+
+    const streaming = fetch(`${url}/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "acme/slow", messages: [{ role: "user", content: "hi" }], stream: true }),
+    })
+    await until(() => peers.length === 1, "the call")
+    const say = (bytes: Uint8Array) => peers[0]?.write(bytes)
+    say(event(chunkOf({ delta: { content: "before " }, finish_reason: null })))
+    const stream = await streaming
+
+    // By HTTP: another price, and the provider of the stream is gone.
+    write(configOf("0.000002", { server: { port: 9 } }))
+    expect(await reload()).toEqual({
+      status: 200,
+      body: {
+        data: {
+          file,
+          changed: ["providers.slow", 'models["acme/small"].hosts.quick.pricing.prompt', 'models["acme/slow"]'],
+          needs_restart: ["server.port"],
+          warnings: [expect.stringContaining("providers.quick.api_key: a secret stands in the file")],
+        },
+      },
+    })
+    expect((await ask()).body).toMatchObject({ usage: { cost: 0.00002 } })
+    expect((await ask("acme/slow")).status).toBe(400)
+
+    // What is in force is what the next reload compares with: the same file once more changes nothing.
+    expect(await reload()).toMatchObject({
+      status: 200,
+      body: { data: { changed: [], needs_restart: ["server.port"] } },
+    })
+
+    // The stream goes on.
+    say(event(chunkOf({ delta: { content: "after" }, finish_reason: null })))
+    say(event(chunkOf({ delta: {}, finish_reason: "stop" }, { usage: { prompt_tokens: 3, completion_tokens: 2 } })))
+    say(event("[DONE]"))
+    say(Buffer.from(lastPart))
+    const { events } = readStrictly(await stream.text())
+    expect(contentOf(events)).toBe("before after")
+
+    // What is wrong changes nothing, however it is asked for.
+    write({ ...configOf("0.5"), limits: { retries: -1 }, billing: { unknown_prices: "deny" } })
+    const refused = await reload()
+    expect(refused).toMatchObject({
+      status: 400,
+      body: {
+        error: { code: 400, metadata: { issues: [{ path: "limits.retries" }, { path: "billing.unknown_prices" }] } },
+      },
+    })
+    write("{")
+    process.kill(gateway.pid, "SIGHUP")
+    await until(() => gateway.err().includes("expected JSON"), "the line")
+    expect((await ask()).body).toMatchObject({ usage: { cost: 0.00002 } })
+
+    // By signal.
+    write(configOf("0.000003", { limits: { body_bytes: 10 } }))
+    process.kill(gateway.pid, "SIGHUP")
+    await until(() => /Configuration reloaded.*limits\.body_bytes/.test(gateway.err()), "the reload")
+    expect((await ask()).status).toBe(413)
+    // Nobody but management.
+    expect((await call("/config/reload", key)).status).toBe(403)
+
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+    const verified = await installation.command(["audit", "verify"])
+    expect(verified.out).toContain("3 rows")
+  }, 60_000)
+
+  test("that a signal asks for while the gateway starts comes when it serves", async () => {
+    const { installation, configOf } = await running()
+    const file = join(installation.folder, "headgate.config.ts")
+    // The first reading of the file sends the signal.
+    const source = `
+      if (process.env.WAS_READ === undefined) process.kill(process.pid, "SIGHUP")
+      process.env.WAS_READ = "yes"
+      export default ${JSON.stringify(configOf("0.000001"))}`
+    writeFileSync(file, source)
+    const gateway = installation.start({ env: { HEADGATE_CONFIG: file } })
+    await gateway.url()
+    await until(() => gateway.err().includes("Configuration reloaded"), "the reload")
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+  }, 60_000)
+})

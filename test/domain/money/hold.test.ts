@@ -1,0 +1,43 @@
+/** The most that a request can cost, for requests whose media count apart. docs/guarantees.md#g1 */
+import { expect, test } from "bun:test"
+import type { Host } from "../../../src/domain/hosts/Host.ts"
+import { holdSize } from "../../../src/domain/money/Hold.ts"
+import type { Bounds } from "../../../src/domain/request/Request.ts"
+import { plannerFor } from "../../support/gateways/planner.ts"
+import { hostFor } from "../../support/recordings/recordings.ts"
+
+const { hosts } = await plannerFor([
+  {
+    id: "acme/embed",
+    hosts: [
+      {
+        provider: "a",
+        context_length: 1000,
+        max_completion_tokens: 1000,
+        pricing: { prompt: "0.000001", completion: "0" },
+      },
+    ],
+  },
+])
+const host: Host = hosts[0] ?? hostFor("embed")
+
+const budget = { limit: 10n ** 15n, spend: 0n, held: 0n, source: "total", resetsAt: null }
+
+/** What is held, in tokens of the prompt, beside 16 for each message. */
+const tokensHeld = (bounds: Partial<Bounds>): bigint => {
+  const all: Bounds = {
+    ...{ choices: 1, images: 0, searches: 0, mediaParts: 0, mediaBytes: 0, messages: 0 },
+    ...bounds,
+  } as Bounds
+  const size = holdSize(budget, { bounds: all, maxTokens: 1, sentBytes: 0 }, host)
+  if (typeof size === "string") throw new Error(size)
+  return size.amount / 1_000_000n
+}
+
+test("media of one prompt can take the host's context once", () => {
+  expect(tokensHeld({ mediaParts: 3 })).toBe(1000n)
+})
+
+test("of texts that are read one by one, the media of each can take the host's context", () => {
+  expect(tokensHeld({ mediaParts: 3, longestBytes: 10 })).toBe(3000n)
+})

@@ -1,0 +1,116 @@
+/** A key's rate limit, and that of free models, at several gateways on one database. docs/guarantees.md#g8 */
+import { afterAll, expect, test } from "bun:test"
+import { makeSecret } from "../../../src/domain/keys/KeySecret.ts"
+import { install, type RunningGateway } from "../../support/gateways/process.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { describePostgres, makeDatabase, urlOf } from "../../support/storage/postgres.ts"
+
+const closing: Array<() => unknown> = []
+afterAll(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const patience = 90_000
+const managementKey = makeSecret("management")
+
+const post = (url: string, key: string, model = "acme/small"): Promise<Response> =>
+  fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }], max_tokens: 50 }),
+  })
+
+/** Requests, in turn at each of these addresses, at once. */
+const burst = (count: number, urls: ReadonlyArray<string>, key: string, model?: string): Promise<Array<Response>> =>
+  Promise.all(Array.from({ length: count }, (_, at) => post(urls[at % urls.length] ?? "", key, model)))
+
+const admitted = (answers: ReadonlyArray<Response>): number => {
+  const statuses = answers.map(({ status }) => status)
+  expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([])
+  return statuses.filter((status) => status === 200).length
+}
+
+const keyFor = async (url: string, rateLimit: object | null): Promise<string> => {
+  const answer = await fetch(`${url}/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${managementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "test", rate_limit: rateLimit }),
+  })
+  const { key } = (await answer.json()) as { readonly key: string }
+  return key
+}
+
+const start = async () => {
+  const host = scriptedHost(() => wholeAnswer("Hello"))
+  closing.push(host.stop)
+  const installation = install()
+  closing.push(installation.remove)
+  const storage = urlOf(await makeDatabase())
+  const config = configFor({ a: { url: host.url } })
+  const free = { requests_per_minute: 20, requests_per_day: 1000 }
+  const model = { ...config.models[0], id: "acme/small:free", hosts: [{ ...config.models[0]?.hosts[0] }] }
+  const settings = { ...config, models: [...config.models, model], billing: { free_models: free } }
+  const gateway = (more: object = {}): RunningGateway =>
+    installation.start({
+      config: { ...settings, ...more },
+      env: { HEADGATE_STORAGE: storage, HEADGATE_MANAGEMENT_KEY: managementKey },
+    })
+  return { gateway, host }
+}
+
+describePostgres("two gateways", () => {
+  test(
+    "admit 40 requests of a key with a limit of 40, evenly or at one alone; who waits as it was told is admitted",
+    async () => {
+      const { gateway, host } = await start()
+      const gateways = [gateway(), gateway()]
+      const urls = await Promise.all(gateways.map(({ url }) => url()))
+      const [first = "", second = ""] = urls
+      const limit = { requests: 40, interval_s: 60 }
+      const evenly = await keyFor(first, limit)
+      expect(admitted(await burst(100, urls, evenly))).toBe(40)
+      const alone = await keyFor(first, limit)
+      expect(admitted(await burst(50, [second], alone))).toBe(40)
+      const refused = await post(first, alone)
+      expect(refused.status).toBe(429)
+      expect(refused.headers.get("x-ratelimit-limit")).toBe("40")
+      expect(refused.headers.get("x-ratelimit-remaining")).toBe("0")
+      expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(60)
+      expect(host.calls).toHaveLength(80)
+
+      const freeKey = await keyFor(first, null)
+      expect(admitted(await burst(40, urls, freeKey, "acme/small:free"))).toBe(20)
+
+      const brief = await keyFor(first, { requests: 4, interval_s: 1 })
+      expect(admitted(await burst(4, [first], brief))).toBe(4)
+      const told = await post(second, brief)
+      if (told.status === 429) await Bun.sleep(1000 * Number(told.headers.get("retry-after")))
+      expect((await post(second, brief)).status).toBe(200)
+
+      // What a killed one had comes back by itself.
+      expect(admitted(await burst(2, [first], brief))).toBeGreaterThan(0)
+      gateways[0]?.kill("SIGKILL")
+      await gateways[0]?.exited
+      for (;;) {
+        const answer = await post(second, brief)
+        if (answer.status === 200) break
+        expect(Number(answer.headers.get("retry-after"))).toBeLessThanOrEqual(2)
+        await Bun.sleep(1000 * Number(answer.headers.get("retry-after")))
+      }
+    },
+    patience,
+  )
+
+  test(
+    "that are workers of one: the limit is that of the key",
+    async () => {
+      const { gateway } = await start()
+      const both = gateway({ server: { workers: 2 } })
+      const url = await both.url()
+      while (both.err().split(' serves"').length < 3) await Bun.sleep(5)
+      const key = await keyFor(url, { requests: 30, interval_s: 60 })
+      expect(admitted(await burst(100, [url], key))).toBe(30)
+    },
+    patience,
+  )
+})

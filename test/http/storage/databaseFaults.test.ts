@@ -1,0 +1,305 @@
+/** A gateway on a real file that is locked, or whose disk is full. docs/guarantees.md#g22 */
+
+import { Database } from "bun:sqlite"
+import { afterEach, expect, test } from "bun:test"
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { layer as sqliteStorage } from "../../../src/sql/sqlite/SqliteStorage.ts"
+import { finishesOf, readStrictly } from "../../support/clients/strictSse.ts"
+import { until } from "../../support/clocks/until.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { collectedLog } from "../../support/gateways/collectedLog.ts"
+import { startGateway } from "../../support/gateways/gateway.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const patience = 240_000
+const cost = 20_000_000n
+const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
+
+/** A gateway with its database in this folder; its host answers when the test says so. */
+const scene = async (folder: string) => {
+  let gate = Promise.resolve()
+  let open = () => {}
+  const host = scriptedHost(async (body) => {
+    await gate
+    return body["stream"] === true ? streamAnswer(["hello"]) : wholeAnswer("hello")
+  })
+  closing.push(host.stop)
+  const path = join(folder, "headgate.db")
+  const log = collectedLog()
+  const gateway = await startGateway({
+    config: configFor({ acme: host }),
+    storage: sqliteStorage({ path, durability: "full" }),
+    setting: log.layer,
+  })
+  closing.push(gateway.stop)
+  const account = await openAccount(gateway)
+  const headers = { authorization: `Bearer ${account.secret}` }
+  return {
+    path,
+    host,
+    account,
+    chat: (more: object = {}) => gateway.chat({ ...ask, ...more }, { headers }),
+    ready: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).status,
+    readyText: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).text(),
+    log,
+    /** From now on the host waits, until `open`. */
+    shut: () => {
+      const gated = Promise.withResolvers<void>()
+      gate = gated.promise
+      open = gated.resolve
+    },
+    open: () => open(),
+  }
+}
+
+/** Recovery takes up to a second after a lock, and up to six after a full disk. */
+const recovered = async (ready: () => Promise<number>): Promise<void> => {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await ready()) === 200) return
+    await Bun.sleep(20)
+  }
+  throw new Error("it did not recover")
+}
+
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-faults-"))
+  closing.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Locks the database as another tool would. */
+const lock = (path: string): (() => void) => {
+  const other = new Database(path)
+  other.run("BEGIN IMMEDIATE")
+  return () => {
+    other.run("ROLLBACK")
+    other.close()
+  }
+}
+
+test(
+  "locked for a moment: the answer waits, and is booked",
+  async () => {
+    const { path, account, host, chat } = await scene(newFolder())
+    const unlock = lock(path)
+    const answer = chat()
+    await until(() => host.calls.length === 1, "the call")
+    await Bun.sleep(300)
+    unlock()
+    expect((await answer).status).toBe(200)
+    expect((await account.rows()).map((row) => row.cost)).toEqual([cost])
+  },
+  patience,
+)
+
+test(
+  "locked for longer than five seconds: 503 and free; new requests are refused without a call; it recovers by itself",
+  async () => {
+    const { path, account, host, chat, ready } = await scene(newFolder())
+    const unlock = lock(path)
+    const [whole, streamed] = await Promise.all([chat(), chat({ stream: true })])
+    expect(whole.status).toBe(503)
+    expect(await streamed.text()).toContain("metering_unavailable")
+    expect((await chat()).status).toBe(503)
+    expect(await ready()).toBe(503)
+    expect(host.calls).toHaveLength(2)
+    unlock()
+    await recovered(ready)
+    expect(await account.total()).toBe(0n)
+    expect((await account.rows()).map((row) => [row.cost, row.upstreamCost])).toEqual([
+      [0n, cost],
+      [0n, cost],
+    ])
+    expect((await chat()).status).toBe(200)
+    expect(await account.total()).toBe(cost)
+    expect(await account.held()).toBe(0n)
+  },
+  patience,
+)
+
+/** A file system of 80 MiB, where this process may mount one. */
+const mounted = (): string | undefined => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-disk-"))
+  const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", folder], { stderr: "ignore" })
+  closing.push(() => {
+    if (success) Bun.spawnSync(["umount", "-l", folder])
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return success ? folder : undefined
+}
+
+/** Fills the disk to the last byte. */
+const fill = (file: string): void => {
+  const handle = openSync(file, "w")
+  try {
+    for (let size = 1024 * 1024; size >= 1; size = Math.floor(size / 2)) {
+      try {
+        while (writeSync(handle, new Uint8Array(size)) === size);
+      } catch {
+        // Full: smaller pieces may still fit.
+      }
+    }
+  } finally {
+    closeSync(handle)
+  }
+}
+
+test(
+  "a full disk: what runs is booked, new requests are refused, and space brings them back (skipped where nothing can be mounted)",
+  async () => {
+    const folder = mounted()
+    if (folder === undefined) return
+    const { path, account, host, chat, ready, shut, open } = await scene(folder)
+    expect(existsSync(`${path}.ballast`)).toBe(true)
+    shut()
+    const running = Array.from({ length: 20 }, (_, at) => chat({ stream: at % 2 === 0 }))
+    await until(() => host.calls.length === 20, "the calls")
+    const filler = join(folder, "filler")
+    fill(filler)
+    open()
+    for (const [at, response] of (await Promise.all(running)).entries()) {
+      expect(response.status).toBe(200)
+      const text = await response.text()
+      const end = at % 2 === 0 ? finishesOf(readStrictly(text).events)[0] : JSON.parse(text)
+      expect(end).toMatchObject({ usage: { cost: 0.00002 } })
+    }
+    expect(await account.total()).toBe(20n * cost)
+    expect(existsSync(`${path}.ballast`)).toBe(false)
+
+    await until(async () => (await ready()) === 503, "the refusal")
+    expect((await chat()).status).toBe(503)
+    expect(host.calls).toHaveLength(20)
+
+    rmSync(filler)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
+    expect(existsSync(`${path}.ballast`)).toBe(true)
+    expect(await account.total()).toBe(21n * cost)
+  },
+  patience,
+)
+
+const again = "INFO the database takes requests again"
+
+test(
+  "a full disk is logged once with cause, path and free bytes, /readyz says why, and its end is logged once (skipped where nothing can be mounted)",
+  async () => {
+    const folder = mounted()
+    if (folder === undefined) return
+    const { path, host, chat, ready, readyText, shut, open, log } = await scene(folder)
+    shut()
+    const running = chat()
+    await until(() => host.calls.length === 1, "the call")
+    const filler = join(folder, "filler")
+    fill(filler)
+    open()
+    expect((await running).status).toBe(200)
+    await until(async () => (await ready()) === 503, "the refusal")
+    for (let tries = 0; tries < 5; tries++) expect((await chat()).status).toBe(503)
+    expect(await readyText()).toContain("the disk of the database is full")
+    // For longer than it takes to look again.
+    await Bun.sleep(2500)
+    rmSync(filler)
+    await recovered(ready)
+    await until(() => log.lines.includes(again), "the end")
+    const [error, ...more] = log.texts.filter((line) => !line.startsWith("INFO"))
+    expect(more).toEqual([])
+    expect(error).toStartWith("ERROR no paid request starts: the disk of the database is full")
+    expect(error).toContain(`"path":"${path}"`)
+    expect(error).toMatch(/"cause":"[^"]+".*"free_bytes":\d+/)
+    expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+    expect(log.texts.find((line) => line.startsWith(again))).toMatch(/"after_s":[\d.]+/)
+  },
+  patience,
+)
+
+test(
+  "a file that another program keeps locked is logged once, and so is the end of that",
+  async () => {
+    const { path, chat, ready, readyText, log } = await scene(newFolder())
+    const unlock = lock(path)
+    expect((await chat()).status).toBe(503)
+    expect(await readyText()).toContain("the database does not answer")
+    for (let tries = 0; tries < 5; tries++) expect((await chat()).status).toBe(503)
+    // Its row is tried again meanwhile, and fails again.
+    await Bun.sleep(6500)
+    unlock()
+    await recovered(ready)
+    await until(() => log.lines.includes(again), "the end")
+    expect(log.texts.filter((line) => !line.startsWith("INFO"))).toEqual([
+      expect.stringMatching(/^ERROR The database is not available: database is locked .*"free_bytes":\d+/),
+    ])
+    expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+  },
+  patience,
+)
+
+const gone: ReadonlyArray<readonly [string, (path: string) => void]> = [
+  ["removed", (path) => rmSync(path)],
+  ["moved away", (path) => renameSync(path, `${path}.moved`)],
+  [
+    "replaced by a copy of itself",
+    (path) => {
+      copyFileSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    },
+  ],
+  ["emptied", (path) => truncateSync(path, 0)],
+  ["cut off", (path) => truncateSync(path, 8192)],
+  ["overwritten at its beginning", (path) => writeFileSync(path, "notes", { flag: "r+" })],
+  ["robbed of its journal", (path) => rmSync(`${path}-wal`)],
+]
+
+test.each(gone)(
+  "a file that is %s while the gateway runs: nobody noticed; now no paid request starts, and it is logged once",
+  async (_, harm) => {
+    const { path, host, chat, readyText, log } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    // What is only in the journal would make the file look cut off from the beginning.
+    const other = new Database(path)
+    other.run("PRAGMA wal_checkpoint")
+    other.close()
+    harm(path)
+    expect(await readyText()).toContain("the file of the database was removed, replaced or damaged")
+    for (let tries = 0; tries < 3; tries++) expect((await chat()).status).toBe(503)
+    expect(host.calls).toHaveLength(1)
+    expect(log.texts.filter((line) => line.startsWith("ERROR"))).toEqual([
+      expect.stringMatching(
+        /^ERROR no paid request starts: the file of the database was removed.*"cause":".*headgate\.db/,
+      ),
+    ])
+  },
+  patience,
+)
+
+test(
+  "a file that was moved away is found by the next request that is paid, and is taken again when it is back",
+  async () => {
+    const { path, chat, ready } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    renameSync(path, `${path}.moved`)
+    await until(async () => (await chat()).status === 503, "the refusal")
+    renameSync(`${path}.moved`, path)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
+  },
+  patience,
+)

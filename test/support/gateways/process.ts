@@ -1,0 +1,183 @@
+/** The gateway as an operator runs it: a process of its own, with its files in a folder that is removed afterwards. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { isJsonObject } from "../../../src/domain/json/Json.ts"
+import type { Storage } from "../../../src/services/storage/Storage.ts"
+import * as SqliteStorage from "../../../src/sql/sqlite/SqliteStorage.ts"
+import { ownPluginsFolder } from "../hosts/ownPlugins.ts"
+import { type Ended, runCommand } from "./commands.ts"
+
+const root = new URL("../../..", import.meta.url).pathname
+
+export interface Installation {
+  readonly folder: string
+  readonly database: string
+  /** Starts a process; `config` stays in force until another one is given. */
+  readonly start: (options?: StartOptions) => RunningGateway
+  /** Runs a command to its end, in a process that other tests' commands share. */
+  readonly command: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ended>
+  /** The same in a terminal; what it shows. */
+  readonly inTerminal: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<string>
+  /** Reads the ledger and the keys while no gateway runs. */
+  readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
+  readonly remove: () => Promise<void>
+}
+
+export interface StartOptions {
+  readonly config?: unknown
+  readonly env?: Readonly<Record<string, string>>
+  /** Of its command line. */
+  readonly words?: ReadonlyArray<string>
+  /** Through a script runner, as `bun start` does, in a process group of its own: `kill` signals the whole group. */
+  readonly asScript?: boolean
+}
+
+export interface RunningGateway {
+  readonly pid: number
+  /** `http://127.0.0.1:<port>/api/v1`, once it listens. Rejects when it ends before. */
+  readonly url: () => Promise<string>
+  readonly out: () => string
+  readonly err: () => string
+  /** Its exit code; 128 and the signal's number when one ended it. */
+  readonly exited: Promise<number>
+  readonly kill: (signal: "SIGTERM" | "SIGKILL") => void
+}
+
+/** Not the developer's environment: a provider's key in it would turn that provider on. */
+const bare = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" }
+
+const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) => void): Promise<void> => {
+  const decoder = new TextDecoder()
+  for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
+}
+
+const spawn = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script: string | undefined) => {
+  const options = { env, stdout: "pipe", stderr: "pipe" } as const
+  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts", ...words], { ...options, cwd: root })
+  const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
+  writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
+  return Bun.spawn([process.execPath, "run", "start", ...words], { ...options, cwd: script, detached: true })
+}
+
+/** `script`: the folder of the package whose script it is. */
+const run = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script?: string): RunningGateway => {
+  let out = ""
+  let err = ""
+  const child = spawn(env, words, script)
+  const told = Promise.all([
+    collect(child.stdout, (text) => {
+      out += text
+    }),
+    collect(child.stderr, (text) => {
+      err += text
+    }),
+  ])
+  let over = false
+  const exited = child.exited.then(async (code) => {
+    await told
+    over = true
+    return code
+  })
+  return {
+    pid: child.pid,
+    url: async () => {
+      for (;;) {
+        const found = /headgate listens at (\S+)/.exec(out)?.[1]
+        if (found !== undefined) return found
+        if (over) throw new Error(`it ended: ${err}`)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    },
+    out: () => out,
+    err: () => err,
+    exited,
+    kill: (signal) => {
+      if (script === undefined) child.kill(signal)
+      else if (!over) process.kill(-child.pid, signal)
+    },
+  }
+}
+
+/** Unless the configuration says where plugins are: those of the project, and no others. */
+const withOwnPlugins = (config: unknown): unknown => {
+  if (!isJsonObject(config)) return config
+  const { plugins = {} } = config
+  return isJsonObject(plugins) ? { ...config, plugins: { folders: [ownPluginsFolder()], ...plugins } } : config
+}
+
+export const install = (): Installation => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-test-"))
+  const database = join(folder, "data", "headgate.db")
+  const file = join(folder, "headgate.config.json")
+  const running = new Set<RunningGateway>()
+  const environment = {
+    ...bare,
+    HEADGATE_CONFIG: file,
+    HEADGATE_PORT: "0",
+    HEADGATE_STORAGE: `sqlite:${database}`,
+  }
+  return {
+    folder,
+    database,
+    start: ({ config, env = {}, words = [], asScript = false } = {}) => {
+      if (config !== undefined) writeFileSync(file, JSON.stringify(withOwnPlugins(config)))
+      const gateway = run({ ...environment, ...env }, words, asScript ? folder : undefined)
+      running.add(gateway)
+      void gateway.exited.then(() => running.delete(gateway))
+      return gateway
+    },
+    command: (words, env = {}) => runCommand({ words, env: { ...environment, ...env } }),
+    inTerminal: async (words, env = {}) => {
+      let shown = ""
+      const closed = Promise.withResolvers<void>()
+      const decoder = new TextDecoder()
+      const child = Bun.spawn([process.execPath, "src/main.ts", ...words], {
+        cwd: root,
+        env: { ...environment, TERM: "xterm", ...env },
+        terminal: {
+          cols: 200,
+          data: (_terminal, bytes) => {
+            shown += decoder.decode(bytes, { stream: true })
+          },
+          exit: () => closed.resolve(),
+        },
+      })
+      await child.exited
+      child.terminal?.close()
+      await closed.promise
+      return shown.replaceAll("\r\n", "\n")
+    },
+    ask: (question) =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.flatMap(Layer.build(SqliteStorage.layer({ path: database, durability: "process" })), (context) =>
+            Effect.provide(question, context),
+          ),
+        ),
+      ),
+    remove: async () => {
+      for (const gateway of running) gateway.kill("SIGKILL")
+      await Promise.all([...running].map(({ exited }) => exited))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** How often the tests that kill the gateway do so: 3 times, or `TEST_KILL_ROUNDS`. */
+export const killRounds = Number(process.env["TEST_KILL_ROUNDS"] ?? 3)
+
+/** In each of these rounds, how many costs callers have seen when the gateway is killed. */
+export const costsBeforeKill = (): ReadonlyArray<number> =>
+  Array.from({ length: killRounds }, (_, round) => [1, 160, 40, 2, 7][round % 5] ?? 1)
+
+/** Milliseconds for these rounds, on a busy machine. */
+export const killPatience = 240_000 + killRounds * 12_000
+
+/** The ordinary key of the first start's message. */
+export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""
+
+/** The management key of the same message. */
+export const firstManagementKey = (out: string): string => /management key\s+(\S+)/.exec(out)?.[1] ?? ""

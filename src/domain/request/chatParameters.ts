@@ -42,6 +42,8 @@ export interface Place {
   readonly at: string
   /** Its value; `null` and `undefined`: none is sent. Default: the parameter's own. Pure. */
   readonly as?: (payload: ChatPayload) => unknown
+  /** What its hosts do without it, so that they are not sent it. */
+  readonly usual?: unknown
   /** Whether it says how words are drawn, which Claude does not take while it thinks. */
   readonly unlessThinking?: true
 }
@@ -137,9 +139,9 @@ export const chatParameters = {
     // 0 is not neutral: some models come with another.
     support: "listed",
     addition: true,
-    messages: { at: "top_k", as: ({ top_k }) => top_k || undefined, unlessThinking: true },
+    messages: { at: "top_k", usual: 0, unlessThinking: true },
     responses: null,
-    generateContent: { at: "topK", as: ({ top_k }) => top_k || undefined },
+    generateContent: { at: "topK", usual: 0 },
     samples: [37, 21],
   },
   n: {
@@ -147,7 +149,7 @@ export const chatParameters = {
     neutral: [1],
     messages: null,
     responses: null,
-    generateContent: { at: "candidateCount", as: ({ n }) => (n === 1 ? undefined : n) },
+    generateContent: { at: "candidateCount", usual: 1 },
   },
   stop: {
     check: described("Texts at which the answer ends.", orNull(stops)),
@@ -193,7 +195,7 @@ export const chatParameters = {
     elsewhere: { responses: { name: "include", instead: 'include: ["message.output_text.logprobs"]' } },
     messages: null,
     responses: translated,
-    generateContent: { at: "responseLogprobs", as: ({ logprobs }) => (logprobs === true ? true : undefined) },
+    generateContent: { at: "responseLogprobs", usual: false },
   },
   top_logprobs: {
     check: described("How many alternatives are told for each token.", orNull(integer(0, 20))),
@@ -337,7 +339,3 @@ export const chatParameters = {
 
 /** Every row with its name, in order. */
 export const chatParameterRows: ReadonlyArray<readonly [name: string, ChatParameter]> = Object.entries(chatParameters)
-
-/** A row's names by what is asked of it. */
-export const namesWhere = (holds: (row: ChatParameter, name: string) => boolean): ReadonlyArray<string> =>
-  chatParameterRows.filter(([name, row]) => holds(row, name)).map(([name]) => name)

@@ -5,13 +5,14 @@
 
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { mostTokens } from "../../domain/request/chatParameters.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
 import { asksNothing } from "../../domain/request/neutralMembers.ts"
 import { noPreferences, type Preferences } from "../../domain/request/Preferences.ts"
+import { parameterChecks } from "../../domain/request/placedParameters.ts"
 import { routerOnly } from "../../domain/request/Request.ts"
 import { findingInBody } from "../../services/payload/walk.ts"
 import {
-  anyInteger,
   anyObject,
   anything,
   type Check,
@@ -19,7 +20,6 @@ import {
   type Issues,
   integer,
   listOf,
-  numberWithin,
   objectOf,
   oneOf,
   orNull,
@@ -35,7 +35,7 @@ import { decodePreferences } from "./preferences.ts"
 import { reasoningMembers } from "./reasoning.ts"
 
 /** See docs/guarantees.md#g30. */
-export const most = { members: 1024, tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
+export const most = { members: 1024, tools: 512, models: 16, metadata: 16, inputs: 2048, tokens: mostTokens }
 
 export const maybeText = orNull(text)
 export const maybeFlag = orNull(flag)
@@ -62,39 +62,9 @@ const metadata: Check = (value, path, issues) => {
 }
 
 export const tokenCount = orNull(integer(1, most.tokens))
-const share = orNull(numberWithin(0, 1))
-const penalty = orNull(numberWithin(-2, 2))
-
-const bias = numberWithin(-100, 100)
-const logitBias: Check = (value, path, issues) => {
-  if (!isJsonObject(value)) return report(issues, path, "must be an object")
-  for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
-}
-
-const stops = listOf(text, most.stop)
-const stop: Check = (value, path, issues) => {
-  if (Array.isArray(value)) stops(value, path, issues)
-  else if (typeof value !== "string") report(issues, path, "must be a string or an array of strings")
-}
 
 /** Parameters of the canonical form that a host may or may not support (`supported_parameters`). */
-export const samplingMembers = {
-  temperature: orNull(numberWithin(0, 2)),
-  top_p: share,
-  top_k: orNull(integer(0, most.tokens)),
-  min_p: share,
-  top_a: share,
-  frequency_penalty: penalty,
-  presence_penalty: penalty,
-  repetition_penalty: orNull(numberWithin(0, 2)),
-  max_tokens: tokenCount,
-  max_completion_tokens: tokenCount,
-  logit_bias: orNull(logitBias),
-  seed: orNull(anyInteger),
-  stop: orNull(stop),
-  ...reasoningMembers,
-  verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
-} satisfies Readonly<Record<string, Check>>
+export const samplingMembers: Readonly<Record<string, Check>> = { ...parameterChecks, ...reasoningMembers }
 
 const tiers = oneOf("auto", "default", "fast", "flex", "priority", "scale")
 

@@ -96,7 +96,7 @@ export const samplingSchemas = {
   max_completion_tokens: tokens,
   logit_bias: described("By token.", { type: "object", additionalProperties: within(-100, 100) }),
   seed: { type: "integer" },
-  stop: anyOf(text, listOf(text, { maxItems: most.stop })),
+  stop: anyOf(text, listOf(text, { maxItems: 4 })),
   reasoning: named("Reasoning"),
   reasoning_effort: described("Short for reasoning.effort, from which it may not differ.", effort),
   include_reasoning: flag,

@@ -7,10 +7,10 @@ import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { otherChecks } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
-  anyObject,
   anything,
   byType,
   type Check,
@@ -77,39 +77,27 @@ const formats: ReadonlyMap<string, Check> = new Map([
   ["python", anything],
 ])
 
-/** How many answers. */
-export const answers = orNull(integer(1, 8))
-
 export const topLogprobs = integer(0, 20)
 
 /** Parameters that say what the text of the answer is to be. */
 export const textMembers = {
   prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
   response_format: orNull(byType(formats, onlyKnown(formats))),
-  structured_outputs: maybeFlag,
 } satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
 const parameters: Readonly<Record<string, Check>> = {
   ...samplingMembers,
   ...textMembers,
-  logprobs: maybeFlag,
-  top_logprobs: orNull(topLogprobs),
   tools: orNull(tools),
   tool_choice: orNull(toolChoice),
-  parallel_tool_calls: maybeFlag,
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   messages,
   prompt: text,
-  n: answers,
-  best_of: answers,
-  modalities: orNull(listOf(oneOf("text", "image", "audio"))),
-  image_config: anyObject,
-  audio: anyObject,
 }
 
 /** Members that become fields of `ChatRequest`. Protocols encode them for each host. */

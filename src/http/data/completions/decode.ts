@@ -6,9 +6,10 @@ import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { otherChecks } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { anyObject, type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
+import { type Check, type Issues, listOf, oneOf, report } from "../../decode/checks.ts"
 import {
   maybeFlag,
   memberTable,
@@ -19,7 +20,7 @@ import {
   sharedMembers,
 } from "../../decode/members.ts"
 import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
-import { answers, textMembers, topLogprobs } from "../chat/decode.ts"
+import { textMembers, topLogprobs } from "../chat/decode.ts"
 
 export const completionsForm = "completions"
 
@@ -56,15 +57,12 @@ const parameters: Readonly<Record<string, Check>> = {
   ...samplingMembers,
   ...textMembers,
   logprobs,
-  top_logprobs: orNull(topLogprobs),
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   prompt,
-  n: answers,
-  best_of: answers,
   echo: maybeFlag,
   suffix,
   messages: refused(`${ofChat} for conversations, or give a prompt`),

@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import { placedIn } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -32,7 +33,6 @@ import {
   readMembers,
   refusalOf,
   requireModel,
-  samplingMembers,
   sharedMembers,
   tokenCount,
 } from "../../decode/members.ts"
@@ -73,14 +73,15 @@ const fallbacks: Check = listOf((value, path, issues) => {
   }
 }, mostFallbacks)
 
-const { temperature, top_p, top_k } = samplingMembers
+/** Parameters that this form has with a value of the canonical form. */
+const parameters = placedIn("messages").flatMap(({ name, at, check }) =>
+  check === undefined ? [] : [{ name, at, check }],
+)
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   ...notOfMessages,
-  temperature,
-  top_p,
-  top_k,
+  ...Object.fromEntries(parameters.map(({ at, check }) => [at, check])),
   max_tokens: tokenCount,
   stop_sequences: orNull(listOf(text)),
   system: anything,
@@ -125,10 +126,10 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const payload = payloadOf(body, own, translation)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
-  const parameters = parametersOf(payload, reasoning, maxTokens)
+  const named = parametersOf(payload, reasoning, maxTokens)
   const onlyForm = translation.onlyForm ?? onlyHere(body)
   const request = chatRequest({
-    ...{ payload, preferences, parameters, reasoning, maxTokens, dropped },
+    ...{ payload, preferences, parameters: named, reasoning, maxTokens, dropped },
     body: routed(body),
     native: onlyForm === undefined && translation.untranslated.length === 0 ? undefined : own,
     form: messagesForm,
@@ -150,7 +151,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
 
 /** The canonical payload. The members are checked. */
 const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation): ChatPayload => {
-  const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
+  const { stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
   const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   const schema = config["format"] ?? body["output_format"]
   for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
@@ -163,9 +164,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   return {
     ...Object.fromEntries(Object.entries(own).filter(([name]) => !translated.has(name))),
     messages,
-    ...(typeof temperature === "number" ? { temperature } : {}),
-    ...(typeof top_p === "number" ? { top_p } : {}),
-    ...(typeof top_k === "number" ? { top_k } : {}),
+    ...parametersIn(body),
     ...(Array.isArray(stop) ? { stop: stop.filter((word) => typeof word === "string") } : {}),
     ...(listed.length === 0
       ? {}
@@ -188,6 +187,12 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
     ...tierField(body["service_tier"]),
     ...(isJsonObject(mark) ? { cache_control: mark } : {}),
   }
+}
+
+const parametersIn = (body: JsonObject): JsonObject => {
+  const found: Record<string, unknown> = {}
+  for (const { name, at } of parameters) if (body[at] != null) found[name] = body[at]
+  return found
 }
 
 const metadataMembers = new Set(["user_id"])
@@ -226,7 +231,8 @@ const reasoningOf = ({ thinking, output_config: config }: JsonObject): Reasoning
 
 /** Members of the canonical form that a host may not support. */
 const optional = [
-  ...["temperature", "top_p", "top_k", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  ...parameters.map(({ name }) => name),
+  ...["stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   "verbosity",
 ]
 
@@ -235,10 +241,10 @@ const parametersOf = (
   reasoning: Reasoning,
   maxTokens: number | undefined,
 ): ReadonlyArray<string> => {
-  const parameters = optional.filter((name) => payload[name] !== undefined)
-  if (reasoning !== noReasoning) parameters.push("reasoning")
-  if (maxTokens !== undefined) parameters.push("max_tokens")
-  return parameters
+  const names = optional.filter((name) => payload[name] !== undefined)
+  if (reasoning !== noReasoning) names.push("reasoning")
+  if (maxTokens !== undefined) names.push("max_tokens")
+  return names
 }
 
 /** The members that speak to the router, with the names that all forms share. */

@@ -62,14 +62,6 @@ const include = oneOf(
   "computer_call_output.output.image_url",
 )
 
-/** Parameters that the canonical form has under the same name, with the same meaning. */
-const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
-  top_logprobs: orNull(integer(0, 20)),
-  parallel_tool_calls: maybeFlag,
-  structured_outputs: maybeFlag,
-}
-
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   web_search_options: anyObject,
@@ -97,7 +89,8 @@ const decodedApart = [
   ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
 ]
 
-const accepted = Object.entries(parameters).filter(([name]) => !Object.hasOwn(refusedMembers, name))
+/** Parameters that the canonical form has under the same name, with the same meaning. */
+const accepted = Object.entries(samplingMembers).filter(([name]) => !Object.hasOwn(refusedMembers, name))
 
 const table = memberTable(
   Object.fromEntries(accepted),

@@ -1,4 +1,5 @@
 /** Members of the Responses form that the gateway refuses, each with a sentence that says what to do instead. */
+import { insteadIn } from "../../../domain/request/placedParameters.ts"
 import { type Check, report } from "../../decode/checks.ts"
 
 /** Why a reference is refused: what it names would lie in the operator's account at a host, where it may be another caller's. */
@@ -10,18 +11,7 @@ export const refused =
     report(issues, path, message)
 
 /** Members of another form whose meaning this form has under another name. */
-const renamed: Readonly<Record<string, string>> = {
-  messages: "input",
-  max_tokens: "max_output_tokens",
-  max_completion_tokens: "max_output_tokens",
-  response_format: "text.format",
-  verbosity: "text.verbosity",
-  reasoning_effort: "reasoning.effort",
-  include_reasoning: "reasoning.exclude",
-  logprobs: 'include: ["message.output_text.logprobs"]',
-  functions: "tools",
-  function_call: "tool_choice",
-}
+const renamed: ReadonlyArray<readonly [name: string, own: string]> = [["messages", "input"], ...insteadIn("responses")]
 
 /** `true` where only that value asks for something. */
 const onlyTrue =
@@ -35,9 +25,7 @@ const oneAnswer = refused("is not known in this form, which gives one answer")
 const stateless = "send the whole conversation in input"
 
 export const refusedMembers: Readonly<Record<string, Check>> = {
-  ...Object.fromEntries(
-    Object.entries(renamed).map(([name, own]) => [name, refused(`belongs to the chat form: use ${own} here`)]),
-  ),
+  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to the chat form: use ${own} here`)])),
   n: oneAnswer,
   best_of: oneAnswer,
   store: onlyTrue(`must be false: this gateway stores no responses, so ${stateless}`),

@@ -134,6 +134,9 @@ export const onlyFalse = (message: string): Check =>
     else if (value !== false) report(issues, path, "must be a boolean")
   })
 
+/** What is checked elsewhere: only its schema is of use. */
+export const checkedElsewhere = (schema: JsonSchema): Check => checkOf(schema, () => {})
+
 /** Refuses every value. The message is the description too. */
 export const refused = (message: string): Check =>
   checkThat({ ...nothing, description: `Refused: ${message}.` }, (value) => value === null, message)

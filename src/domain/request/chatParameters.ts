@@ -20,12 +20,13 @@ import {
   integer,
   listOf,
   numberWithin,
+  objectOf,
   oneOf,
-  orNull,
   quoted,
   report,
   text,
   textOrList,
+  titled,
 } from "../json/checks.ts"
 import { isJsonObject } from "../json/Json.ts"
 import type { ChatPayload } from "./Chat.ts"
@@ -84,16 +85,34 @@ export interface ChatParameter {
   readonly samples?: readonly [value: number, another: number]
 }
 
-const share = orNull(numberWithin(0, 1))
-const penalty = orNull(numberWithin(-2, 2))
-const tokenCount = orNull(integer(1, mostTokens))
-const answers = orNull(integer(1, 8))
+const share = numberWithin(0, 1)
+const penalty = numberWithin(-2, 2)
+const tokenCount = integer(1, mostTokens)
+const answers = integer(1, 8)
 
 const bias = numberWithin(-100, 100)
 const logitBias = checkOf({ type: "object", additionalProperties: bias.schema }, (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
 })
+
+const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
+
+const reasoning = titled(
+  "Reasoning",
+  described(
+    "Either an effort or max_tokens.",
+    objectOf({
+      effort,
+      max_tokens: integer(0, mostTokens),
+      enabled: flag,
+      exclude: described("Reason, but do not return it.", flag),
+      summary: oneOf("auto", "concise", "detailed"),
+      context: oneOf("auto", "all_turns", "current_turn"),
+      mode: oneOf("standard", "pro"),
+    }),
+  ),
+)
 
 const stops = textOrList(listOf(text, mostStops), "must be a string or an array of strings")
 
@@ -108,7 +127,7 @@ const ofEach = { messages: translated, responses: translated, generateContent: t
 export const chatParameters = {
   // --- how words are drawn
   temperature: {
-    check: described("0: always the likeliest word; higher: more varied.", orNull(numberWithin(0, 2))),
+    check: described("0: always the likeliest word; higher: more varied.", numberWithin(0, 2)),
     support: "listed",
     // To 1 there.
     messages: {
@@ -135,7 +154,7 @@ export const chatParameters = {
     samples: [0.625, 0.875],
   },
   top_k: {
-    check: described("How many of the likeliest words are drawn from. 0: all.", orNull(integer(0, mostTokens))),
+    check: described("How many of the likeliest words are drawn from. 0: all.", integer(0, mostTokens)),
     // 0 is not neutral: some models come with another.
     support: "listed",
     addition: true,
@@ -152,7 +171,7 @@ export const chatParameters = {
     generateContent: { at: "candidateCount", usual: 1 },
   },
   stop: {
-    check: described("Texts at which the answer ends.", orNull(stops)),
+    check: described("Texts at which the answer ends.", stops),
     support: "listed",
     elsewhere: { messages: "stop_sequences" },
     messages: translated,
@@ -163,7 +182,7 @@ export const chatParameters = {
     },
   },
   seed: {
-    check: described("The same seed gives the same answer, as far as the host can.", orNull(anyInteger)),
+    check: described("The same seed gives the same answer, as far as the host can.", anyInteger),
     support: "listed",
     messages: null,
     responses: null,
@@ -189,7 +208,7 @@ export const chatParameters = {
     samples: [0.875, 0.5],
   },
   logprobs: {
-    check: described("Whether the probability of each token is told.", orNull(flag)),
+    check: described("Whether the probability of each token is told.", flag),
     support: "listed",
     neutral: [false],
     elsewhere: { responses: { name: "include", instead: 'include: ["message.output_text.logprobs"]' } },
@@ -198,7 +217,7 @@ export const chatParameters = {
     generateContent: { at: "responseLogprobs", usual: false },
   },
   top_logprobs: {
-    check: described("How many alternatives are told for each token.", orNull(integer(0, 20))),
+    check: described("How many alternatives are told for each token.", integer(0, 20)),
     support: "listed",
     neutral: [0],
     messages: null,
@@ -225,7 +244,7 @@ export const chatParameters = {
     samples: [0.4375, 0.25],
   },
   repetition_penalty: {
-    check: described("Above 1: words of the prompt and the answer are less likely.", orNull(numberWithin(0, 2))),
+    check: described("Above 1: words of the prompt and the answer are less likely.", numberWithin(0, 2)),
     // 1 is not neutral: some models come with another.
     support: "listed",
     addition: true,
@@ -233,7 +252,7 @@ export const chatParameters = {
     samples: [1.0625, 1.25],
   },
   logit_bias: {
-    check: described("What is added to the likelihood, by token.", orNull(logitBias)),
+    check: described("What is added to the likelihood, by token.", logitBias),
     support: "listed",
     neutral: isEmptyObject,
     ...onlyInChat,
@@ -258,15 +277,17 @@ export const chatParameters = {
     elsewhere: { messages: "max_tokens", responses: "max_output_tokens" },
     ...ofEach,
   },
-  // Checked in `http/decode/reasoning.ts`, since the three depend on each other.
-  reasoning: { support: "field", elsewhere: { messages: "thinking" }, ...ofEach },
+  // How the three go together: `http/decode/reasoning.ts`.
+  reasoning: { check: reasoning, support: "field", elsewhere: { messages: "thinking" }, ...ofEach },
   reasoning_effort: {
+    check: described("Short for reasoning.effort, from which it may not differ.", effort),
     support: "field",
     listedWith: "reasoning",
     elsewhere: { messages: "thinking", responses: "reasoning.effort" },
     ...ofEach,
   },
   include_reasoning: {
+    check: flag,
     support: "field",
     listedWith: "reasoning",
     elsewhere: { messages: "thinking.display", responses: "reasoning.exclude" },
@@ -277,7 +298,7 @@ export const chatParameters = {
   tools: { support: "preferred", ...ofEach },
   tool_choice: { support: "listed", ...ofEach },
   parallel_tool_calls: {
-    check: described("false: at most one call in an answer.", orNull(flag)),
+    check: described("false: at most one call in an answer.", flag),
     support: "listed",
     neutral: [true],
     elsewhere: { messages: "tool_choice.disable_parallel_tool_use" },
@@ -294,14 +315,14 @@ export const chatParameters = {
     ...ofEach,
   },
   structured_outputs: {
-    check: described("Whether the answer must fit the schema of response_format exactly.", orNull(flag)),
+    check: described("Whether the answer must fit the schema of response_format exactly.", flag),
     support: "listed",
     neutral: [false],
     addition: true,
     ...onlyInChat,
   },
   verbosity: {
-    check: described("How long the answer is to be.", orNull(oneOf("low", "medium", "high", "xhigh", "max"))),
+    check: described("How long the answer is to be.", oneOf("low", "medium", "high", "xhigh", "max")),
     support: "preferred",
     elsewhere: { messages: "output_config.effort", responses: "text.verbosity" },
     messages: translated,
@@ -310,7 +331,7 @@ export const chatParameters = {
   },
   prediction: { support: "listed", ...onlyInChat },
   modalities: {
-    check: described("Kinds of output.", orNull(listOf(oneOf("text", "image", "audio")))),
+    check: described("Kinds of output.", listOf(oneOf("text", "image", "audio"))),
     neutral: (value) => Array.isArray(value) && value.every((kind) => kind === "text"),
     messages: null,
     responses: null,

@@ -43,14 +43,13 @@ export const lackingIn = (protocol: Protocol): ReadonlyArray<string> => namesWhe
 export const namesWhere = (holds: (row: ChatParameter) => boolean): ReadonlyArray<string> =>
   chatParameterRows.filter(([, row]) => holds(row)).map(([name]) => name)
 
-/** What a host is sent of the parameters, in their order. */
-export const parameterMembers = (
+/** Adds to what a host is sent the parameters, in their order. */
+export const addParameters = (
   placed: ReadonlyArray<PlacedParameter>,
   payload: ChatPayload,
-): Record<string, unknown> => {
-  const members: Record<string, unknown> = {}
+  members: Record<string, unknown>,
+): void => {
   for (const parameter of placed) addParameter(parameter, payload, members)
-  return members
 }
 
 const addParameter = (

@@ -3,7 +3,7 @@
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChatPayload, ResponseFormat } from "../../domain/request/Chat.ts"
-import { type PlacedParameter, parameterMembers, placedIn } from "../../domain/request/placedParameters.ts"
+import { addParameters, type PlacedParameter, placedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest, Effort } from "../../domain/request/Request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import { given } from "./json.ts"
@@ -14,13 +14,15 @@ export const parameters: ReadonlyArray<PlacedParameter> = placedIn("generateCont
 
 export const generationConfig = (request: ChatRequest, host: Host, facts: ModelFacts): JsonObject => {
   const { payload, maxTokens } = request
-  return given({
-    maxOutputTokens: maxTokens,
-    ...parameterMembers(parameters, payload),
+  const config: Record<string, unknown> = maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }
+  addParameters(parameters, payload, config)
+  const others: JsonObject = {
     ...formatFields(payload.response_format),
     ...outputFields(payload),
     thinkingConfig: thinkingConfig(request, host, facts.thinking),
-  })
+  }
+  for (const name in others) if (others[name] !== undefined) config[name] = others[name]
+  return config
 }
 
 const formatFields = (format: ResponseFormat | null | undefined): JsonObject => {

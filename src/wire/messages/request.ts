@@ -6,11 +6,11 @@ import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/Chat.ts"
 import {
   addMember,
+  addParameters,
   byName,
   isLost,
   lackingIn,
   type PlacedParameter,
-  parameterMembers,
   placedIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
@@ -86,7 +86,7 @@ export const encodeMessages = (
     ...tools,
     ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
     ...outputFields(payload, host, thinking),
-    ...(thinking.sampling ? parameterMembers(samplingParameters, payload) : {}),
+    ...(thinking.sampling ? samplingFields(payload) : {}),
     ...stopField(payload.stop),
     ...userField(payload),
     ...tierField(payload.service_tier),
@@ -174,6 +174,12 @@ const isEffort = (value: unknown): boolean => efforts.some((effort) => effort ==
 
 const schemaIn = ({ response_format: format }: ChatPayload): JsonObject | null | undefined =>
   format?.type === "json_schema" ? format.json_schema?.schema : undefined
+
+const samplingFields = (payload: ChatPayload): JsonObject => {
+  const fields: Record<string, unknown> = {}
+  addParameters(samplingParameters, payload, fields)
+  return fields
+}
 
 const stopField = (stop: ChatPayload["stop"]): JsonObject => {
   if (stop == null || stop.length === 0) return typeof stop === "string" ? { stop_sequences: [stop] } : {}

@@ -32,6 +32,10 @@ export const placedIn = (protocol: Protocol): ReadonlyArray<PlacedParameter> =>
     return place === undefined ? [] : [{ name, check: row.check, ...place }]
   })
 
+/** Names that are parameters in the protocol alone: a caller's own member of such a name would take the place of one. */
+export const renamesIn = (protocol: Protocol): ReadonlyArray<string> =>
+  placedIn(protocol).flatMap(({ name, at }) => (at === name ? [] : [at]))
+
 /** Those that functions of the protocol write. */
 export const translatedIn = (protocol: Protocol): ReadonlyArray<string> =>
   namesWhere((row) => row[protocol] === translated)

@@ -12,6 +12,7 @@ import {
   lackingIn,
   type PlacedParameter,
   placedIn,
+  renamesIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
@@ -49,18 +50,8 @@ const reworded: ReadonlySet<string> = new Set([
 
 /** Members of the host's form that this function writes: the caller's of these names are not copied. */
 const written: ReadonlySet<string> = new Set([
-  ...[
-    "__proto__",
-    "model",
-    "max_tokens",
-    "system",
-    "stop_sequences",
-    "stream",
-    "mcp_servers",
-    "container",
-    "context_management",
-  ],
-  ...["output_format", "inference_geo", "speed", "skills"],
+  ...["__proto__", "model", "max_tokens", "system", "stop_sequences", "stream", "mcp_servers", "container"],
+  ...["context_management", "output_format", "inference_geo", "speed", "skills", ...renamesIn("messages")],
 ])
 
 export const encodeMessages = (

@@ -10,6 +10,7 @@ import {
   lackingIn,
   type PlacedParameter,
   placedIn,
+  renamesIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
 import { type ChatRequest, mostSearches } from "../../domain/request/Request.ts"
@@ -35,6 +36,7 @@ const translated: ReadonlySet<string> = new Set(["messages", "store", ...transla
 const written: ReadonlySet<string> = new Set([
   ...["__proto__", "model", "input", "instructions", "stream", "store", "max_output_tokens", "max_tool_calls"],
   ...["include", "text", "background", "conversation", "previous_response_id", "prompt", ...translated],
+  ...renamesIn("responses"),
 ])
 
 export const encodeResponses = (

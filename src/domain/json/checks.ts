@@ -147,7 +147,7 @@ export const refused = (message: string): Check =>
 /** Refuses lists with entries, and all other values. The message is the description too. */
 export const emptyList = (message: string): Check =>
   checkThat(
-    { type: "array", maxItems: 0, description: `Refused: ${message}.` },
+    { type: "array", maxItems: 0, description: sentence(message) },
     (value) => Array.isArray(value) && value.length === 0,
     message,
   )

@@ -1,19 +1,18 @@
 /**
- * The form of `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
- * each field is renamed where it is declared. Every field has a default; `{}` is a valid file. What each means: `ConfigInput.ts`.
+ * The configuration: `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
+ * each member is renamed where it is declared. Every member has a default; `{}` is a valid file. What is said of a member here is
+ * what `scripts/configSchema.ts` writes into `ConfigInput.ts`, `config.schema.json` and `docs/configuration.md`.
  */
 import { fileURLToPath } from "node:url"
-import * as ParseResult from "effect/ParseResult"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import ipaddr from "ipaddr.js"
-import { field, isModelId, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
-import { isJsonObject } from "../domain/json/Json.ts"
-import { kindOf } from "../domain/json/Problem.ts"
-import { parametersFault } from "../domain/json/postgresUrl.ts"
+import { isModelId, ModelEntry, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
+import { setting, writtenAs } from "../catalogue/setting.ts"
 import { isPlugin } from "../plugin/loading/discover.ts"
-import { amount, anyObject, later, milliseconds, name, notNegative, part, publicText, share } from "./fields.ts"
+import type { GatewayConfigInput } from "./ConfigInput.ts"
+import { amount, anyObject, later, milliseconds, name, notNegative, publicText, share } from "./fields.ts"
 import { Providers } from "./providerFields.ts"
+import { StorageText } from "./StorageChoice.ts"
 
 /** A TCP port; 0 takes any free one. */
 export const Port = wholeNumber(0, 65535)
@@ -307,7 +306,7 @@ const Aliases = Schema.transform(
 // Read one by one, with the plugins, so that an invalid one does not affect the others.
 const Models = Schema.declare((value: unknown): value is ReadonlyArray<ModelInput> => Array.isArray(value), {
   description: "a list",
-  [writtenAs]: () => Schema.Array(WrittenModel),
+  [writtenAs]: () => Schema.Array(ModelEntry),
 })
 
 export const GatewayConfig = Schema.Struct({
@@ -374,9 +373,12 @@ export const GatewayConfig = Schema.Struct({
     description:
       "Models of your own, and the hosts that serve them, with prices in USD per token. They come before those of the plugins.",
   }),
-})
+}).annotations({ identifier: "GatewayConfigInput" })
 
 /** A decoded configuration, all defaults filled in. */
 export type GatewayConfig = typeof GatewayConfig.Type
 
-export { defineConfig, type GatewayConfigInput } from "./ConfigInput.ts"
+export type { GatewayConfigInput } from "./ConfigInput.ts"
+
+/** Types the default export of `headgate.config.ts`, so that editors complete and check it. Returns its argument. */
+export const defineConfig = (config: GatewayConfigInput): GatewayConfigInput => config

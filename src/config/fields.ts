@@ -1,32 +1,9 @@
-/** How a member of the configuration is declared, and kinds of values that several members have. */
+/** Kinds of members and values that the parts of the configuration share. */
 import * as Schema from "effect/Schema"
-import * as AST from "effect/SchemaAST"
 import { wholeNumber } from "../catalogue/schema.ts"
+import { setting, writtenAs } from "../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import { shownText } from "../domain/json/Problem.ts"
-
-/** What is said of a member, and what holds where it is left out, as an author would write it. */
-type Meaning<I> = {
-  /** For the page, the JSON Schema and editors: what it means, its unit and its bounds. */
-  readonly description: string
-} & (
-  | { readonly default: I }
-  /** The same, but not shown: the description says it, or there is nothing to say. */
-  | { readonly otherwise: I }
-)
-
-/** A member that may be left out. `written`: its name in the file; the program has the name that it is declared under. */
-export const setting = <const Name extends string, A, I>(
-  written: Name,
-  schema: Schema.Schema<A, I>,
-  meaning: Meaning<NoInfer<I>>,
-) => {
-  const isShown = "default" in meaning
-  const absent = isShown ? meaning.default : meaning.otherwise
-  return Schema.optionalWith(schema, { default: () => Schema.decodeSync(schema)(absent) })
-    .annotations({ description: meaning.description, ...(isShown ? { [AST.DefaultAnnotationId]: absent } : {}) })
-    .pipe(Schema.fromKey(written))
-}
 
 /** A member that this version does not act on yet: any value but its default is refused. */
 export const later = <const Name extends string, A, I>(
@@ -35,17 +12,13 @@ export const later = <const Name extends string, A, I>(
   meaning: { readonly description: string; readonly default: NoInfer<I> },
 ) => {
   const only = JSON.stringify(meaning.default)
-  const isDefault = Schema.filter((value: A) => JSON.stringify(value) === only, {
-    description: `${only} (anything else is not available in this version yet)`,
-  })
-  return setting(written, schema.pipe(isDefault), meaning)
+  const onlyDefault = schema.pipe(
+    Schema.filter((value) => JSON.stringify(value) === only, {
+      description: `${only} (anything else is not available in this version yet)`,
+    }),
+  )
+  return setting(written, onlyDefault, meaning)
 }
-
-/**
- * Annotates a value that the Schema checks by a function with a Schema of the form in which an author writes it, from which types
- * and JSON Schema are made.
- */
-export const writtenAs = Symbol.for("headgate/writtenAs")
 
 /** A whole number of at least 0. */
 export const amount = wholeNumber(0)

@@ -5,6 +5,7 @@ import * as AST from "effect/SchemaAST"
 import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
 import { ProviderSlug, ShownName, wholeNumber } from "../catalogue/schema.ts"
+import { required, setting, writtenAs } from "../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import { kindOf } from "../domain/json/Problem.ts"
 import { shownVariable } from "../domain/json/variableName.ts"
@@ -12,7 +13,7 @@ import { limitResets } from "../domain/keys/Key.ts"
 import { type Picodollars, parseUsd, roundUsd } from "../domain/price/Money.ts"
 import { HeaderSecret, NamedSecret } from "../plugin/Secret.ts"
 import type { ProviderInput } from "./ConfigInput.ts"
-import { milliseconds, name, setting, text, writtenAs } from "./fields.ts"
+import { milliseconds, name, text } from "./fields.ts"
 
 const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
 
@@ -41,9 +42,7 @@ const isMember = (written: string): boolean => /^[A-Za-z_][\w.-]{0,63}$/.test(wr
 const memberName = text("the name of a member of a request", isMember)
 
 const ProviderKey = Schema.Struct({
-  key: Schema.propertySignature(NamedSecret).annotations({
-    description: '`{ "env": "NAME" }`: the variable of the environment that has the key.',
-  }),
+  key: required(NamedSecret, '`{ "env": "NAME" }`: the variable of the environment that has the key.'),
   weight: setting("weight", weight, {
     default: 1,
     description: "How often it is used in relation to the others: above 0, at most 1,000,000.",

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 
 /** What is said of a member, and what holds where it is left out, as an author would write it. */
-type Meaning<I> = {
+export type Meaning<I> = {
   /** For the page, the JSON Schema and editors: what it means, its unit and its bounds. */
   readonly description: string
 } & (
@@ -12,21 +12,25 @@ type Meaning<I> = {
   | { readonly otherwise: I }
 )
 
+export const absentOf = <I>(meaning: Meaning<I>): I => ("default" in meaning ? meaning.default : meaning.otherwise)
+
 /** A member that may be left out. `written`: its name in the file; the program has the name that it is declared under. */
 export const setting = <const Name extends string, A, I>(
   written: Name,
   schema: Schema.Schema<A, I>,
   meaning: Meaning<NoInfer<I>>,
 ) => {
-  const isShown = "default" in meaning
-  const absent = isShown ? meaning.default : meaning.otherwise
+  const absent = absentOf(meaning)
   let read: { readonly value: A } | undefined
   const value = () => {
     read ??= { value: Schema.decodeSync(schema)(absent) }
     return read.value
   }
   return Schema.optionalWith(schema, { default: value })
-    .annotations({ description: meaning.description, ...(isShown ? { [AST.DefaultAnnotationId]: absent } : {}) })
+    .annotations({
+      description: meaning.description,
+      ...("default" in meaning ? { [AST.DefaultAnnotationId]: absent } : {}),
+    })
     .pipe(Schema.fromKey(written))
 }
 

@@ -6,6 +6,14 @@ import type { ModelInput } from "../catalogue/schema.ts"
 import type { JsonObject } from "../domain/json/Json.ts"
 import type { Plugin } from "../plugin/loading/discover.ts"
 
+export interface MetricsInput {
+  /**
+   * Whether `/metrics` is open to all. Not available in this version yet.
+   * @default false
+   */
+  readonly open?: boolean | undefined
+}
+
 export interface ServerInput {
   /**
    * Address to listen on: 127.0.0.1 is this machine alone, 0.0.0.0 every network.
@@ -42,10 +50,9 @@ export interface ServerInput {
    * @default 0
    */
   readonly drain_delay_s?: number | undefined
-  /**
-   * Whether `/metrics` is open to all. Not available in this version yet.
-   * @default false
-   */
+  /** Figures of the gateway for those who watch it. */
+  readonly metrics?: MetricsInput | undefined
+  /** Earlier name of `server.metrics.open`. It is still read, with a warning. */
   readonly open_metrics?: boolean | undefined
 }
 

@@ -34,6 +34,13 @@ const origin = publicText(
   (written) => written === "*" || (URL.canParse(written) && new URL(written).origin === written),
 )
 
+const Metrics = Schema.Struct({
+  open: later("open", Schema.Boolean, {
+    default: false,
+    description: "Whether `/metrics` is open to all. Not available in this version yet.",
+  }),
+}).annotations({ identifier: "MetricsInput" })
+
 const Server = Schema.Struct({
   hostname: setting("hostname", Hostname, {
     default: "127.0.0.1",
@@ -64,9 +71,13 @@ const Server = Schema.Struct({
     description:
       "Seconds between the signal to stop and the closing of the port, 0 to 3,600: requests are still served, `/readyz` says 503. For gateways behind a balancer (docs/deployment.md).",
   }),
+  metrics: setting("metrics", Metrics, {
+    otherwise: {},
+    description: "Figures of the gateway for those who watch it.",
+  }),
   openMetrics: later("open_metrics", Schema.Boolean, {
-    default: false,
-    description: "Whether `/metrics` is open to all. Not available in this version yet.",
+    otherwise: false,
+    description: "Earlier name of `server.metrics.open`. It is still read, with a warning.",
   }),
 }).annotations({ identifier: "ServerInput" })
 

@@ -1,7 +1,7 @@
 /** Kinds of members and values that the parts of the configuration share. */
 import * as Schema from "effect/Schema"
 import { wholeNumber } from "../catalogue/schema.ts"
-import { setting, writtenAs } from "../catalogue/setting.ts"
+import { absentOf, type Meaning, setting, writtenAs } from "../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import { shownText } from "../domain/json/Problem.ts"
 
@@ -9,9 +9,9 @@ import { shownText } from "../domain/json/Problem.ts"
 export const later = <const Name extends string, A, I>(
   written: Name,
   schema: Schema.Schema<A, I>,
-  meaning: { readonly description: string; readonly default: NoInfer<I> },
+  meaning: Meaning<NoInfer<I>>,
 ) => {
-  const only = JSON.stringify(meaning.default)
+  const only = JSON.stringify(absentOf(meaning))
   const onlyDefault = schema.pipe(
     Schema.filter((value) => JSON.stringify(value) === only, {
       description: `${only} (anything else is not available in this version yet)`,

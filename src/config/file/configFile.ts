@@ -145,7 +145,7 @@ export const readRaw = (file: string, importMs: number = mostImportMs): Effect.E
 /** The modules that a configuration file brought, by its path. */
 const modulesOf = new Map<string, ReadonlyArray<string>>()
 
-const ownSources = fileURLToPath(new URL("..", import.meta.url))
+const ownSources = fileURLToPath(new URL("../..", import.meta.url))
 
 /** Evaluates the file again, with the modules beside it that it imports, even if it was imported before. */
 const importAnew = async (path: string): Promise<unknown> => {

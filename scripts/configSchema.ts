@@ -1,6 +1,6 @@
 /**
- * Writes what is known of the configuration out of its Schema: the types in `src/config/ConfigInput.ts`, `config.schema.json`, and the
- * tables of `docs/configuration.md`: `bun scripts/configSchema.ts`. A test fails when they are not current.
+ * Writes what is known of the configuration out of its Schema: `config.schema.json`, the table of `docs/configuration.md`, and types
+ * with comments, for authors and for plugins that list models: `bun scripts/configSchema.ts`. A test fails when they are not current.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -98,13 +98,13 @@ const begin = "<!-- made by scripts/configSchema.ts -->"
 const end = "<!-- end -->"
 
 /** The page with its table made anew. */
-export const pageText = (page: string): string => {
+const pageText = (page: string): string => {
   const table = ["| member | meaning | default |", "| --- | --- | --- |", ...rowsOf(config, "")].join("\n")
   return `${page.slice(0, page.indexOf(begin))}${begin}\n\n${table}\n\n${page.slice(page.indexOf(end))}`
 }
 
 /** The text of `ConfigInput.ts`. */
-export const inputText = (): string => `/**
+const inputText = (): string => `/**
  * What an author writes in \`headgate.config.ts\`, as editors show it. Made by \`scripts/configSchema.ts\` of the Schema in
  * \`GatewayConfig.ts\`: what is to be changed is changed there.
  */
@@ -118,7 +118,7 @@ ${typesOf([config], {
 })}`
 
 /** The text of `ListedModel.ts`: models without the provider of their hosts, which is the one that lists them. */
-export const listedText = (): string => `/**
+const listedText = (): string => `/**
  * A model and its hosts as a provider's plugin lists them. It is the form of \`models\` in the configuration, less the
  * \`provider\` of each host: that is the provider which lists them. Made by \`scripts/configSchema.ts\` of the Schema in
  * \`catalogue/schema.ts\`: what is to be changed is changed there.
@@ -160,12 +160,14 @@ const without = (form: ObjectForm, names: ReadonlyArray<string>): ObjectForm => 
   members: form.members.filter(({ name }) => !names.includes(name)),
 })
 
+const pageFile = "docs/configuration.md"
+
 /** Every file that is made, and the text that it has to have. */
 export const madeFiles: ReadonlyArray<{ readonly file: string; readonly text: () => string }> = [
-  { file: at("config.schema.json"), text: schemaText },
-  { file: at("docs/configuration.md"), text: () => pageText(readFileSync(at("docs/configuration.md"), "utf8")) },
-  { file: at("src/config/ConfigInput.ts"), text: inputText },
-  { file: at("src/domain/hosts/ListedModel.ts"), text: listedText },
+  { file: "config.schema.json", text: schemaText },
+  { file: pageFile, text: () => pageText(readFileSync(at(pageFile), "utf8")) },
+  { file: "src/config/ConfigInput.ts", text: inputText },
+  { file: "src/domain/hosts/ListedModel.ts", text: listedText },
 ]
 
-if (import.meta.main) for (const { file, text } of madeFiles) writeFileSync(file, text())
+if (import.meta.main) for (const { file, text } of madeFiles) writeFileSync(at(file), text())

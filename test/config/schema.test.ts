@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import Ajv from "ajv"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Schema from "effect/Schema"
 import ts from "typescript-5.9"
 import { madeFiles, schemaText } from "../../scripts/configSchema.ts"
@@ -34,8 +35,8 @@ test("the types that editors show are those that the Schema takes", () => {
 
 const schema = JSON.parse(schemaText()) as JsonObject
 
-test.each(madeFiles)("what is made of the Schema is current: bun scripts/configSchema.ts: $file", ({ file, text }) => {
-  expect(readFileSync(file, "utf8")).toBe(text())
+test.each(madeFiles)("$file is what bun scripts/configSchema.ts makes of the Schema", ({ file, text }) => {
+  expect(readFileSync(resolve(import.meta.dir, "../..", file), "utf8")).toBe(text())
 })
 
 describe("config.schema.json", () => {
@@ -99,6 +100,27 @@ describe("config.schema.json", () => {
       { providers: { acme: { api_keys: [] } } },
     ])
       expect(validate(wrong)).toBe(false)
+  })
+
+  test.each<[unknown, boolean]>([
+    [{ server: { open_metrics: false, trusted_proxies: [] }, privacy: { log_content: false } }, true],
+    [{ server: { metrics: { open: false } } }, true],
+    [{ limits: { ttfb_ms: null, attempt_ms_by_model: { "a/b": 5 }, breaker: {} } }, true],
+    [{ providers: { acme: { api_key: "k", network: null, of_the_plugin: {} } } }, true],
+    [{ providers: { acme: { api_keys: [{ key: "k", limit: 5, limit_reset: "weekly" }] } } }, true],
+    [{ limits: null }, false],
+    [{ server: { metrics: true } }, false],
+    [{ routing: { strategies: { weighted: 3 } } }, false],
+    [{ aliases: { best: ["a/b"] } }, false],
+    [{ providers: { acme: { api_keys: [{ weight: 1 }] } } }, false],
+    [{ providers: { acme: { api_key: { env: "A", of: "b" } } } }, false],
+    [{ providers: { acme: { privacy: { may_trian: true } } } }, false],
+    [{ plugins: { folders: [1] } }, false],
+    [[], false],
+  ])("and the gateway judge alike: %j", async (config, isRight) => {
+    const validate = new Ajv({ strict: false }).compile(schema)
+    const read = await Effect.runPromise(Effect.either(decodeConfig(config)))
+    expect([validate(config), Either.isRight(read)]).toEqual([isRight, isRight])
   })
 })
 

@@ -8,6 +8,7 @@ import { chatPaths } from "./chat.ts"
 import { completionsPaths } from "./completions.ts"
 import { embeddingsPaths } from "./embeddings.ts"
 import { explainPaths } from "./explain.ts"
+import { mapped } from "./mapped.ts"
 import { messagesPaths } from "./messages.ts"
 import { rerankPaths } from "./rerank.ts"
 import { responsesPaths } from "./responses.ts"
@@ -68,9 +69,6 @@ class TitledSchemas {
     return { $ref: `#/components/schemas/${title}` }
   }
 }
-
-const mapped = (value: JsonObject, each: (inner: unknown, name: string) => unknown): JsonObject =>
-  Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, each(inner, name)]))
 
 /** Puts a prefix in front of every path of a document. */
 export const at = (prefix: string, document: JsonObject): JsonObject => {

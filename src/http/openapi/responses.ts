@@ -1,4 +1,5 @@
 /** `POST /responses` and `/responses/compact`. */
+import { UpgradeRequired } from "../../domain/failures/Failure.ts"
 import { compactSchema } from "../data/responses/compact.ts"
 import { responsesTable } from "../data/responses/decode.ts"
 import { cost } from "./answers.ts"
@@ -82,6 +83,14 @@ const upgradeRefusals = {
   "503": "The gateway takes no requests now.",
 }
 
+const upgradeExample = {
+  error: {
+    code: 426,
+    message: new UpgradeRequired().message,
+    metadata: { error_type: "upgrade_required" },
+  },
+}
+
 export const responsesPaths: Paths = {
   "/api/v1/responses": {
     post: operation({
@@ -110,6 +119,7 @@ export const responsesPaths: Paths = {
         error: errorBody,
       },
       upgradeRefusals,
+      { "426": upgradeExample },
     ),
   },
   "/api/v1/responses/compact": {

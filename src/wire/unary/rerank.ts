@@ -3,11 +3,11 @@
  * answered by `results` with `index` and `relevance_score`.
  */
 import * as Either from "effect/Either"
-import { isJsonObject } from "../domain/json/Json.ts"
-import { isCount } from "../domain/price/Usage.ts"
-import type { ChatUsage } from "../domain/request/Chat.ts"
-import { tokensIn } from "../domain/request/Estimate.ts"
-import { isRanking, type RerankPayload } from "../domain/request/Rerank.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
+import { tokensIn } from "../domain/Estimate.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import { isRanking, type RerankPayload } from "../domain/Rerank.ts"
+import { isCount } from "../domain/Usage.ts"
 import { answerIn, membersFor, promptUsage } from "./embeddings.ts"
 import { malformed } from "./httpError.ts"
 import { jsonBody, type RerankProtocol } from "./Protocol.ts"

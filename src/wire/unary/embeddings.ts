@@ -1,8 +1,6 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import * as Either from "effect/Either"
-import { type HostFailed, Unsupported } from "../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
-import type { ChatUsage } from "../domain/request/Chat.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
 import {
   type EmbeddingInput,
   type EmbeddingsPayload,
@@ -11,7 +9,9 @@ import {
   type PackedKind,
   packedKind,
   unpackedBytes,
-} from "../domain/request/Embeddings.ts"
+} from "../domain/Embeddings.ts"
+import { type HostFailed, Unsupported } from "../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { errorInBody, malformed } from "./httpError.ts"
 import { type EmbeddingsProtocol, jsonBody } from "./Protocol.ts"
 

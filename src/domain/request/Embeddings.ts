@@ -1,7 +1,7 @@
 /** Embeddings: texts as vectors. The canonical form is that of OpenAI and compatible hosts; members keep the names of the wire. */
 import type { JsonObject } from "../json/Json.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
-import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "../Operation.ts"
+import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
 import type { UnaryRequest } from "./Request.ts"
 
 /** A part of an input, by its `type`: `text`, `image_url`, `input_audio`, `input_video`, `input_file`. */

@@ -1,7 +1,7 @@
 /** Rerank: documents by their relevance to a query. Members keep the names of the wire. */
 import type { JsonObject } from "../json/Json.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
-import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "../Operation.ts"
+import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
 import type { UnaryRequest } from "./Request.ts"
 
 /** At least one of the two. `image`: http(s), or a data URL. */

@@ -1,4 +1,4 @@
-import { sharedMembers } from "../Operation.ts"
+import { sharedMembers } from "./Operation.ts"
 
 /** The top-level members of the canonical form of a chat: `OperationFacts.members`. */
 export const chatMembers: ReadonlySet<string> = new Set([

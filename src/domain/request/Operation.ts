@@ -3,9 +3,9 @@
  * of the operation alone. What routing, money and calls do with a request follows from its `bounds` and `needs`, and from here.
  */
 
-import type { JsonObject } from "./json/Json.ts"
-import type { ChatUsage } from "./request/Chat.ts"
-import type { UnaryRequest } from "./request/Request.ts"
+import type { JsonObject } from "../json/Json.ts"
+import type { ChatUsage } from "./Chat.ts"
+import type { UnaryRequest } from "./Request.ts"
 
 /** What every operation has. */
 interface OperationFacts {

@@ -3,12 +3,11 @@
  * table; what the other layers add to an operation is listed in `wire/unaryProtocols.ts` and `http/data/forms.ts`.
  */
 
-import type { Architecture } from "./hosts/Host.ts"
 import type { AnswerOf, ConversationOperation, RequestOf } from "./Operation.ts"
-import { chatMembers } from "./request/chatMembers.ts"
-import { embeddings } from "./request/Embeddings.ts"
-import type { ChatRequest } from "./request/Request.ts"
-import { rerank } from "./request/Rerank.ts"
+import { chatMembers } from "./chatMembers.ts"
+import { embeddings } from "./Embeddings.ts"
+import type { ChatRequest } from "./Request.ts"
+import { rerank } from "./Rerank.ts"
 
 const chat: ConversationOperation = {
   kind: "conversation",
@@ -50,6 +49,11 @@ const operationNames: ReadonlyArray<OperationName> = namesOf(operations)
 export const isUnary = (request: AnyRequest): request is AnyUnaryRequest =>
   operations[request.operation].kind === "unary"
 
+/** What a model gives: `Architecture.outputModalities`. */
+interface Outputs {
+  readonly outputModalities: ReadonlyArray<string>
+}
+
 /** The one operation that a model serves, by what it gives; `undefined`: none that there is. */
-export const operationOf = ({ outputModalities }: Pick<Architecture, "outputModalities">): OperationName | undefined =>
+export const operationOf = ({ outputModalities }: Outputs): OperationName | undefined =>
   operationNames.find((name) => outputModalities.some((kind) => operations[name].gives.has(kind)))

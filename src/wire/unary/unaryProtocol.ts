@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { UnaryAnswer, UnaryOperation } from "../../domain/Operation.ts"
+import type { UnaryAnswer, UnaryOperation } from "../../domain/request/Operation.ts"
 import type { ChatUsage } from "../../domain/request/Chat.ts"
 import type { UnaryRequest } from "../../domain/request/Request.ts"
 import { errorInBody, malformed } from "../httpError.ts"

@@ -48,7 +48,6 @@ export interface EmbeddingsResponse extends UnaryAnswer {
 }
 
 export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> = {
-  kind: "unary",
   path: "/embeddings",
   gives: new Set(["embeddings"]),
   inability: "it makes no embeddings",
@@ -57,14 +56,14 @@ export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> =
   madeHere: new Set(["encoding_format"]),
   answerType: "an EmbeddingsResponse",
   answerMember: "data",
-  answerRule: ({ input }) => `a vector for each of ${inputsOf(input).length} inputs`,
+  answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
   isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),
   sample: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
   optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
 }
 
 /** Whether there is one vector for each of `inputs` inputs. */
-const isComplete = (data: unknown, inputs: number): boolean =>
+export const isComplete = (data: unknown, inputs: number): boolean =>
   isListOfObjects(data) && distinctPlaces(data, inputs) === inputs && data.every(hasVector)
 
 const hasVector = ({ embedding }: JsonObject): boolean => typeof embedding === "string" || isVector(embedding)

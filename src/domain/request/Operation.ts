@@ -7,8 +7,11 @@ import type { JsonObject } from "../json/Json.ts"
 import type { ChatUsage } from "./Chat.ts"
 import type { UnaryRequest } from "./Request.ts"
 
-/** What every operation has. */
-interface OperationFacts {
+/**
+ * What every operation has. One that is no `UnaryOperation` is a conversation: its answer is written token by token, may come as a
+ * stream, and is paid for by the token. Its turns go to the same host, and its requests may ask for reasoning, tools and searches.
+ */
+export interface Operation {
   /** Kinds of output (`output_modalities`) by which a model serves the operation. */
   readonly gives: ReadonlySet<string>
   /** What a model of another operation cannot do: `it makes no embeddings`. */
@@ -22,24 +25,18 @@ interface OperationFacts {
   readonly members: ReadonlySet<string>
 }
 
-/**
- * An operation whose answer is written token by token. It may come as a stream, its output is paid for, the turns of a conversation go
- * to the same host, and the request may ask for reasoning, tools and searches. Hosts are called by one of several protocols.
- */
-export interface ConversationOperation extends OperationFacts {
-  readonly kind: "conversation"
-}
-
 /** A host's answer to a `UnaryOperation`. The gateway adds id, model, provider and cost. */
 export interface UnaryAnswer extends JsonObject {
   /** `completion_tokens` is 0. Absent: the host did not count, and the gateway estimates. */
   readonly usage?: ChatUsage
 }
 
-/** An operation without output tokens, whose answer comes as a whole. A provider calls its hosts by one protocol. */
+/**
+ * An operation without output tokens, whose answer comes as a whole. A provider calls its hosts by one protocol. Its functions are
+ * methods, which are compared loosely, so that code for all operations can read each as a plain `UnaryOperation`.
+ */
 export interface UnaryOperation<Payload extends JsonObject = JsonObject, Answer extends UnaryAnswer = UnaryAnswer>
-  extends OperationFacts {
-  readonly kind: "unary"
+  extends Operation {
   /** Below the base URL of this gateway, and of hosts that do not deviate: `/rerank`. */
   readonly path: `/${string}`
   /** Members whose meaning the gateway gives to an answer itself, where a host cannot. */
@@ -48,10 +45,10 @@ export interface UnaryOperation<Payload extends JsonObject = JsonObject, Answer 
   readonly answerType: string
   /** The member of an answer with what was asked for. */
   readonly answerMember: string
-  /** What that member must have, as a plugin is told: `a vector for each of 2 inputs`. */
-  readonly answerRule: (payload: Payload) => string
-  /** Whether the member has that. Other members are not looked at, but for `usage`. */
-  readonly isAnswer: (answer: JsonObject, payload: Payload) => answer is Answer
+  /** What is true of that member, as a plugin is told: `has a vector for each of 2 inputs`. */
+  answerRule(payload: Payload): string
+  /** Whether that is true of the member. Other members are not looked at, but for `usage`. */
+  isAnswer(answer: JsonObject, payload: Payload): answer is Answer
   /** A request for checks of plugins: a host must get every text that begins with HEADGATE. */
   readonly sample: Payload
   /** Members for the same checks that a host may lack. */

@@ -34,7 +34,6 @@ export interface RerankResponse extends UnaryAnswer {
 }
 
 export const rerank: UnaryOperation<RerankPayload, RerankResponse> = {
-  kind: "unary",
   path: "/rerank",
   gives: new Set(["rerank"]),
   inability: "it ranks no documents",
@@ -43,7 +42,7 @@ export const rerank: UnaryOperation<RerankPayload, RerankResponse> = {
   madeHere: new Set(["top_n"]),
   answerType: "a RerankResponse",
   answerMember: "results",
-  answerRule: ({ documents }) => `scores of some of ${documents.length} documents`,
+  answerRule: ({ documents }) => `have scores of some of ${documents.length} documents`,
   isAnswer: (answer, { documents }): answer is RerankResponse => isRanking(answer["results"], documents.length),
   sample: { query: "HEADGATE-QUERY", documents: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
   optional: { top_n: 1 },

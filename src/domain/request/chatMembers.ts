@@ -1,6 +1,6 @@
 import { sharedMembers } from "./Operation.ts"
 
-/** The top-level members of the canonical form of a chat: `OperationFacts.members`. */
+/** The top-level members of the canonical form of a chat: `Operation.members`. */
 export const chatMembers: ReadonlySet<string> = new Set([
   ...sharedMembers,
   ...["messages", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "web_search_options"],

@@ -3,14 +3,13 @@
  * table; what the other layers add to an operation is listed in `wire/unaryProtocols.ts` and `http/data/forms.ts`.
  */
 
-import type { AnswerOf, ConversationOperation, RequestOf } from "./Operation.ts"
 import { chatMembers } from "./chatMembers.ts"
 import { embeddings } from "./Embeddings.ts"
+import type { AnswerOf, Operation, RequestOf } from "./Operation.ts"
 import type { ChatRequest } from "./Request.ts"
 import { rerank } from "./Rerank.ts"
 
-const chat: ConversationOperation = {
-  kind: "conversation",
+const chat: Operation = {
   gives: new Set(["text", "image", "audio"]),
   inability: "it cannot chat",
   promptMember: "messages",
@@ -19,9 +18,9 @@ const chat: ConversationOperation = {
 
 /** Operations whose answer comes as a whole, in the order in which they are described. */
 export const unaryOperations = {
-  /** Vectors of texts. */
+  /** Vectors: of models whose `output_modalities` are `embeddings`. */
   embeddings,
-  /** Documents by their relevance to a query. */
+  /** Documents by their relevance to a query: of models whose `output_modalities` are `rerank`. */
   rerank,
 }
 
@@ -45,9 +44,11 @@ const namesOf = <Table extends object>(table: Table): ReadonlyArray<keyof Table>
 export const unaryNames: ReadonlyArray<UnaryName> = namesOf(unaryOperations)
 const operationNames: ReadonlyArray<OperationName> = namesOf(operations)
 
+/** Whether answers of the operation come as a whole, and have no output tokens. */
+export const isUnaryName = (operation: string): operation is UnaryName => Object.hasOwn(unaryOperations, operation)
+
 /** Whether the answer to the request comes as a whole, and has no output tokens. */
-export const isUnary = (request: AnyRequest): request is AnyUnaryRequest =>
-  operations[request.operation].kind === "unary"
+export const isUnary = (request: AnyRequest): request is AnyUnaryRequest => isUnaryName(request.operation)
 
 /** What a model gives: `Architecture.outputModalities`. */
 interface Outputs {

@@ -17,6 +17,8 @@ export interface ClientProtocol {
   readonly name: string
   /** `bytes`: length of the body as received. `headers`: of the request, where the form gives some a meaning. */
   readonly decode: (body: JsonObject, headers: Headers) => Either.Either<ChatRequest, BadRequest>
+  /** The member that has the prompt. */
+  readonly prompt: string
   /** What the form calls members of the canonical form. Absent: the same. For `X-GW-Dropped`. */
   readonly ownNames?: ReadonlyMap<string, string>
   /** For the body of a whole answer. `shown`: the routing, for callers who ask for it. */

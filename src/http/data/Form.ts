@@ -1,19 +1,22 @@
-/** A form of requests and answers, as the steps of `inference.ts` run it: whatever its operation. */
+/** A form of requests and answers, as the steps of `inference.ts` run it: whatever its operation. `forms.ts` lists them. */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/Json.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
-import { type AnswerReader, chatReader } from "../../services/dispatch/readAnswer.ts"
+import type { AnyRequest, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import { type AnswerReader, chatReader, type UnaryWriter, unaryReader } from "../../services/dispatch/readAnswer.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
+import { chatErrorBody } from "../ErrorBody.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { type AnswerNames, namesOf } from "./chat/answer.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"> {
   /** As `ClientProtocol.decode`. What headers say of the routing is applied. */
   readonly decode: (body: JsonObject, headers: Headers) => Either.Either<Asked, BadRequest>
-  /** The member that has the prompt, where a body is one prompt. */
+  /** As `ClientProtocol.prompt`. Absent: a body may have several prompts. */
   readonly prompt?: string
 }
 
@@ -44,16 +47,13 @@ class AskedChat implements Asked {
   }
 }
 
-/** The member with the conversation, by the name of the form. Elsewhere `messages`. */
-const promptMembers: Readonly<Record<string, string>> = { completions: "prompt", responses: "input" }
-
 export const chatForm = (protocol: ClientProtocol): Form => {
-  const { name, ownNames, error } = protocol
+  const { name, ownNames, prompt, error } = protocol
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
-    prompt: promptMembers[name] ?? "messages",
+    prompt,
     decode: (body, headers) => {
       const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
@@ -62,3 +62,21 @@ export const chatForm = (protocol: ClientProtocol): Form => {
     },
   }
 }
+
+/** The parts of the form of an operation without streams. Its name is the operation's. */
+interface UnaryParts<Name extends UnaryName> {
+  readonly decode: (body: JsonObject) => Either.Either<UnaryRequests[Name], BadRequest>
+  readonly writer: (names: AnswerNames, request: UnaryRequests[Name]) => UnaryWriter<Name>
+}
+
+export const unaryForm = <Name extends UnaryName>(name: Name, { decode, writer }: UnaryParts<Name>): Form => ({
+  name,
+  decode: (body, headers) => {
+    const decoded = Either.flatMap(decode(body), (request) => withHeaders(request, headers))
+    return Either.map(decoded, (request) => ({
+      request,
+      answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request)),
+    }))
+  },
+  error: chatErrorBody,
+})

@@ -4,11 +4,9 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject } from "../../domain/json/Json.ts"
 import type { ChatResponse } from "../../domain/request/Chat.ts"
-import type { EmbeddingsResponse } from "../../domain/request/Embeddings.ts"
 import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/Estimate.ts"
 import { type MediaTokens, mediaTogether } from "../../domain/request/mediaTokens.ts"
-import type { EmbeddingsRequest, RerankRequest } from "../../domain/request/Request.ts"
-import type { RerankResponse } from "../../domain/request/Rerank.ts"
+import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/toolCalls.ts"
 import type { ResponseHead } from "../../upstream/exchange.ts"
 import type { Attempt } from "./Attempt.ts"
@@ -51,31 +49,21 @@ const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, {
   isAwaited: true,
 })
 
-export const embeddingsReader =
-  (
-    request: EmbeddingsRequest,
-    writer: (host: Host, response: EmbeddingsResponse) => WithCost | HostFailed,
-  ): AnswerReader =>
-  (begun, head, body) =>
-    readUnary(begun, begun.endpoint.embeddings?.decode(head, body, request) ?? malformed, writer)
+/** Writes the answer to a request of an operation without streams. */
+export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnswers[Name]) => WithCost | HostFailed
 
-export const rerankReader =
-  (request: RerankRequest, writer: (host: Host, response: RerankResponse) => WithCost | HostFailed): AnswerReader =>
-  (begun, head, body) =>
-    readUnary(begun, begun.endpoint.rerank?.decode(head, body, request) ?? malformed, writer)
+export const unaryReader =
+  <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
+  ({ attempt, endpoint }, head, body) => {
+    const answer = endpoint.unary?.decode(head, body, request) ?? malformed
+    if (answer instanceof HostFailed) return answer
+    // The plan has hosts of models that serve the request's operation alone, and `decode` gives an answer of that.
+    const write = writer(endpoint.host, answer as UnaryAnswers[Name])
+    if (write instanceof HostFailed) return write
+    // There is no output that comes piece by piece: the first event is the whole answer.
+    attempt.answered()
+    const { usage } = answer
+    return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
+  }
 
 const malformed = new HostFailed({ reason: "malformed" })
-
-const readUnary = <Answer extends Pick<ChatResponse, "usage">>(
-  { attempt, endpoint }: Begun,
-  answer: Answer | HostFailed,
-  writer: (host: Host, answer: Answer) => WithCost | HostFailed,
-): AnswerRead | HostFailed => {
-  if (answer instanceof HostFailed) return answer
-  const write = writer(endpoint.host, answer)
-  if (write instanceof HostFailed) return write
-  // There is no output that comes piece by piece: the first event is the whole answer.
-  attempt.answered()
-  const { usage } = answer
-  return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
-}

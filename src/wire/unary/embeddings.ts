@@ -1,25 +1,23 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
-import * as Either from "effect/Either"
-import type { ChatUsage } from "../domain/Chat.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import { isJsonObject } from "../../domain/json/Json.ts"
 import {
   type EmbeddingInput,
   type EmbeddingsPayload,
+  type EmbeddingsRequest,
+  type EmbeddingsResponse,
+  embeddings,
   inputsOf,
-  isComplete,
   type PackedKind,
   packedKind,
   unpackedBytes,
-} from "../domain/Embeddings.ts"
-import { type HostFailed, Unsupported } from "../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { errorInBody, malformed } from "./httpError.ts"
-import { type EmbeddingsProtocol, jsonBody } from "./Protocol.ts"
+} from "../../domain/request/Embeddings.ts"
+import type { UnaryProtocol } from "../Protocol.ts"
+import { type UnaryQuirks, unaryProtocol } from "./unaryProtocol.ts"
 
-export interface EmbeddingsQuirks {
+export interface EmbeddingsQuirks extends UnaryQuirks {
   /** The host refuses what OpenAI's own API does not have: `input_type`, and inputs that are no text. Default false. */
   readonly strict?: boolean
-  /** As `Protocol.passes`. */
-  readonly passes?: "any" | ReadonlyArray<string>
   /** Further members of a request that the host refuses. `model` and `input` are always sent. */
   readonly drop?: ReadonlyArray<string>
   /** The host's own names of members: `{ dimensions: "output_dimension" }`. */
@@ -33,37 +31,32 @@ export interface EmbeddingsQuirks {
   readonly signedBytes?: boolean
 }
 
+/** How a host is asked for embeddings. `decode` gives one for each input, else `malformed`. */
+export type EmbeddingsProtocol = UnaryProtocol<EmbeddingsRequest, EmbeddingsResponse>
+
 /** The protocol with these quirks. */
 export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
-  const { strict = false, drop = [], names = {}, path = () => "/embeddings", signedBytes = false } = quirks
-  const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
-  return {
-    passes: quirks.passes ?? [],
-    encode: ({ payload }, host) => {
-      const written = writtenInput(payload.input, strict)
-      if (written instanceof Unsupported) return Either.left(written)
-      const { body, dropped } = membersFor(payload, refused)
-      // The gateway converts the vectors itself.
-      const lost = dropped.filter((name) => name !== "encoding_format")
-      const named = Object.fromEntries(
-        Object.entries(body).map(([name, value]) => [
-          (Object.hasOwn(names, name) ? names[name] : undefined) ?? name,
-          value,
-        ]),
-      )
-      const sent = jsonBody({ ...named, model: host.upstreamModel, input: written })
-      return Either.right({ path: path(host.upstreamModel), ...sent, dropped: lost })
+  const { strict = false, drop = [], names = {}, path, signedBytes = false } = quirks
+  const refused = strict ? ["input_type", ...drop] : drop
+  return unaryProtocol(
+    embeddings,
+    { ...quirks, drop: refused },
+    {
+      path,
+      names,
+      write: ({ input }) => {
+        const written = writtenInput(input, strict)
+        return written instanceof Unsupported ? written : { input: written }
+      },
+      read: ({ data, ...answer }, payload) => {
+        const kind = signedBytes ? "int8" : kindOf(data, payload)
+        return {
+          ...answer,
+          data: Array.isArray(data) ? data.map(kind === "float" ? withPlace : withNumbers(kind)) : data,
+        }
+      },
     },
-    decode: (_head, body, { payload }) => {
-      const answer = answerIn(body)
-      if (!isJsonObject(answer)) return answer
-      const { data, usage, ...rest } = answer
-      const kind = signedBytes ? "int8" : kindOf(data, payload)
-      const inOrder = Array.isArray(data) ? data.map(kind === "float" ? withPlace : withNumbers(kind)) : data
-      if (!isComplete(inOrder, inputsOf(payload.input).length)) return malformed()
-      return { ...rest, data: inOrder, ...promptUsage(usage) }
-    },
-  }
+  )
 }
 
 /** Some hosts leave the index out. */
@@ -112,30 +105,4 @@ const textOf = (input: EmbeddingInput): string | undefined => {
   if (typeof input === "string") return input
   const parts = "content" in input ? input.content : []
   return parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("") : undefined
-}
-
-/** The members of a payload for a host that refuses some of them. */
-export const membersFor = (payload: JsonObject, refused: ReadonlySet<string>) => {
-  const body: Record<string, unknown> = {}
-  const dropped: Array<string> = []
-  for (const name in payload) {
-    if (!refused.has(name)) body[name] = payload[name]
-    else if (payload[name] != null) dropped.push(name)
-  }
-  return { body, dropped }
-}
-
-/** The object of an answer with status 200, or the failure that it reports. */
-export const answerIn = (body: unknown): JsonObject | HostFailed => {
-  if (!isJsonObject(body)) return malformed()
-  return body["error"] == null ? body : errorInBody(body["error"])
-}
-
-/** The usage of an operation without output. Hosts give both totals or one of them. */
-export const promptUsage = (usage: unknown): { readonly usage?: ChatUsage } => {
-  if (!isJsonObject(usage)) return {}
-  const { prompt_tokens: prompt, total_tokens: total, prompt_tokens_details: details } = usage
-  if (prompt == null && total == null) return {}
-  const tokens = { prompt_tokens: prompt ?? total, completion_tokens: 0 }
-  return { usage: isJsonObject(details) ? { ...tokens, prompt_tokens_details: details } : tokens }
 }

@@ -2,46 +2,29 @@
  * Ranking of documents as Jina, Cohere, vLLM, llama.cpp and others speak it: `POST /rerank` with `query` and `documents`,
  * answered by `results` with `index` and `relevance_score`.
  */
-import * as Either from "effect/Either"
-import type { ChatUsage } from "../domain/Chat.ts"
-import { tokensIn } from "../domain/Estimate.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import { isRanking, type RerankPayload } from "../domain/Rerank.ts"
-import { isCount } from "../domain/Usage.ts"
-import { answerIn, membersFor, promptUsage } from "./embeddings.ts"
-import { malformed } from "./httpError.ts"
-import { jsonBody, type RerankProtocol } from "./Protocol.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isCount } from "../../domain/price/Usage.ts"
+import type { ChatUsage } from "../../domain/request/Chat.ts"
+import { tokensIn } from "../../domain/request/Estimate.ts"
+import { type RerankPayload, type RerankRequest, type RerankResponse, rerank } from "../../domain/request/Rerank.ts"
+import type { UnaryProtocol } from "../Protocol.ts"
+import { promptUsage, type UnaryQuirks, unaryProtocol } from "./unaryProtocol.ts"
 
-export interface RerankQuirks {
-  /** As `Protocol.passes`. */
-  readonly passes?: "any" | ReadonlyArray<string>
+export interface RerankQuirks extends UnaryQuirks {
   /** Members of a request that the host refuses. `model`, `query` and `documents` are always sent. */
   readonly drop?: ReadonlyArray<string>
 }
 
+/** How a host is asked to rank documents. `decode` gives results of different documents that there are, else `malformed`. */
+export type RerankProtocol = UnaryProtocol<RerankRequest, RerankResponse>
+
 /** The protocol with these quirks. */
-export const rerankProtocol = ({ drop = [], passes = [] }: RerankQuirks = {}): RerankProtocol => {
-  const refused = new Set(drop)
-  return {
-    passes,
-    encode: ({ payload }, host) => {
-      const { body, dropped } = membersFor(payload, refused)
-      // The gateway cuts the results itself.
-      const lost = dropped.filter((name) => name !== "top_n")
-      const { query } = payload
-      const documents = payload.documents.map(plainText)
-      const sent = jsonBody({ ...body, model: host.upstreamModel, query, documents })
-      return Either.right({ path: "/rerank", ...sent, dropped: lost })
-    },
-    decode: (_head, body, { payload, bounds }) => {
-      const answer = answerIn(body)
-      if (!isJsonObject(answer)) return answer
-      const { results, usage, meta, ...rest } = answer
-      if (!isRanking(results, payload.documents.length)) return malformed()
-      return { ...rest, results, ...usageOf(usage, meta, bounds.textBytes) }
-    },
-  }
-}
+export const rerankProtocol = (quirks: RerankQuirks = {}): RerankProtocol =>
+  unaryProtocol(rerank, quirks, {
+    write: ({ query, documents }) => ({ query, documents: documents.map(plainText) }),
+    read: ({ meta: _, ...answer }) => answer,
+    usage: (answer, { bounds }) => usageOf(answer, bounds.textBytes),
+  })
 
 /** Most hosts take documents as plain text only. */
 const plainText = (document: RerankPayload["documents"][number]): unknown => {
@@ -51,8 +34,9 @@ const plainText = (document: RerankPayload["documents"][number]): unknown => {
 }
 
 /** Tokens, and the search units of hosts that charge by these. Where Cohere counts units alone, the tokens are estimated. */
-const usageOf = (usage: unknown, meta: unknown, textBytes: number): { readonly usage?: ChatUsage } => {
-  const counted = promptUsage(usage)
+const usageOf = (answer: JsonObject, textBytes: number): { readonly usage?: ChatUsage } => {
+  const { usage, meta } = answer
+  const counted = promptUsage(answer)
   const units = memberOf(memberOf(meta, "billed_units"), "search_units") ?? memberOf(usage, "search_units")
   if (!isCount(units)) return counted
   const tokens = memberOf(memberOf(meta, "tokens"), "input_tokens")

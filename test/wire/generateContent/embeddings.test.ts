@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { JsonObject } from "../../../src/domain/json/Json.ts"
 import type { EmbeddingsPayload } from "../../../src/domain/request/Embeddings.ts"
-import type { EmbeddingsRequest } from "../../../src/domain/request/Request.ts"
+import type { EmbeddingsRequest } from "../../../src/domain/request/Embeddings.ts"
 import {
   embedContentProtocol,
   generateContentProtocol,

@@ -15,6 +15,7 @@ const writersFor =
 export const chat: ClientProtocol = {
   name: "chat",
   decode: decodeChat,
+  prompt: "messages",
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: chatErrorBody,

@@ -21,6 +21,7 @@ const writersFor =
 export const completions: ClientProtocol = {
   name: completionsForm,
   decode: decodeCompletions,
+  prompt: "prompt",
   answer: (context, request, shown) =>
     answerWriter(namesOf(context, request, shown), request.reasoning.exclude, completionShape(echoOf(request))),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown), echoOf(request)),

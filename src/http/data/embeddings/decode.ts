@@ -2,9 +2,9 @@
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { EmbeddingsRequest } from "../../../domain/request/Embeddings.ts"
 import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/request/Embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
-import type { EmbeddingsRequest } from "../../../domain/request/Request.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
 import {
   byType,

@@ -25,6 +25,7 @@ const ownNames = new Map([
 export const responses: ClientProtocol = {
   name: responsesForm,
   decode: decodeResponses,
+  prompt: "input",
   ownNames,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),

@@ -1,6 +1,5 @@
 /** Members of other forms, which the Messages form has under another name or not at all. Sent on, they would contradict its own. */
-import type { Check } from "./checks.ts"
-import { refused } from "./operatorMembers.ts"
+import { type Check, exactly, refused } from "../../domain/json/checks.ts"
 
 const renamed: Readonly<Record<string, string>> = {
   max_completion_tokens: "max_tokens",
@@ -17,14 +16,13 @@ const renamed: Readonly<Record<string, string>> = {
 }
 
 /** This form gives one answer. */
-export const oneAnswer: ReadonlyArray<string> = ["n", "best_of"]
-
-const onlyOne = refused("is not known in this form, which gives one answer", (value) => value === 1)
+const oneAnswer = exactly(1, "is not known in this form, which gives one answer")
 
 export const notOfMessages: Readonly<Record<string, Check>> = {
   ...Object.fromEntries(
     Object.entries(renamed).map(([name, own]) => [name, refused(`belongs to another form: use ${own} here`)]),
   ),
-  ...Object.fromEntries(oneAnswer.map((name) => [name, onlyOne])),
+  n: oneAnswer,
+  best_of: oneAnswer,
   audio: refused("belongs to the chat form: answers of this one have no audio"),
 }

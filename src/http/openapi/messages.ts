@@ -1,7 +1,7 @@
 /** `POST /messages` and `/messages/count_tokens`: the decoder is `http/data/messages/decode.ts`. */
 
 import { most } from "../decode/members.ts"
-import { notOfMessages, oneAnswer } from "../decode/notOfMessages.ts"
+import { notOfMessages } from "../decode/notOfMessages.ts"
 import { cost, modelRules, otherMembers, otherTool, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
@@ -99,7 +99,7 @@ const request: Schema = {
     {
       ...sharedSchemas,
       ...Object.fromEntries(
-        Object.keys(notOfMessages).map((name) => [name, oneAnswer.includes(name) ? only1 : ofOthers]),
+        Object.keys(notOfMessages).map((name) => [name, ["n", "best_of"].includes(name) ? only1 : ofOthers]),
       ),
       messages: listOf(turn, { minItems: 1, maxItems: 4096 }),
       system: anyOf(text, listOf(typed("text", { text }, "text"))),

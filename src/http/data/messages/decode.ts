@@ -4,103 +4,121 @@
  */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
-import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
-import { messagesForm } from "../../../wire/messages/native.ts"
-import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
-  anything,
   type Check,
+  checkThat,
+  described,
   type Issues,
   integer,
   listOf,
   objectOf,
   oneOf,
-  orNull,
   quoted,
+  refined,
   report,
   text,
-} from "../../decode/checks.ts"
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
+import { messagesForm } from "../../../wire/messages/native.ts"
+import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { dropOthers } from "../../decode/dropped.ts"
 import {
-  maybeText,
   memberTable,
   model,
   most,
   readMembers,
   refusalOf,
-  requireModel,
   samplingMembers,
   sharedMembers,
   tokenCount,
 } from "../../decode/members.ts"
 import { notOfMessages } from "../../decode/notOfMessages.ts"
-import { refused, stored } from "../../decode/operatorMembers.ts"
+import { stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
-import { Translation } from "./content.ts"
-import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
+import { ruleOf } from "../../decode/rules.ts"
+import { Translation, translatedMembers } from "./content.ts"
+import { choiceOf, needsWhere, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
 
 const thinkingShape = objectOf(
   {
     type: oneOf("enabled", "disabled", "adaptive"),
-    budget_tokens: integer(1, most.tokens),
-    display: orNull(oneOf("summarized", "omitted")),
+    budget_tokens: described("Required where type is enabled.", integer(1, most.tokens)),
+    display: oneOf("summarized", "omitted"),
   },
   "type",
 )
-const thinking: Check = (value, path, issues) => {
-  thinkingShape(value, path, issues)
+const thinking = refined(thinkingShape, needsWhere("enabled", "budget_tokens"), (value, path, issues) => {
   if (isJsonObject(value) && value["type"] === "enabled" && value["budget_tokens"] === undefined) {
     report(issues, `${path}.budget_tokens`, "is required")
   }
-}
+})
 
 const format = objectOf({ type: oneOf("json_schema"), schema: anyObject }, "type", "schema")
 const outputConfig = objectOf({
-  effort: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
-  format: orNull(format),
-  task_budget: orNull(anyObject),
+  effort: oneOf("low", "medium", "high", "xhigh", "max"),
+  format,
+  task_budget: anyObject,
 })
 
 const mostFallbacks = 3
 const fallbackShape = objectOf({ model }, "model")
-const fallbacks: Check = listOf((value, path, issues) => {
-  fallbackShape(value, path, issues)
+const fallback = refined(fallbackShape, { additionalProperties: false }, (value, path, issues) => {
   for (const name in isJsonObject(value) ? value : {}) {
     if (name !== "model") report(issues, `${path}.${name}`, "is not a member of a fallback, which has only a model")
   }
-}, mostFallbacks)
+})
+
+const noEarlierMessage = checkThat(
+  { type: "object", properties: { previous_message_id: { type: "null" } } },
+  (value) => isJsonObject(value) && value["previous_message_id"] == null,
+  stored,
+)
 
 const { temperature, top_p, top_k } = samplingMembers
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   ...notOfMessages,
+  ...translatedMembers,
   temperature,
   top_p,
   top_k,
   max_tokens: tokenCount,
-  stop_sequences: orNull(listOf(text)),
-  system: anything,
-  messages: anything,
-  tools: orNull(tools),
-  tool_choice: orNull(toolChoice),
-  thinking: orNull(thinking),
-  output_config: orNull(outputConfig),
-  output_format: orNull(format),
-  metadata: orNull(objectOf({ user_id: maybeText })),
-  service_tier: orNull(oneOf("auto", "standard_only", "default", "flex", "priority")),
-  context_management: orNull(anyObject),
-  compaction: orNull(anyObject),
-  cache_control: orNull(sharedMembers.cache_control),
-  fallbacks: orNull(fallbacks),
-  modalities: orNull(listOf(oneOf("text", "image"))),
-  diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
+  stop_sequences: listOf(text),
+  tools,
+  tool_choice: toolChoice,
+  thinking,
+  output_config: outputConfig,
+  output_format: format,
+  metadata: objectOf({ user_id: text }),
+  service_tier: oneOf("auto", "standard_only", "default", "flex", "priority"),
+  context_management: anyObject,
+  compaction: anyObject,
+  fallbacks: described("Models to try after this one. Not together with models.", listOf(fallback, mostFallbacks)),
+  modalities: listOf(oneOf("text", "image")),
+  diagnostics: noEarlierMessage,
 }
 
-const table = memberTable({}, members, ["user", ...Object.keys(notOfMessages)], ["messages"])
+const isGiven = { not: { type: "null" } }
+const oneListOfModels = {
+  not: { properties: { fallbacks: isGiven, models: isGiven }, required: ["fallbacks", "models"] },
+}
+const fallbacksRule = ruleOf(oneListOfModels, (body, issues) => {
+  if (body["fallbacks"] != null && body["models"] != null)
+    report(issues, "fallbacks", "excludes models: give one of them")
+})
+
+export const messagesTable = memberTable({
+  title: "MessagesRequest",
+  parameters: {},
+  others: members,
+  decodedApart: ["user", ...Object.keys(notOfMessages)],
+  required: ["messages"],
+  after: [fallbacksRule],
+})
 
 /** Known members that hosts of other forms are not sent. */
 const ownMembers = ["context_management", "diagnostics"]
@@ -110,11 +128,7 @@ const translated: ReadonlySet<string> = new Set(Object.keys(members).filter((nam
 
 export const decodeMessages = (body: JsonObject, headers: Headers): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const read = readMembers(body, table, issues)
-  if (body["fallbacks"] != null && body["models"] != null)
-    report(issues, "fallbacks", "excludes models: give one of them")
+  const read = readMembers(body, messagesTable, issues)
   const betas = betasOf(headers, issues)
   const translation = new Translation(issues)
   translation.system(body["system"])

@@ -1,20 +1,17 @@
-/** A form of requests and answers, as the steps of `inference.ts` run it: whatever its operation. */
+/** A form of requests and answers, whatever its operation. The steps of `infer.ts` run it. */
 import * as Either from "effect/Either"
-import type { BadRequest } from "../../domain/failures/Failure.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
 import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
 import { type AnswerReader, chatReader } from "../../services/dispatch/readAnswer.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
+import { type Body, jsonBody } from "./Body.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"> {
-  /** As `ClientProtocol.decode`. What headers say of the routing is applied. */
-  readonly decode: (body: JsonObject, headers: Headers) => Either.Either<Asked, BadRequest>
-  /** The member that has the prompt, where a body is one prompt. */
-  readonly prompt?: string
+  /** How a body is read. What headers say of the routing is applied. */
+  readonly body: Body<Asked>
 }
 
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
@@ -53,12 +50,11 @@ export const chatForm = (protocol: ClientProtocol): Form => {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
-    prompt: promptMembers[name] ?? "messages",
-    decode: (body, headers) => {
+    body: jsonBody((body, headers) => {
       const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       return Either.isLeft(applied) ? Either.left(applied.left) : Either.right(new AskedChat(protocol, applied.right))
-    },
+    }, promptMembers[name] ?? "messages"),
   }
 }

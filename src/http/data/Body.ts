@@ -32,7 +32,7 @@ export type Decode<Sent, A> = (body: Sent, headers: Headers) => Either.Either<A,
 /** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
 export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({
   type: jsonType,
-  *read({ bytes, headers, lifetime, config }) {
+  *read({ bytes, headers, lifetime, config }): Steps<A, Failure> {
     const body =
       bytes.byteLength <= unscannedBytes
         ? yield* unwrap(parseBody(bytes))
@@ -44,15 +44,18 @@ export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Bod
 /** The bytes as they came, of any type. */
 export const bytesBody = <A>(decode: Decode<Uint8Array, A>): Body<A> => ({
   type: anyType,
-  *read({ bytes, headers }) {
+  *read({ bytes, headers }): Steps<A, Failure> {
     return yield* unwrap(decode(bytes, headers))
   },
 })
 
+/** Fields and files, as the runtime gives them. */
+export type Fields = Awaited<ReturnType<Response["formData"]>>
+
 /** Fields and files of `multipart/form-data`. */
-export const multipartBody = <A>(decode: Decode<FormData, A>): Body<A> => ({
+export const multipartBody = <A>(decode: Decode<Fields, A>): Body<A> => ({
   type: multipartType,
-  *read({ bytes, headers }) {
+  *read({ bytes, headers }): Steps<A, Failure> {
     return yield* unwrap(decode(yield* formDataOf(bytes, headers), headers))
   },
 })
@@ -65,7 +68,7 @@ const multipartType: ContentType = {
 }
 
 const formDataOf = (bytes: Uint8Array, headers: Headers) =>
-  wait<FormData, BadRequest>((resume) => {
+  wait<Fields, BadRequest>((resume) => {
     const type = headers.get("content-type") ?? ""
     new Response(Buffer.from(bytes), { headers: { "content-type": type } }).formData().then(
       (fields) => resume(Exit.succeed(fields)),

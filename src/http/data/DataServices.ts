@@ -12,10 +12,14 @@ import { InFlight } from "../../services/request/InFlight.ts"
 import { monotonic } from "../../services/request/RequestContext.ts"
 import { makeStepRunner } from "../../services/request/Steps.ts"
 import { Timers } from "../../services/request/Timers.ts"
+import { makeExplain } from "../../services/routing/explain.ts"
 import { Router } from "../../services/routing/Router.ts"
 
 export const dataServices = Effect.gen(function* () {
   const clock = yield* Effect.clock
+  const registry = yield* ProviderRegistry
+  const router = yield* Router
+  const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
   return {
     runner: makeStepRunner(yield* Effect.runtime<never>()),
     clock,
@@ -24,12 +28,12 @@ export const dataServices = Effect.gen(function* () {
     limits: yield* RequestLimits,
     inFlight: yield* InFlight,
     timers: yield* Timers,
-    registry: yield* ProviderRegistry,
+    registry,
     idempotency: yield* Idempotency,
     meter: yield* Meter,
     conversations: yield* Conversations,
-    router: yield* Router,
-    providerKeys: yield* ProviderKeys,
+    router,
+    explain,
     dispatcher: yield* Dispatcher,
   }
 })

@@ -73,6 +73,7 @@ export const admit = function* <Content, Asked extends { readonly body: Body<Con
     if (isUsedUp(budget)) return yield* Exit.fail(paymentRequired(budget, "limit_exhausted"))
   }
   const content = yield* body.read({ bytes, headers, lifetime, config: registry.current() })
+  if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
   return { lifetime, key, asked, content, repeatable: value === null ? undefined : { value, bytes } }
 }
 

@@ -11,13 +11,17 @@ import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
+import { counting } from "./countTokens.ts"
 import { embeddings } from "./embeddings/index.ts"
+import { explanation } from "./explain.ts"
 import { chatForm, type Form } from "./Form.ts"
-import { Inference, type InferenceHandler } from "./inference.ts"
+import { Inference, type InferenceHandler } from "./Inference.ts"
+import { inference } from "./infer.ts"
 import { messages } from "./messages/index.ts"
 import { rerank } from "./rerank/index.ts"
 import { compact } from "./responses/compact.ts"
 import { responses } from "./responses/index.ts"
+import { upgrade } from "./upgrade.ts"
 
 type Path = `/${string}`
 
@@ -49,14 +53,14 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer, counter, upgrader }) => {
+      Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [path, form] of forms) handlers.set(path, handler(form, allow))
-        handlers.set(explainPath, explainer(explained, allow))
-        handlers.set(countPath, counter(messages, allow))
+        for (const [path, form] of forms) handlers.set(path, handler(inference(form), allow))
+        handlers.set(explainPath, handler(explanation(explained), allow))
+        handlers.set(countPath, handler(counting(messages), allow))
         // Responses is the one form that vendors serve over WebSocket too.
-        const getHandlers = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
+        const getHandlers = new Map<Path, InferenceHandler>([[responsesPath, handler(upgrade(responses), allow)]])
         return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
       }),
     )

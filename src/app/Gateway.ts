@@ -13,7 +13,7 @@ import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.t
 import type { ConfigInvalid } from "../domain/json/Problem.ts"
 import { ControlSettings } from "../http/control/ControlSettings.ts"
 import { controlRoutes, serveControl } from "../http/control/onDemand.ts"
-import { Inference, type InferenceHandler } from "../http/data/inference.ts"
+import { Inference, type InferenceHandler } from "../http/data/Inference.ts"
 import { DataPlane, dataRoutes } from "../http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "../http/Mount.ts"
 import { closedByStop } from "../http/stopping.ts"

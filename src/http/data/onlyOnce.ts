@@ -1,13 +1,12 @@
 /** A step around any request to a model: one with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
-import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
 import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/request/IdempotencyKey.ts"
-import { Claim, type Idempotency, type IdempotentRequest } from "../../services/request/Idempotency.ts"
-import type { InFlight } from "../../services/request/InFlight.ts"
+import { Claim, type IdempotentRequest } from "../../services/request/Idempotency.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
-import { type StepRunner, type Steps, wait } from "../../services/request/Steps.ts"
+import { type Steps, wait } from "../../services/request/Steps.ts"
 import { idempotencyHeader, replayedHeader, requestIdHeaders } from "../headers.ts"
+import type { DataServices } from "./DataServices.ts"
 
 const malformed = new BadRequest({
   issues: [
@@ -25,27 +24,23 @@ export const idempotencyKeyOf = (headers: Headers): string | BadRequest | null =
 }
 
 /** Runs `answer` with a claim if this is the first such request, else answers as the first one was. */
-export const makeOnlyOnce = (
-  idempotency: Context.Tag.Service<Idempotency>,
-  inFlight: Context.Tag.Service<InFlight>,
-  runner: StepRunner,
-) =>
-  function* (
-    request: IdempotentRequest,
-    lifetime: Lifetime,
-    answer: (claim: Claim) => Steps<Response, Failure>,
-  ): Steps<Response, Failure> {
-    const begun = yield* idempotency.begin(request)
-    if (!(begun instanceof Claim)) {
-      inFlight.leave(lifetime)
-      const headers = { ...begun.headers, ...requestIdHeaders(request.requestId), [replayedHeader]: "true" }
-      return new Response(begun.body, { headers })
-    }
-    lifetime.look()
-    // A failing step ends the steps around it, so these run as steps of their own.
-    const exit = yield* wait<Exit.Exit<Response, Failure>>((resume) =>
-      runner.steps(answer(begun), (ended) => resume(Exit.succeed(ended))),
-    )
-    if (Exit.isFailure(exit)) yield* idempotency.ended(begun)
-    return yield* exit
+export const onlyOnce = function* (
+  { idempotency, inFlight, runner }: DataServices,
+  request: IdempotentRequest,
+  lifetime: Lifetime,
+  answer: (claim: Claim) => Steps<Response, Failure>,
+): Steps<Response, Failure> {
+  const begun = yield* idempotency.begin(request)
+  if (!(begun instanceof Claim)) {
+    inFlight.leave(lifetime)
+    const headers = { ...begun.headers, ...requestIdHeaders(request.requestId), [replayedHeader]: "true" }
+    return new Response(begun.body, { headers })
   }
+  lifetime.look()
+  // A failing step ends the steps around it, so these run as steps of their own.
+  const exit = yield* wait<Exit.Exit<Response, Failure>>((resume) =>
+    runner.steps(answer(begun), (ended) => resume(Exit.succeed(ended))),
+  )
+  if (Exit.isFailure(exit)) yield* idempotency.ended(begun)
+  return yield* exit
+}

@@ -40,6 +40,9 @@ import type { WriterFor } from "./StreamWriter.ts"
 import { type CallHost, type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { UnaryAnswer } from "./unaryAnswer.ts"
 
+/** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
+export type AnswerBody = string | Uint8Array<ArrayBuffer>
+
 /** Adds the cost to an answer, and gives its body in the caller's form. */
 export type WithCost = (charge: Charge) => string
 
@@ -52,8 +55,8 @@ export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObje
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  /** The body in the caller's form. */
-  readonly text: string
+  readonly body: AnswerBody
+  readonly contentType: string
   readonly charge: Charge
   /** Members of the request that were not sent to the host. */
   readonly dropped: ReadonlyArray<string>
@@ -151,7 +154,8 @@ const make = () =>
       const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
-      return { host: attempt.host, text: answer.write(charge), charge, dropped: attempt.dropped }
+      const { contentType = "application/json" } = answer
+      return { host: attempt.host, body: answer.write(charge), contentType, charge, dropped: attempt.dropped }
     }
 
     const open = function* (

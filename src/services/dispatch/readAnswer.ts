@@ -3,6 +3,7 @@
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject } from "../../domain/json/Json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatResponse } from "../../domain/request/Chat.ts"
 import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/Estimate.ts"
 import { type MediaTokens, mediaTogether } from "../../domain/request/mediaTokens.ts"
@@ -11,13 +12,15 @@ import { areToolCallsSound } from "../../domain/request/toolCalls.ts"
 import type { ResponseHead } from "../../upstream/exchange.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./beginAttempt.ts"
-import type { AnswerWriter, WithCost } from "./Dispatcher.ts"
+import type { AnswerBody, AnswerWriter, WithCost } from "./Dispatcher.ts"
 import type { Delivered } from "./endAttempt.ts"
 
 /** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
 export interface AnswerRead {
   readonly delivered: Delivered
-  readonly write: WithCost
+  readonly write: (charge: Charge) => AnswerBody
+  /** Default: JSON. */
+  readonly contentType?: string
 }
 
 /** Reads the JSON of an answer with status 200. A throw is a defect of ours. */

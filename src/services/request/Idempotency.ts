@@ -65,9 +65,9 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
     readonly begin: (request: IdempotentRequest) => Effect.Effect<Claim | KeptAnswer, RequestRepeated | Unavailable>
     /**
      * The request was answered with 200, as a whole. Succeeds when that is durable; when it cannot be written now, that is tried
-     * again later.
+     * again later. `answer`: `undefined` where it is no text, which is not kept.
      */
-    readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer) => Effect.Effect<void>
+    readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer | undefined) => Effect.Effect<void>
     /** The request failed, or its stream is over and booked: its outcome is kept if it was finished or charged. */
     readonly ended: (claim: Claim) => Effect.Effect<void>
   }
@@ -184,7 +184,7 @@ const make = () =>
 
     return {
       begin,
-      answered: (claim: Claim, generationId: string, answer: KeptAnswer) =>
+      answered: (claim: Claim, generationId: string, answer: KeptAnswer | undefined) =>
         end(
           claim,
           keep(claim, generationId, registry.current().keepsAnswers && claim.mayKeepAnswer ? answer : undefined),

@@ -22,7 +22,11 @@ export interface AnswerNames {
   readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
 }
 
-export const namesOf = (context: RequestContext, request: AnyRequest, shown: ShownRoute | undefined): AnswerNames => ({
+export const namesOf = (
+  context: RequestContext,
+  request: Pick<AnyRequest, "routing">,
+  shown: ShownRoute | undefined,
+): AnswerNames => ({
   generationId: context.generationId,
   created: Math.floor(context.admittedAt / 1000),
   model: request.routing.models[0] ?? "",

@@ -5,7 +5,6 @@ import type { Charge } from "../../../domain/money/Charge.ts"
 import {
   type Embedding,
   type EmbeddingsPayload,
-  type EmbeddingsPayload,
   type EmbeddingsRequest,
   packed,
   unpacked,

@@ -1,6 +1,12 @@
 /** `POST /embeddings`. */
-import { unaryForm } from "../Form.ts"
+import { chatErrorBody } from "../../ErrorBody.ts"
+import { jsonBody } from "../Body.ts"
+import { type Form, unaryAsked } from "../Form.ts"
 import { embeddingsWriter } from "./answer.ts"
 import { decodeEmbeddings } from "./decode.ts"
 
-export const embeddings = unaryForm("embeddings", { decode: decodeEmbeddings, writer: embeddingsWriter })
+export const embeddings: Form = {
+  name: "embeddings",
+  body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),
+  error: chatErrorBody,
+}

@@ -1,6 +1,12 @@
 /** `POST /rerank`. */
-import { unaryForm } from "../Form.ts"
+import { chatErrorBody } from "../../ErrorBody.ts"
+import { jsonBody } from "../Body.ts"
+import { type Form, unaryAsked } from "../Form.ts"
 import { rerankWriter } from "./answer.ts"
 import { decodeRerank } from "./decode.ts"
 
-export const rerank = unaryForm("rerank", { decode: decodeRerank, writer: rerankWriter })
+export const rerank: Form = {
+  name: "rerank",
+  body: jsonBody(unaryAsked(decodeRerank, rerankWriter)),
+  error: chatErrorBody,
+}

@@ -12,6 +12,7 @@ import { type AnswerReader, chatReader } from "../../../services/dispatch/readAn
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { most } from "../../decode/members.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { jsonBody } from "../Body.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
 import { namesOf, type ResponseNames, usageBody } from "./answer.ts"
@@ -60,14 +61,13 @@ const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRe
 
 export const compact: Form = {
   name: "compact",
-  prompt: "input",
-  decode: (body, headers) => {
+  body: jsonBody((body, headers) => {
     const decoded = Either.flatMap(decodeCompact(body), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
       answer: (context, shown) => compactionReader(compactionWriter(namesOf(context, request, shown))),
     }))
-  },
+  }, "input"),
   error: chatErrorBody,
 }
 

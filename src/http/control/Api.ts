@@ -7,14 +7,8 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
-import { chatForm } from "../openapi/chat.ts"
-import { compactForm } from "../openapi/compact.ts"
-import { completionsForm } from "../openapi/completions.ts"
-import { embeddingsForm } from "../openapi/embeddings.ts"
+import { describedForms } from "../openapi/forms.ts"
 import { commonSchemas } from "../openapi/members.ts"
-import { messagesForm } from "../openapi/messages.ts"
-import { rerankForm } from "../openapi/rerank.ts"
-import { responsesForm } from "../openapi/responses.ts"
 import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
@@ -31,16 +25,7 @@ import { VersionGroup } from "./version.ts"
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const withForm = withForms(
-  commonSchemas,
-  chatForm,
-  completionsForm,
-  messagesForm,
-  responsesForm,
-  compactForm,
-  embeddingsForm,
-  rerankForm,
-)
+const withForm = withForms(commonSchemas, ...describedForms)
 
 const withDataPlane = (document: Readonly<Record<string, unknown>>) => withSummaries(withForm(document))
 

@@ -10,6 +10,7 @@ import type { AnswerWriter } from "../../services/dispatch/Dispatcher.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
+import type { DescribedForm } from "../openapi/schema.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
@@ -25,4 +26,6 @@ export interface ClientProtocol {
   readonly answer: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => AnswerWriter
   readonly stream: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => WriterFor
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
+  /** For the description of the API. */
+  readonly described: DescribedForm
 }

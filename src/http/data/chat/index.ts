@@ -2,6 +2,7 @@
 
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatForm as described } from "../../openapi/chat.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
 import { decodeChat } from "./decode.ts"
@@ -19,4 +20,5 @@ export const chat: ClientProtocol = {
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: chatErrorBody,
+  described,
 }

@@ -2,6 +2,7 @@
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { completionsForm as described } from "../../openapi/completions.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "../chat/answer.ts"
 import { chunkWriter } from "../chat/stream.ts"
@@ -26,4 +27,5 @@ export const completions: ClientProtocol = {
     answerWriter(namesOf(context, request, shown), request.reasoning.exclude, completionShape(echoOf(request))),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown), echoOf(request)),
   error: chatErrorBody,
+  described,
 }

@@ -1,5 +1,6 @@
 /** `POST /embeddings`. */
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { embeddingsForm as described } from "../../openapi/embeddings.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { embeddingsWriter } from "./answer.ts"
@@ -9,4 +10,5 @@ export const embeddings: Form = {
   name: "embeddings",
   body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),
   error: chatErrorBody,
+  described,
 }

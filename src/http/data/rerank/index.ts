@@ -1,5 +1,6 @@
 /** `POST /rerank`. */
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { rerankForm as described } from "../../openapi/rerank.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { rerankWriter } from "./answer.ts"
@@ -9,4 +10,5 @@ export const rerank: Form = {
   name: "rerank",
   body: jsonBody(unaryAsked(decodeRerank, rerankWriter)),
   error: chatErrorBody,
+  described,
 }

@@ -12,6 +12,7 @@ import { type AnswerReader, chatReader } from "../../../services/dispatch/readAn
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { most } from "../../decode/members.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { compactForm as described } from "../../openapi/compact.ts"
 import { jsonBody } from "../Body.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
@@ -69,6 +70,7 @@ export const compact: Form = {
     }))
   }, "input"),
   error: chatErrorBody,
+  described,
 }
 
 /** The host's own answer with our id, its usage and its cost. Its items are the next input as they stand. */

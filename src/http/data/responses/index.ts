@@ -2,6 +2,7 @@
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { responsesForm as described } from "../../openapi/responses.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
 import { decodeResponses } from "./decode.ts"
@@ -31,4 +32,5 @@ export const responses: ClientProtocol = {
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   // Failures before the answer have the body of the chat form.
   error: chatErrorBody,
+  described,
 }

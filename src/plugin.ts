@@ -60,12 +60,12 @@ export type {
   UserMessage,
   VideoPart,
 } from "./domain/request/Chat.ts"
-export type { EmbeddingsRequest } from "./domain/request/Embeddings.ts"
 export {
   type Embedding,
   type EmbeddingInput,
   type EmbeddingPart,
   type EmbeddingsPayload,
+  type EmbeddingsRequest,
   type EmbeddingsResponse,
   inputsOf,
 } from "./domain/request/Embeddings.ts"
@@ -154,7 +154,5 @@ export {
 } from "./wire/Protocol.ts"
 export type { ResponsesQuirks } from "./wire/responses/quirks.ts"
 export { responsesProtocol } from "./wire/responses.ts"
-export type { EmbeddingsProtocol } from "./wire/unary/embeddings.ts"
-export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/unary/embeddings.ts"
-export type { RerankProtocol } from "./wire/unary/rerank.ts"
-export { type RerankQuirks, rerankProtocol } from "./wire/unary/rerank.ts"
+export { type EmbeddingsProtocol, type EmbeddingsQuirks, embeddingsProtocol } from "./wire/unary/embeddings.ts"
+export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./wire/unary/rerank.ts"

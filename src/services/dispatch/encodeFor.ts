@@ -56,7 +56,7 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   const { native } = request
   if (native !== undefined && protocol.native?.form === native.form)
     return protocol.native.encode(request, native, host)
-  const { payload, dropped } = passing("chat", request.payload, protocol.passes, host)
+  const { payload, dropped } = passing(request.operation, request.payload, protocol.passes, host)
   const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {

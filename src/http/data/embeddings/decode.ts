@@ -17,8 +17,12 @@ import {
   titled,
 } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { EmbeddingsRequest } from "../../../domain/request/Embeddings.ts"
-import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/request/Embeddings.ts"
+import {
+  type EmbeddingInput,
+  type EmbeddingsPayload,
+  type EmbeddingsRequest,
+  inputsOf,
+} from "../../../domain/request/Embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
 import { mediaUrl } from "../../decode/mediaUrl.ts"

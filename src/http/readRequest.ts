@@ -184,6 +184,7 @@ class ArrivingBody {
 
   private complete(bytes: Uint8Array): void {
     if (this.isOver) return
+    this.size = bytes.byteLength
     const refusal = this.refusal ?? this.reading.places?.place(this.lifetime)
     this.lifetime.isReading = false
     this.finish(refusal === undefined ? Exit.succeed(bytes) : Exit.fail(refusal))
@@ -206,6 +207,7 @@ class ArrivingBody {
 
   private finish(exit: Exit.Exit<Uint8Array, ReadFailure>): void {
     this.isOver = true
+    this.lifetime.bodyRead = this.size
     this.timer.clear()
     this.lifetime.forget(this.ended)
     this.resume(exit)

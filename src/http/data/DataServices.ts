@@ -10,6 +10,7 @@ import { Conversations } from "../../services/request/Conversations.ts"
 import { Idempotency } from "../../services/request/Idempotency.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { monotonic } from "../../services/request/RequestContext.ts"
+import { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { makeStepRunner } from "../../services/request/Steps.ts"
 import { Timers } from "../../services/request/Timers.ts"
 import { makeExplain } from "../../services/routing/explain.ts"
@@ -35,6 +36,7 @@ export const dataServices = Effect.gen(function* () {
     router,
     explain,
     dispatcher: yield* Dispatcher,
+    ends: yield* RequestEnds,
   }
 })
 

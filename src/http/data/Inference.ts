@@ -2,11 +2,15 @@
  * Runs the steps of the data plane's routes. They are written once: Bun's native routes run them without a fiber, an embedder's own app
  * runs them as an Effect.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { Failure } from "../../domain/failures/Failure.ts"
 import { directOutput, queuedOutput } from "../../services/dispatch/StreamOutput.ts"
+import { mapOf } from "../../services/request/Steps.ts"
 import type { AllowOrigin } from "../cors.ts"
 import { closedByStop } from "../stopping.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
@@ -53,9 +57,11 @@ const asEffect = (
   http: Request,
 ): Effect.Effect<Response> =>
   Effect.suspend(() => {
-    const request = new DataRequest(route, http, queuedOutput, undefined)
+    const served = services.ends.begin(route.name, route.form)
+    const request = new DataRequest(served, route, http, queuedOutput, undefined)
     return Effect.gen(() => route.respond(services, request)).pipe(
-      Effect.catchAllCause((cause) => Effect.succeed(refuse(services, request, cause))),
+      Effect.exit,
+      Effect.flatMap((exit) => concluded(services, request, exit)),
       Effect.map((response) => allow(http, response)),
       // So that every request is settled. The request's lifetime ends it.
       Effect.uninterruptible,
@@ -69,10 +75,28 @@ const natively = (
   http: Request,
   isCallerGone: () => boolean,
 ): Promise<Response> =>
-  new Promise((resolve) => {
-    const request = new DataRequest(route, http, directOutput, isCallerGone)
-    services.runner.steps(route.respond(services, request), (exit) => {
-      const response = Exit.isSuccess(exit) ? exit.value : refuse(services, request, exit.cause)
-      resolve(closedByStop(services.inFlight, allow(http, response)))
-    })
+  new Promise((resolve, reject) => {
+    const { runner, ends, inFlight } = services
+    const request = new DataRequest(ends.begin(route.name, route.form), route, http, directOutput, isCallerGone)
+    runner.steps(route.respond(services, request), (exit) =>
+      runner.effect(concluded(services, request, exit), (ended) =>
+        Exit.isSuccess(ended)
+          ? resolve(closedByStop(inFlight, allow(http, ended.value)))
+          : reject(Cause.squash(ended.cause)),
+      ),
+    )
   })
+
+/** The response to a request whose steps are done. It ends the request, unless that is answered with a stream, which ends it later. */
+const concluded = (
+  services: DataServices,
+  request: DataRequest,
+  exit: Exit.Exit<Response, Failure>,
+): Effect.Effect<Response> => {
+  if (Exit.isSuccess(exit) && request.isStreamed) return Exit.succeed(exit.value)
+  const response = Exit.isSuccess(exit) ? exit.value : refuse(services, request, exit.cause)
+  const failure = Exit.isSuccess(exit) ? undefined : Option.getOrElse(Cause.failureOption(exit.cause), isDefect)
+  return mapOf(services.ends.end(request.served, response.status, failure), () => response)
+}
+
+const isDefect = () => "defect" as const

@@ -1,5 +1,4 @@
 import type { Plan } from "../../domain/routing/Plan.ts"
-import type { Claim } from "../../services/request/Idempotency.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Asked, Form } from "./Form.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
@@ -12,6 +11,4 @@ export interface Planned {
   readonly plan: Plan
   /** The routing, for callers who ask for it. */
   readonly shown: ShownRoute | undefined
-  /** Of a request that is carried out once. */
-  readonly claim: Claim | undefined
 }

@@ -28,7 +28,7 @@ export interface Callers {
 export interface Terms<Content, Asked extends { readonly body: Body<Content> }> extends Callers {
   /** Whether hosts are called at the cost of the key. Only such a request may have an `Idempotency-Key`. */
   readonly isPaid: boolean
-  readonly asked: (services: DataServices, http: Request, key: KeyRecord) => Effect.Effect<Asked, Failure>
+  readonly asked: (services: DataServices, request: DataRequest, key: KeyRecord) => Effect.Effect<Asked, Failure>
 }
 
 /** A request whose caller is known. */
@@ -63,7 +63,7 @@ export const admit = function* <Content, Asked extends { readonly body: Body<Con
   const { headers } = request.http
   const value = terms.isPaid ? idempotencyKeyOf(headers) : null
   if (value instanceof BadRequest) return yield* Exit.fail(value)
-  const asked = yield* unwrap(terms.asked(services, request.http, key))
+  const asked = yield* unwrap(terms.asked(services, request, key))
   const { meter, inFlight, timers, registry } = services
   const { body } = asked
   const { bodyBytes: limitBytes } = registry.current().limits
@@ -74,6 +74,8 @@ export const admit = function* <Content, Asked extends { readonly body: Body<Con
   }
   const content = yield* body.read({ bytes, headers, lifetime, config: registry.current() })
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+  const { observed } = request.served
+  if (observed !== undefined) observed.admitted = observed.elapsed()
   return { lifetime, key, asked, content, repeatable: value === null ? undefined : { value, bytes } }
 }
 
@@ -88,7 +90,7 @@ export const enter = function* (
   request.admitted(lifetime)
   const authenticating = authenticateWithin(runner, lifetime, keys, request.http.headers)
   const key = yield* unwrap(authenticating)
-  request.key = key
+  request.served.key = key
   if (kinds === "ordinary" && key.kind !== "ordinary") return yield* Exit.fail(managementKey)
   if (!isCounted) return { lifetime, key }
   // Before the rate limit, since a refused request does not count against that.

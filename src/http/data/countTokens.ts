@@ -19,10 +19,13 @@ interface Counted {
 }
 
 /** The route that counts bodies of this form. */
-export const counting = ({ decode, error }: Pick<ClientProtocol, "decode" | "error">): DataRoute => {
+export const counting = (
+  path: string,
+  { name, decode, error }: Pick<ClientProtocol, "name" | "decode" | "error">,
+): DataRoute => {
   const asked = Exit.succeed({ body: jsonBody(decode) })
   const terms: Terms<ChatRequest, Counted> = { kinds: "ordinary", isCounted: true, isPaid: false, asked: () => asked }
-  return { error, respond: (services, request) => count(services, request, terms) }
+  return { name: `POST ${path}`, form: name, error, respond: (services, request) => count(services, request, terms) }
 }
 
 const count = function* (
@@ -30,9 +33,10 @@ const count = function* (
   request: DataRequest,
   terms: Terms<ChatRequest, Counted>,
 ): Steps<Response, Failure> {
-  const { lifetime, content } = yield* admit(services, request, terms)
+  const { content } = yield* admit(services, request, terms)
   const { routing, bounds } = content
+  request.served.models = routing.models
   for (const model of routing.models) yield* services.registry.resolve(model)
-  services.inFlight.leave(lifetime)
-  return Response.json({ input_tokens: promptTokens(bounds) }, { headers: requestIdHeaders(request.requestId) })
+  const headers = requestIdHeaders(request.served.requestId)
+  return request.answerJson({ input_tokens: promptTokens(bounds) }, { headers })
 }

@@ -35,13 +35,15 @@ const terms: Terms<Asked, Wanted> = {
   kinds: "any",
   isCounted: true,
   isPaid: false,
-  asked: (services, http, caller) => wantedOf(services, queryOf(http.url), caller),
+  asked: (services, request, caller) => wantedOf(services, request, queryOf(request.http.url), caller),
 }
 
-export const explanation: DataRoute = {
+export const explanation = (path: string): DataRoute => ({
+  name: `POST ${path}`,
+  form: null,
   error: chatErrorBody,
   respond: (services, request) => respond(services, request, terms),
-}
+})
 
 const respond = function* (
   services: DataServices,
@@ -49,7 +51,8 @@ const respond = function* (
   terms: Terms<Asked, Wanted>,
 ): Steps<Response, Failure> {
   const { lifetime, asked, content } = yield* admit(services, request, terms)
-  const { meter, conversations, explain, inFlight } = services
+  const { meter, conversations, explain } = services
+  request.served.models = content.request.routing.models
   const { key, seed, form } = asked
   const budget = yield* meter.budget({ _tag: "Key", key })
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
@@ -59,18 +62,19 @@ const respond = function* (
     permissions: key,
     key: key.id,
   })
-  inFlight.leave(lifetime)
-  return Response.json({ data: explained(made, form) }, { headers: requestIdHeaders(request.requestId) })
+  return request.answerJson({ data: explained(made, form) }, { headers: requestIdHeaders(request.served.requestId) })
 }
 
 const wantedOf = (
   services: DataServices,
+  { served }: DataRequest,
   query: Either.Either<Query, BadRequest>,
   caller: KeyRecord,
 ): Effect.Effect<Wanted, Failure> =>
-  Effect.flatMap(query, ({ seed, keyHash, form }) =>
-    Effect.map(keyFor(services, caller, keyHash), (key) => ({ seed, form, key, body: form.body })),
-  )
+  Effect.flatMap(query, ({ seed, keyHash, form }) => {
+    served.form = form.name
+    return Effect.map(keyFor(services, caller, keyHash), (key) => ({ seed, form, key, body: form.body }))
+  })
 
 /** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
 const keyFor = (

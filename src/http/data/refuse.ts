@@ -9,12 +9,9 @@ import type { DataRequest } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
 
 /** Every failure becomes the error body of its form, a defect a 500 that says nothing more. */
-export const refuse = (
-  { runner, inFlight }: DataServices,
-  { requestId, generationId, lifetime, metadata, route }: DataRequest,
-  cause: Cause.Cause<Failure>,
-): Response => {
-  if (lifetime !== undefined) inFlight.leave(lifetime)
+export const refuse = ({ runner }: DataServices, request: DataRequest, cause: Cause.Cause<Failure>): Response => {
+  const { route, served, metadata } = request
+  const { requestId, context, lifetime } = served
   // What is left of an incomplete body must not be taken for the next request.
   const closing = lifetime?.isReading === true ? { connection: "close" } : {}
   const failure = Cause.failureOption(cause)
@@ -24,8 +21,8 @@ export const refuse = (
   const rendered = Option.match(failure, { onSome: render, onNone: () => defect })
   const body = route.error(rendered, requestId)
   const shown = Option.isSome(failure) ? metadata?.() : undefined
-  const ids = { ...requestIdHeaders(requestId), ...(generationId && { [generationIdHeader]: generationId }) }
-  return Response.json(shown === undefined ? body : { ...body, openrouter_metadata: shown }, {
+  const ids = { ...requestIdHeaders(requestId), ...(context && { [generationIdHeader]: context.generationId }) }
+  return request.answerJson(shown === undefined ? body : { ...body, openrouter_metadata: shown }, {
     status: rendered.status,
     headers: { "content-type": "application/json", ...notSniffed, ...rendered.headers, ...closing, ...ids },
   })

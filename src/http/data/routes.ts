@@ -6,7 +6,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { formPaths } from "../../domain/request/forms.ts"
-import { answered, isSpelled } from "../answer.ts"
+import type { RequestEnds } from "../../services/request/RequestEnds.ts"
+import { answering, isSpelled, preflightAnswer } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
@@ -40,39 +41,45 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [name, path] of formPaths) handlers.set(`/api/v1${path}`, handler(inference(forms[name]), allow))
-        handlers.set(explainPath, handler(explanation, allow))
-        handlers.set(countPath, handler(counting(messages), allow))
+        for (const [name, below] of formPaths) {
+          const path: Path = `/api/v1${below}`
+          handlers.set(path, handler(inference(path, forms[name]), allow))
+        }
+        handlers.set(explainPath, handler(explanation(explainPath), allow))
+        handlers.set(countPath, handler(counting(countPath, messages), allow))
         // Responses is the one form that vendors serve over WebSocket too.
-        const getHandlers = new Map<Path, InferenceHandler>([[responsesPath, handler(upgrade(responses), allow)]])
+        const getHandlers = new Map<Path, InferenceHandler>([
+          [responsesPath, handler(upgrade(responsesPath, responses), allow)],
+        ])
         return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
 
 /** Mounts the data plane in any Effect HTTP app. Bun's own routes are faster; `Gateway.serve` uses them. */
-export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter | Mount> =
+export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter | Mount | RequestEnds> =
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {
       const plane = yield* DataPlane
       const { prefix } = yield* Mount
+      const answered = yield* answering
       const mounted =
-        (path: Path, { effect }: InferenceHandler) =>
+        (path: Path, route: string, { effect }: InferenceHandler) =>
         (request: HttpServerRequest.HttpServerRequest) =>
           isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
-            : answered(noSuchRoute)
+            : answered(route, noSuchRoute)
       for (const [own, handler] of plane.getHandlers) {
         const path: Path = `${prefix}${own}`
-        yield* router.add("GET", path, mounted(path, handler))
+        yield* router.add("GET", path, mounted(path, `GET ${own}`, handler))
       }
       for (const [own, handler] of plane.handlers) {
         const path: Path = `${prefix}${own}`
-        yield* router.add("POST", path, mounted(path, handler))
+        yield* router.add("POST", path, mounted(path, `POST ${own}`, handler))
         yield* router.add("OPTIONS", path, (request) =>
           isSpelled(path, request.url)
             ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))
-            : answered(noSuchRoute),
+            : preflightAnswer(noSuchRoute),
         )
       }
     }),

@@ -7,10 +7,14 @@ import { type Failure, UpgradeRequired } from "../../domain/failures/Failure.ts"
 import type { Steps } from "../../services/request/Steps.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { enter } from "./admit.ts"
+import type { ClientProtocol } from "./ClientProtocol.ts"
 import type { DataRequest, DataRoute } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
 
-export const upgrade = ({ error }: Pick<DataRoute, "error">): DataRoute => ({ error, respond: refuseUpgrade })
+export const upgrade = (path: string, { name, error }: Pick<ClientProtocol, "name" | "error">): DataRoute => ({
+  ...{ name: `GET ${path}`, form: name, error },
+  respond: refuseUpgrade,
+})
 
 /** It calls nobody, so it does not count against the key's rate limit, which the request over HTTP is for. */
 const callers = { kinds: "ordinary", isCounted: false } as const

@@ -3,24 +3,26 @@ import type { Failure } from "../../domain/failures/Failure.ts"
 import type { Steps } from "../../services/request/Steps.ts"
 import { costHeader, costValue } from "../headers.ts"
 import { setAnswerHeaders } from "./answerHeaders.ts"
+import type { DataRequest } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
 import type { Planned } from "./Planned.ts"
 
 export const whole = function* (
-  { dispatcher, idempotency, inFlight }: DataServices,
-  { form, context, asked, plan, shown, claim }: Planned,
+  { dispatcher }: DataServices,
+  request: DataRequest,
+  { form, context, asked, plan, shown }: Planned,
 ): Steps<Response, Failure> {
   const completed = yield* dispatcher.complete(context, asked.request, plan, asked.answer(context, shown))
-  const { body, contentType, charge } = completed
-  const response = new Response(body)
+  const { text, bytes, contentType = "application/json", charge } = completed
+  const response = request.answer(bytes ?? text)
   const { headers } = response
   headers.set("content-type", contentType)
   headers.set(costHeader, costValue(charge.cost.total))
   setAnswerHeaders(headers, context, completed, form)
-  if (claim !== undefined) {
-    const kept = typeof body === "string" ? { headers: Object.fromEntries(headers), body } : undefined
-    yield* idempotency.answered(claim, context.generationId, kept)
+  const { served } = request
+  // An answer that is no text is not kept: a repeated request is told that.
+  if (served.claim !== undefined && bytes === undefined) {
+    served.kept = { headers: Object.fromEntries(headers), body: text }
   }
-  inFlight.leave(context.lifetime)
   return response
 }

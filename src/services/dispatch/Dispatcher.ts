@@ -27,6 +27,7 @@ import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { RequestLimits } from "../keys/RequestLimits.ts"
 import { Meter } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import type { EndFailure } from "../request/ServedRequest.ts"
 import { makeStepRunner, type Steps, wait } from "../request/Steps.ts"
 import { Timers } from "../request/Timers.ts"
 import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
@@ -55,8 +56,11 @@ export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObje
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  readonly body: AnswerBody
-  readonly contentType: string
+  /** The body in the caller's form; "" where that is no text. */
+  readonly text: string
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
+  /** Default: JSON. */
+  readonly contentType?: string | undefined
   readonly charge: Charge
   /** Members of the request that were not sent to the host. */
   readonly dropped: ReadonlyArray<string>
@@ -81,7 +85,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
     ) => Steps<Completed, DispatchFailure>
     /**
      * Succeeds with the first event, or after `commitAfterMs` without one. Then the stream goes on by itself, and calls
-     * `onClosed` once everything of it is booked.
+     * `onClosed` once everything of it is booked, with the failure that it ended with.
      */
     readonly stream: (
       context: RequestContext,
@@ -89,7 +93,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
       plan: Plan,
       writerFor: WriterFor,
       output: OpenOutput,
-      onClosed: () => void,
+      onClosed: (failure?: EndFailure) => void,
     ) => Steps<StreamHead, DispatchFailure>
   }
 >() {
@@ -154,8 +158,15 @@ const make = () =>
       const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
-      const { contentType = "application/json" } = answer
-      return { host: attempt.host, body: answer.write(charge), contentType, charge, dropped: attempt.dropped }
+      const written = answer.write(charge)
+      return {
+        host: attempt.host,
+        text: typeof written === "string" ? written : "",
+        bytes: typeof written === "string" ? undefined : written,
+        contentType: answer.contentType,
+        charge,
+        dropped: attempt.dropped,
+      }
     }
 
     const open = function* (
@@ -177,7 +188,7 @@ const make = () =>
       plan: Plan,
       writerFor: WriterFor,
       output: OpenOutput,
-      onClosed: () => void,
+      onClosed: (failure?: EndFailure) => void,
     ): Steps<StreamHead, DispatchFailure> {
       // As they are when it begins: a reload does not change a stream that runs.
       const { limits } = registry.current()

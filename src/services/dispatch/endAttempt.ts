@@ -104,7 +104,7 @@ export const makeEndAttempt = (
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
       else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
-      attempt.close()
+      attempt.close(outcome, failure)
       tellResent(attempt)
       const durationMs = attempt.elapsedMs()
       const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
@@ -137,14 +137,14 @@ export const makeEndAttempt = (
     },
     failed: (attempt, failure) => {
       blame(attempt, failure)
-      attempt.close()
+      attempt.close("failed", failure)
       tellResent(attempt)
       meter.release(attempt.hold)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt
       if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
-      attempt.close()
+      attempt.close("abandoned")
       if (context.lifetime.ending?._tag !== "CallerGone") {
         meter.release(hold)
         return Effect.void
@@ -160,14 +160,14 @@ export const makeEndAttempt = (
       const elapsedMs = attempt.elapsedMs()
       // Without it the times of a host would look shorter the more of its slow answers are cut off.
       if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
-      attempt.close()
+      attempt.close("lost")
       // A host writes a whole answer before it sends anything.
       const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
       const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
       return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
     },
     unused: (attempt) => {
-      attempt.close()
+      attempt.close(undefined)
       meter.release(attempt.hold)
     },
   }

@@ -16,9 +16,9 @@ import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { RequestRepeated, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/Ids.ts"
 import { bodyHash, idempotencyId, keptForMs } from "../../domain/request/IdempotencyKey.ts"
-import { orUnavailable, type StorageUnavailable } from "../storage/ledger.ts"
+import { type LedgerRow, orUnavailable, type StorageUnavailable } from "../storage/ledger.ts"
 import { type IdempotencyRecord, Storage } from "../storage/Storage.ts"
-import type { Booked, RequestContext } from "./RequestContext.ts"
+import type { RequestContext } from "./RequestContext.ts"
 
 export interface IdempotentRequest {
   readonly key: KeyId
@@ -65,9 +65,9 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
     readonly begin: (request: IdempotentRequest) => Effect.Effect<Claim | KeptAnswer, RequestRepeated | Unavailable>
     /**
      * The request was answered with 200, as a whole. Succeeds when that is durable; when it cannot be written now, that is tried
-     * again later. `answer`: `undefined` where it is no text, which is not kept.
+     * again later.
      */
-    readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer | undefined) => Effect.Effect<void>
+    readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer) => Effect.Effect<void>
     /** The request failed, or its stream is over and booked: its outcome is kept if it was finished or charged. */
     readonly ended: (claim: Claim) => Effect.Effect<void>
   }
@@ -79,7 +79,7 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
 }
 
 /** Whether a request must not be carried out again. An answer that broke off and was free may. */
-const isFinal = ({ outcome, cost }: Booked): boolean => outcome === "finished" || cost > 0n
+const isFinal = ({ outcome, cost }: LedgerRow): boolean => outcome === "finished" || cost > 0n
 
 const make = () =>
   Effect.gen(function* () {
@@ -184,7 +184,7 @@ const make = () =>
 
     return {
       begin,
-      answered: (claim: Claim, generationId: string, answer: KeptAnswer | undefined) =>
+      answered: (claim: Claim, generationId: string, answer: KeptAnswer) =>
         end(
           claim,
           keep(claim, generationId, registry.current().keepsAnswers && claim.mayKeepAnswer ? answer : undefined),

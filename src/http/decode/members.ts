@@ -198,7 +198,7 @@ export interface MemberTable {
   /** Members that are not copied into the payload. */
   readonly notSent: ReadonlySet<string>
   /** Members that may not be null. */
-  readonly required: ReadonlySet<string>
+  readonly required: ReadonlyArray<string>
   /** The members that this form knows, by their normal names (`normalName`). */
   readonly known: ReadonlyMap<string, string>
   readonly before: ReadonlyArray<Rule>
@@ -243,7 +243,7 @@ export const memberTable = (form: FormMembers): MemberTable => {
     members,
     // As a member of a new object `__proto__` would become its prototype.
     notSent: new Set([...routerOnly, ...decodedApart, "background", "__proto__"]),
-    required: new Set(required),
+    required,
     known: new Map([...members.keys(), ...routerOnly, ...decodedApart].map((key) => [normalName(key), key])),
     before: [modelRule, ...before],
     after,
@@ -285,7 +285,7 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     }
     if (!table.notSent.has(key)) payload[key] = value
     // Some clients write null for fields that are not set.
-    if (member === undefined || (value === null && !table.required.has(key))) continue
+    if (member === undefined || (value === null && !table.required.includes(key))) continue
     member.check(value, key, issues)
     if (member.kind === "parameter") parameters.push(key)
   }

@@ -2,7 +2,7 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatResponse } from "../../domain/request/Chat.ts"
 import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/Estimate.ts"
@@ -12,8 +12,19 @@ import { areToolCallsSound } from "../../domain/request/toolCalls.ts"
 import type { ResponseHead } from "../../upstream/exchange.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./beginAttempt.ts"
-import type { AnswerBody, AnswerWriter, WithCost } from "./Dispatcher.ts"
 import type { Delivered } from "./endAttempt.ts"
+
+/** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
+export type AnswerBody = string | Uint8Array<ArrayBuffer>
+
+/** Adds the cost to an answer, and gives its body in the caller's form. */
+export type WithCost = (charge: Charge) => string
+
+/**
+ * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
+ * charged. `native`: the host's own body, where it is in the caller's form.
+ */
+export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
 
 /** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
 export interface AnswerRead {

@@ -7,7 +7,7 @@ import type { Charge } from "../../../domain/money/Charge.ts"
 import { toUsd } from "../../../domain/price/Money.ts"
 import type { ChatChoice } from "../../../domain/request/Chat.ts"
 import type { AnyRequest } from "../../../domain/request/operations.ts"
-import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 

@@ -43,10 +43,13 @@ export const checkOf = (schema: JsonSchema, check: CheckFunction & { readonly sc
 const withSchema = (schema: JsonSchema, check: Check): Check =>
   checkOf(schema, (value, path, issues) => check(value, path, issues))
 
+/** A schema with a title is one that others refer to, so it keeps its own description. */
+export const withDescription = (description: string, schema: JsonSchema): JsonSchema =>
+  "title" in schema ? { allOf: [schema], description } : { ...schema, description }
+
 /** The same check, with a description for the readers of the API's documentation: Markdown, whole sentences. */
 export const described = (description: string, check: Check): Check =>
-  // A schema with a title is one that others refer to, so it keeps its own description.
-  withSchema({ ...("title" in check.schema ? { allOf: [check.schema] } : check.schema), description }, check)
+  withSchema(withDescription(description, check.schema), check)
 
 /** The same check, whose schema is described once, under this name, wherever it is used. */
 export const titled = (title: string, check: Check): Check => withSchema({ title, ...check.schema }, check)
@@ -144,7 +147,7 @@ export const refused = (message: string): Check =>
 /** Refuses lists with entries, and all other values. The message is the description too. */
 export const emptyList = (message: string): Check =>
   checkThat(
-    { type: "array", maxItems: 0, description: `Refused: ${message}.` },
+    { type: "array", maxItems: 0, description: sentence(message) },
     (value) => Array.isArray(value) && value.length === 0,
     message,
   )
@@ -157,6 +160,7 @@ const takesNull = ({ type, anyOf, description: _, ...others }: JsonSchema): bool
 /** The description stays outside, where readers look for it. */
 const orNothing = (schema: JsonSchema): JsonSchema => {
   if (takesNull(schema)) return schema
+  if ("title" in schema) return { anyOf: [schema, nothing] }
   const { description, ...others } = schema
   return { anyOf: [others, nothing], ...(description === undefined ? {} : { description }) }
 }
@@ -197,6 +201,7 @@ export const objectSchema = (
 
 /** The schema of objects that have a member. `value`: its schema; without it anything but null. */
 export const hasMember = (name: string, value: JsonSchema = { not: nothing }): JsonSchema => ({
+  type: "object",
   properties: { [name]: value },
   required: [name],
 })

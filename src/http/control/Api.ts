@@ -1,15 +1,13 @@
 /**
  * The description of the API. The routes of the control plane are made from it; those of the data plane are added to its
- * document, each form from a file in `http/openapi`.
+ * document (`http/openapi/document.ts`).
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
-import { describedForms } from "../openapi/forms.ts"
-import { commonSchemas } from "../openapi/members.ts"
-import { at, withForms } from "../openapi/schema.ts"
+import { at, withDataPlane } from "../openapi/document.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
@@ -25,9 +23,7 @@ import { VersionGroup } from "./version.ts"
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const withForm = withForms(commonSchemas, ...describedForms)
-
-const withDataPlane = (document: Readonly<Record<string, unknown>>) => withSummaries(withForm(document))
+const complete = (document: Readonly<Record<string, unknown>>) => withSummaries(withDataPlane(document))
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)
@@ -43,8 +39,7 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(OpenApi.Transform, withDataPlane)
+  .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */
-export const apiAt = (prefix: Prefix) =>
-  Api.annotate(OpenApi.Transform, (document) => at(prefix, withDataPlane(document)))
+export const apiAt = (prefix: Prefix) => Api.annotate(OpenApi.Transform, (document) => at(prefix, complete(document)))

@@ -4,13 +4,14 @@
  */
 import type * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
+import type { JsonSchema } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/Json.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import type { AnswerWriter } from "../../services/dispatch/readAnswer.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
-import type { DescribedForm } from "../openapi/schema.ts"
+import type { Paths } from "../openapi/operation.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
@@ -26,6 +27,8 @@ export interface ClientProtocol {
   readonly answer: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => AnswerWriter
   readonly stream: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => WriterFor
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
-  /** For the description of the API. */
-  readonly described: DescribedForm
+  /** Of a body. */
+  readonly schema: JsonSchema
+  /** Its part of the description of the API. */
+  readonly described: Paths
 }

@@ -12,7 +12,7 @@ import { type AnswerNames, namesOf } from "./chat/answer.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
-export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "described"> {
+export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "schema" | "described"> {
   /** How a body is read. What headers say of the routing is applied. */
   readonly body: Body<Asked>
 }
@@ -45,11 +45,12 @@ class AskedChat implements Asked {
 }
 
 export const chatForm = (protocol: ClientProtocol): Form => {
-  const { name, ownNames, prompt, error, described } = protocol
+  const { name, ownNames, prompt, error, schema, described } = protocol
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
+    schema,
     described,
     body: jsonBody((body, headers) => {
       const decoded = protocol.decode(body, headers)

@@ -53,10 +53,7 @@ const functionCall = objectOf(
 )
 const otherType = { type: "string", not: { const: "function" } }
 const callSchema = {
-  anyOf: [
-    { allOf: [functionCall.schema, { properties: { type: { not: otherType } } }] },
-    { type: "object", ...hasMember("type", otherType) },
-  ],
+  anyOf: [{ allOf: [functionCall.schema, { properties: { type: { not: otherType } } }] }, hasMember("type", otherType)],
 }
 // Unknown kinds of calls are left to the host.
 const toolCall = checkOf(callSchema, (value, path, issues) =>

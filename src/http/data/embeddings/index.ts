@@ -1,14 +1,15 @@
 /** `POST /embeddings`. */
 import { chatErrorBody } from "../../ErrorBody.ts"
-import { embeddingsForm as described } from "../../openapi/embeddings.ts"
+import { embeddingsPaths as described } from "../../openapi/embeddings.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { embeddingsWriter } from "./answer.ts"
-import { decodeEmbeddings } from "./decode.ts"
+import { decodeEmbeddings, embeddingsTable } from "./decode.ts"
 
 export const embeddings: Form = {
   name: "embeddings",
   body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),
   error: chatErrorBody,
+  schema: embeddingsTable.schema,
   described,
 }

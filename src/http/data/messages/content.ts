@@ -39,7 +39,6 @@ const block: JsonSchema = {
   title: "MessagesBlock",
   description:
     "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this form only. Files that are stored at the host are not allowed.",
-  type: "object",
   ...hasMember("type", text.schema),
   not: { anyOf: [{ properties: { type: { const: "container_upload" } } }, noFile] },
 }

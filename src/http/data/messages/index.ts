@@ -2,10 +2,10 @@
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { messagesErrorBody } from "../../ErrorBody.ts"
-import { messagesForm as described } from "../../openapi/messages.ts"
+import { messagesPaths as described } from "../../openapi/messages.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
-import { decodeMessages } from "./decode.ts"
+import { decodeMessages, messagesTable } from "./decode.ts"
 import { messagesWriter } from "./stream.ts"
 
 const writersFor =
@@ -31,5 +31,6 @@ export const messages: ClientProtocol = {
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: messagesErrorBody,
+  schema: messagesTable.schema,
   described,
 }

@@ -44,7 +44,7 @@ export const isCustom = (tool: JsonObject): boolean => tool["type"] == null || t
 const toolSchema = {
   anyOf: [
     { allOf: [customTool.schema, { properties: { type: { enum: ["custom", null] } } }] },
-    { allOf: [reachesNothing, { type: "object", ...hasMember("type", { type: "string", not: { const: "custom" } }) }] },
+    { allOf: [reachesNothing, hasMember("type", { type: "string", not: { const: "custom" } })] },
   ],
 }
 

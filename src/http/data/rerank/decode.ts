@@ -29,6 +29,9 @@ const structured = titled(
   ),
 )
 
+/** A document that is no text, in requests and answers. */
+export const documentSchema = structured.schema
+
 const document = checkOf({ anyOf: [text.schema, structured.schema] }, (value, path, issues) => {
   if (typeof value === "string") return
   if (!isJsonObject(value)) report(issues, path, "must be a string or an object")

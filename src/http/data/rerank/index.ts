@@ -1,14 +1,15 @@
 /** `POST /rerank`. */
 import { chatErrorBody } from "../../ErrorBody.ts"
-import { rerankForm as described } from "../../openapi/rerank.ts"
+import { rerankPaths as described } from "../../openapi/rerank.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { rerankWriter } from "./answer.ts"
-import { decodeRerank } from "./decode.ts"
+import { decodeRerank, rerankTable } from "./decode.ts"
 
 export const rerank: Form = {
   name: "rerank",
   body: jsonBody(unaryAsked(decodeRerank, rerankWriter)),
   error: chatErrorBody,
+  schema: rerankTable.schema,
   described,
 }

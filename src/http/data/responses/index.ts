@@ -2,10 +2,10 @@
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
-import { responsesForm as described } from "../../openapi/responses.ts"
+import { responsesPaths as described } from "../../openapi/responses.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
-import { decodeResponses } from "./decode.ts"
+import { decodeResponses, responsesTable } from "./decode.ts"
 import { responseWriter } from "./stream.ts"
 
 /** Outside of the protocol, so that the writers do not keep the request. */
@@ -32,5 +32,6 @@ export const responses: ClientProtocol = {
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   // Failures before the answer have the body of the chat form.
   error: chatErrorBody,
+  schema: responsesTable.schema,
   described,
 }

@@ -17,7 +17,7 @@ import { Ending } from "./ending.ts"
 import * as Gateway from "./Gateway.ts"
 import { layerReload } from "./reload.ts"
 import { firstStart } from "./start/firstStart.ts"
-import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start/start.ts"
+import { cutAtSecondSignal, layerEnding, runtimeWarnings, warningsInto } from "./start/start.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
 import { watchEventLoop } from "./workers/watchdog.ts"
 import { reportServing, reportStopped, sendBeat, workerNumber } from "./workers/worker.ts"
@@ -62,11 +62,12 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
+  yield* cutAtSecondSignal(ending)
   const started = Layer.effectDiscard(Effect.sync(compileAsUsual))
   return yield* Layer.mergeAll(
     started,
     Layer.provide(reportServing, announced),
-    cutAtSecondSignal(ending),
+    layerEnding(ending),
     reloads,
     layerStopDelay(config.server.drainDelaySeconds * 1000),
   ).pipe(
@@ -77,7 +78,7 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
     Layer.provide(storage),
     Layer.launch,
     Effect.ensuring(
-      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained()))),
+      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained))),
     ),
   )
-})
+}, Effect.scoped)

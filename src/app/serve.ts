@@ -12,7 +12,7 @@ import type { Overrides } from "../config/overrides.ts"
 import { layerLogger } from "../process/logger.ts"
 import { stopThreadAhead } from "../sql/sqlite/startThread.ts"
 import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start/start.ts"
-import { awaitHangup } from "./workers/reloads.ts"
+import { Hangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
 const worker = workerNumber()
@@ -55,26 +55,31 @@ const listening = ({ config: { server } }: LoadedConfig, why: string) =>
     return new NotListening({ message })
   })
 
+const served = (overrides: Overrides) =>
+  Effect.flatMap(loadConfig(overrides), (loaded) => Logger.withMinimumLogLevel(run(loaded, overrides), loaded.logLevel))
+
 const program = (overrides: Overrides) =>
-  loadConfig(overrides).pipe(
-    Effect.flatMap((loaded) => Logger.withMinimumLogLevel(run(loaded, overrides), loaded.logLevel)),
-    Effect.raceFirst(uncaughtException),
+  Effect.gen(function* () {
+    yield* outliveRejections
+    if (worker !== undefined) yield* endWithSupervisor
+    const thrown = yield* uncaughtException
+    return yield* Effect.raceFirst(served(overrides), thrown)
+  }).pipe(
+    Effect.provide(Hangup.layer),
     Effect.catchAll((refusal) =>
       Effect.sync(() => {
         process.stderr.write(`${refusal.message}\n`)
         process.exitCode = exitCodeOf(refusal)
       }),
     ),
+    Effect.scoped,
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
     Effect.provide(layerLogger),
   )
 
 /** Starts the gateway. `overrides`: the flags of the command line. */
 export const serve = (overrides: Overrides): void => {
-  outliveRejections()
-  awaitHangup()
   // A reader of what is printed, such as `head`, may leave.
   process.stdout.on("error", () => {})
-  if (worker !== undefined) endWithSupervisor()
   BunRuntime.runMain(program(overrides), { disablePrettyLogger: true, teardown })
 }

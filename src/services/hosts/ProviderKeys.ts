@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import type { EndpointKey } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
@@ -214,7 +215,7 @@ const make = () =>
       }
     })
     yield* Effect.zipRight(watch, read)
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(read, readEveryMs)))
+    yield* Effect.scheduleForked(read, Schedule.spaced(readEveryMs))
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     yield* registry.onReplaced(() => runner.effect(Effect.zipRight(watch, read), () => {}))
 

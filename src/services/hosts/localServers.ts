@@ -59,8 +59,8 @@ export const layerLocalServers: Layer.Layer<never, never, ProviderRegistry | Ups
       show()
       changed.unsafeOffer()
     })
-    const pause = Effect.race(Effect.sleep(every), Queue.take(changed))
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(look, pause)))
+    const untilChanged = Effect.timeoutOption(Queue.take(changed), every)
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(look, untilChanged)))
   }),
 )
 

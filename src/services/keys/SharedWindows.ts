@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { preferredPermits, RateShare, shareLeaseMs } from "../../domain/keys/RateShare.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
@@ -172,10 +173,9 @@ export const makeSharedWindows = (
       Effect.gen(function* () {
         yield* rates.want(process, served.window)
         const until = nowMs() + othersMs
-        do {
-          yield* Effect.sleep(askAgainMs)
-          yield* askForAll(served)
-        } while (served.waiting.length > 0 && served.others > 0 && nowMs() < until)
+        yield* Effect.repeat(Effect.delay(askForAll(served), askAgainMs), {
+          while: () => served.waiting.length > 0 && served.others > 0 && nowMs() < until,
+        })
       })
 
     const serve = (served: Served) =>
@@ -279,8 +279,8 @@ export const makeSharedWindows = (
         ),
       ),
     )
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(look, lookEveryMs)))
-    yield* Effect.forkScoped(Effect.forever(Effect.zipLeft(Effect.ignore(rates.prune), Effect.sleep(pruneEvery))))
+    yield* Effect.scheduleForked(look, Schedule.spaced(lookEveryMs))
+    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(rates.prune), Schedule.spaced(pruneEvery)))
 
     return {
       take: (window, limit) => {

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
@@ -192,12 +193,7 @@ export const makeLedgerWriter = (
         onFailure: () => {},
       })
     })
-    yield* retry.pipe(
-      Effect.zipRight(refreshTakesRequests),
-      Effect.delay("1 second"),
-      Effect.forever,
-      Effect.forkScoped,
-    )
+    yield* Effect.scheduleForked(Effect.zipRight(retry, refreshTakesRequests), Schedule.spaced("1 second"))
 
     return {
       hasBacklog: () => backlog.length > 0,

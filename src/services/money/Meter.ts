@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
@@ -107,7 +108,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           onFailure: (failure) => outage.begin(hindranceOf(failure)),
         })
       })
-      yield* watch.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+      yield* Effect.scheduleForked(watch, Schedule.spaced("1 second"))
 
       // For an account that is not in memory. Functions of their own: with these closures in `budget` and `reserve`, every call
       // of those would keep its variables in an object for them.

@@ -6,6 +6,7 @@
 import * as BigInteger from "effect/BigInt"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
@@ -174,11 +175,9 @@ export const makeSlices = (
         yield* shared.leases.clear
         yield* shared.slices.want(slice.process, slice.budget)
         const until = nowMs() + othersMs
-        do {
-          yield* Effect.sleep(askAgainMs)
-          if (yield* tryFor(served, first, need)) return true
-        } while (nowMs() < until)
-        return false
+        return yield* Effect.repeat(Effect.delay(tryFor(served, first, need), askAgainMs), {
+          until: (isServed) => isServed || nowMs() >= until,
+        })
       })
 
     /** Serves the requests that wait, in their order. */
@@ -302,7 +301,7 @@ export const makeSlices = (
         for (const served of all.values()) if (served.slice.budget.key === key) run(giveBack(served))
       },
     })
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(look, lookEveryMs)))
+    yield* Effect.scheduleForked(look, Schedule.spaced(lookEveryMs))
 
     return {
       atBest: (key, limit, at) => servedOf(budgetWindow(key, at)).slice.atBest(limit, at),

@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
 
 export interface Timer {
@@ -34,7 +35,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
       const tick = Effect.sync(() => ticks.tick(monotonic()))
       // A timer that throws is a defect, and must not stop the others.
       const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
-      yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+      yield* Effect.scheduleForked(guarded, Schedule.spaced("50 millis"))
 
       return {
         now: () => ticks.now,

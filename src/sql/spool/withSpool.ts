@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
-import { backoffMs } from "../../domain/structures/backoff.ts"
+import { backoff } from "../../domain/structures/backoff.ts"
 import { makeStepRunner, type StepRunner, wait } from "../../services/request/Steps.ts"
 import { type NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { Hindrance } from "../../services/storage/outage.ts"
@@ -171,19 +171,7 @@ export const withSpool = <P extends Parts>(
         Effect.sync(() => spool.close()),
       ),
     )
-    let failures = 0
-    const tried = Effect.match(replay, {
-      onSuccess: () => {
-        failures = 0
-      },
-      onFailure: () => {
-        failures += 1
-      },
-    })
-    const pause = Effect.flatMap(Effect.random, (random) =>
-      Effect.flatMap(random.next, (next) => Effect.sleep(backoffMs(replaying, failures, next))),
-    )
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, tried)))
+    yield* Effect.forkScoped(Effect.scheduleFrom(Effect.isSuccess(replay), true, backoff(replaying)))
 
     const { ledger, prices, journal, shared } = parts
     const append = spooling(ledger.append, rowEntry)

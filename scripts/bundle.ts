@@ -26,7 +26,7 @@ const tables = async (): Promise<string> => {
   // Public modules have capitals; the others are not for use outside of Effect.
   const names = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
   const ofEffect = names.map((name) => `effect${name.slice(1)}`).map((name) => [name, name])
-  const plugins = (await files("plugins/{providers,strategies}/*/index.ts")).map((file) => `../${file}`)
+  const plugins = (await files("plugins/{providers,strategies}/*/index.ts")).map((file) => `../../${file}`)
   return `
     export const isBundled = true
     export const modules = new Map([${[...own, ...ofEffect].map(([name, path]) => `["${name}", () => import("${path}")]`)}])

@@ -1,9 +1,9 @@
 /** How Bedrock is called with the configuration of one provider. */
 import { type Credentials, modelsIn, type Provider } from "headgate/plugin"
+import type { BedrockConfig } from "./config.ts"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
-import type { BedrockConfig } from "./index.ts"
 import { messages } from "./messages.ts"
 import { isCalledFrom } from "./regions.ts"
 import { signer } from "./sign.ts"

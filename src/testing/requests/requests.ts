@@ -3,17 +3,17 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
-import { Unsupported } from "../domain/failures/Failure.ts"
-import { isJsonObject } from "../domain/json/Json.ts"
-import type { ContentPart } from "../domain/request/Chat.ts"
-import type { ChatRequest } from "../domain/request/Request.ts"
-import { expectedOfEncoded } from "../plugin/checks/shapes.ts"
-import type { Encoded } from "../wire/Protocol.ts"
-import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import { isJsonObject } from "../../domain/json/Json.ts"
+import type { ContentPart } from "../../domain/request/Chat.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import { expectedOfEncoded } from "../../plugin/checks/shapes.ts"
+import type { Encoded } from "../../wire/Protocol.ts"
+import { attempt, type Check, deepFreeze, must, shown } from "../check.ts"
+import { chatRequest, everyPart, host, marks, maxTokens, publicModel, requestOf, upstreamModel } from "../samples.ts"
+import { isLacking, type ProtocolSubject, secretsOf } from "../subject.ts"
 import { encodedBy } from "./encoding.ts"
-import { chatRequest, everyPart, host, marks, maxTokens, publicModel, requestOf, upstreamModel } from "./samples.ts"
 import { isNameOf, parsed, sentIn } from "./sent.ts"
-import { isLacking, type ProtocolSubject, secretsOf } from "./subject.ts"
 
 const contract = "Protocol.encode"
 
@@ -76,7 +76,7 @@ const isPure = ({ protocol, subject: { lacks } }: ProtocolSubject): void => {
 const isWellFormed = ({ encoded: { path, headers = {} }, json }: Written): void => {
   must(
     /^\/(?!\/)[\x21-\x7e]*$/.test(path) && !/[\\#]|(^|\/)\.\.?(\/|$)/.test(path),
-    `The path ${shown(path)} is not one of printable ASCII that begins with one slash, without "..", "\\" and "#"`,
+    `The path ${shown(path)} is not one of printable ASCII that begins with one slash, without "../..", "\\" and "#"`,
     "Encoded.path",
   )
   for (const [name, value] of Object.entries(headers)) {

@@ -19,7 +19,6 @@ import { type Completed, Dispatcher } from "../../services/dispatch/Dispatcher.t
 import type { AnswerReader } from "../../services/dispatch/readAnswer.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/dispatch/StreamOutput.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
-import { ProviderKeys } from "../../services/hosts/ProviderKeys.ts"
 import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { RequestLimits } from "../../services/keys/RequestLimits.ts"
 import { Meter } from "../../services/money/Meter.ts"
@@ -296,7 +295,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           }),
       })
 
-      const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
+      const explain = yield* makeExplain
       const explained = makeExplainRoute({ admissions, keys, meter, inFlight, conversations, explain })
       const counted = makeCountRoute({ admissions, inFlight, registry })
       const upgrade = makeUpgradeRoute({ runner, keys, inFlight })

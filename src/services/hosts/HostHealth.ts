@@ -52,45 +52,50 @@ interface HealthRules {
 /** What a permit needs of the host that is called. */
 export type Called = Pick<Endpoint, "host" | "maxConcurrent">
 
-export class HostHealth extends Context.Tag("headgate/HostHealth")<
-  HostHealth,
-  {
-    /**
-     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts. The
-     * concurrency of its provider is not looked at, since a place may be free by the time of the call. `key`: the id of the key
-     * that would call; absent: any.
-     */
-    readonly admissible: (host: Host, key?: string) => Out | undefined
-    /**
-     * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
-     * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
-     * called first, and never at one that asked us to wait. Has no side effects.
-     */
-    readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
-    /** Why `acquire` would refuse; `undefined`: it would not. */
-    readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
-    /**
-     * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
-     * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
-     */
-    readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
-  }
->() {
-  static readonly layer = Layer.scoped(
+/** What a plan asks of each host. Has no side effects. */
+export interface HostAvailability {
+  /**
+   * Why the host may not be called now; `undefined`: it may. The concurrency of its provider is not looked at, since a place may
+   * be free by the time of the call. `key`: the id of the key that would call; absent: any.
+   */
+  readonly admissible: (host: Host, key?: string) => Out | undefined
+  /**
+   * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
+   * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
+   * called first, and never at one that asked us to wait.
+   */
+  readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
+}
+
+/** What a call asks. */
+export interface HostPermits {
+  /** Why `acquire` would refuse; `undefined`: it would not. */
+  readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
+  /**
+   * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
+   * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
+   */
+  readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
+}
+
+export class HostHealth extends Context.Tag("headgate/HostHealth")<HostHealth, HostAvailability & HostPermits>() {
+  static readonly layer: Layer.Layer<HostHealth, never, ProviderRegistry> = Layer.scoped(
     HostHealth,
-    Effect.gen(function* () {
-      const registry = yield* ProviderRegistry
-      const nowMs = monotonic(yield* Effect.clock)
-      // One number of Effect's random service seeds the jitter, so that a test can fix it.
-      const random = randomSequence(seedFrom(yield* Random.next))
-      const runner = makeStepRunner(yield* Effect.runtime<never>())
-      const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-      const health = new Health(registry.current().limits, nowMs, random, log)
-      yield* registry.onReplaced(() => health.obey(registry.current().limits))
-      return health
-    }),
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const nowMs = monotonic(yield* Effect.clock)
+  // One number of Effect's random service seeds the jitter, so that a test can fix it.
+  const random = randomSequence(seedFrom(yield* Random.next))
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
+  const health = new Health(registry.current().limits, nowMs, random, log)
+  yield* registry.onReplaced(() => health.obey(registry.current().limits))
+  return health
+})
 
 /** Calls of one provider that run now. */
 interface ProviderCalls {

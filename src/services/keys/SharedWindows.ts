@@ -13,7 +13,7 @@ import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import { makeStepRunner, wait } from "../request/Steps.ts"
 import { StorageUnavailable } from "../storage/ledger.ts"
-import type { RateWindow, SharedRepositories } from "../storage/Storage.ts"
+import type { RateWindow, SharedRepositories } from "../storage/SharedRepositories.ts"
 
 /** The limit is used up. */
 export interface UsedUp {

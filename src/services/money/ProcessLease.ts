@@ -9,7 +9,7 @@ import { backoff } from "../../domain/structures/backoff.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
 import { type Hindrance, Streak } from "../storage/outage.ts"
-import type { LeaseRepository } from "../storage/Storage.ts"
+import type { LeaseRepository } from "../storage/SharedRepositories.ts"
 
 export interface ProcessLease {
   /** Names this process in the database: another name after the lease was lost. */

@@ -16,7 +16,7 @@ import type { Picodollars } from "../../domain/price/Money.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import { makeStepRunner, wait } from "../request/Steps.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
-import type { SharedRepositories } from "../storage/Storage.ts"
+import type { SharedRepositories } from "../storage/SharedRepositories.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
 /** The hold that a request needs of a budget, or why it cannot have one. */

@@ -35,18 +35,21 @@ export class Conversations extends Context.Tag("headgate/Conversations")<
     readonly of: (key: KeyId, turn: Turn) => Conversation
   }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer: Layer.Layer<Conversations> = Layer.effect(
     Conversations,
-    Effect.map(Effect.clock, (clock) => {
-      const memory: Memory = {
-        hosts: new RecentHosts(mostEntries),
-        seed: crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n,
-        now: () => clock.unsafeCurrentTimeMillis(),
-      }
-      return { of: (key, turn) => new Conversation(memory, key, turn) }
-    }),
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const memory: Memory = {
+    hosts: new RecentHosts(mostEntries),
+    seed: crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n,
+    now: () => clock.unsafeCurrentTimeMillis(),
+  }
+  return Conversations.of({ of: (key, turn) => new Conversation(memory, key, turn) })
+})
 
 interface Memory {
   readonly hosts: RecentHosts

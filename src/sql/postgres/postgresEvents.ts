@@ -13,7 +13,7 @@ import type { Pool, PoolClient } from "pg"
 import { KeyId } from "../../domain/Ids.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import { backoff } from "../../domain/structures/backoff.ts"
-import type { RateWindow, SharedEvents, SharedRepositories } from "../../services/storage/Storage.ts"
+import type { RateWindow, SharedEvents, SharedRepositories } from "../../services/storage/SharedRepositories.ts"
 import { noticeChannel } from "../repositories/auditLog.ts"
 import { originalText } from "../tables/table.ts"
 

@@ -4,7 +4,6 @@
  * That goes for rows of the ledger, and for the prices that they were computed with. What a killed process has left in its file is
  * taken over by the next one. See docs/decisions/0025-the-local-spool.md.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
@@ -14,15 +13,13 @@ import { backoff } from "../../domain/structures/backoff.ts"
 import { makeStepRunner, type StepRunner, wait } from "../../services/request/Steps.ts"
 import { type NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { Hindrance } from "../../services/storage/outage.ts"
-import type { Appended, Storage } from "../../services/storage/Storage.ts"
+import type { Appended, DataAtRest } from "../../services/storage/Storage.ts"
 import { reasonOf, unavailable } from "../failure.ts"
 import { decodeRow, encodeRow } from "../repositories/JournalRepository.ts"
 import { Spool } from "./spool.ts"
 import type { SpoolEntry, SpoolOptions, StoredEntry } from "./spoolFile.ts"
 
-type Service = Context.Tag.Service<typeof Storage>
-
-type Parts = Pick<Service, "ledger" | "prices" | "journal" | "shared">
+type Parts = Pick<DataAtRest, "ledger" | "prices" | "journal" | "shared">
 
 /** Entries that are written into the database at once. */
 const replayedAtOnce = 256

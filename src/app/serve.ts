@@ -3,15 +3,15 @@
  * started here, in the database's thread (`sql/sqlite/sqliteThread.ts`) and for the other commands
  * (`cli/run.ts`).
  */
-import "./start/startAhead.ts"
+
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "../config/loadConfig.ts"
 import type { Overrides } from "../config/overrides.ts"
 import { layerLogger } from "../process/logger.ts"
-import { stopThreadAhead } from "../sql/sqlite/startThread.ts"
 import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start/start.ts"
+import { threadAhead } from "./start/startAhead.ts"
 import { Hangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
@@ -25,12 +25,12 @@ const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
 const run = (loaded: LoadedConfig, overrides: Overrides) =>
   Effect.gen(function* () {
     if (isSupervisor(loaded)) {
-      stopThreadAhead()
+      threadAhead.stop()
       const { superviseProcesses } = yield* Effect.promise(() => import("./workers/processes.ts"))
       return yield* superviseProcesses(loaded.config, overrides)
     }
     const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
-    return yield* runGateway(loaded, worker === undefined || worker === 1)
+    return yield* runGateway(loaded, threadAhead, worker === undefined || worker === 1)
   }).pipe(
     Effect.catchAllDefect((defect) => {
       const why = notServed(defect)

@@ -168,4 +168,11 @@ export const makeWith = (
  * the file. `say` is told what is done that may take long.
  */
 export const layer = (options: SqliteOpening, say?: Say): Layer.Layer<Storage, StorageNotOpened> =>
-  Layer.scoped(Storage, makeWith(startThread, options, say))
+  layerWith(startThread, options, say)
+
+/** The same with a thread that the program has started. */
+export const layerWith = (
+  start: () => Worker,
+  options: SqliteOpening,
+  say?: Say,
+): Layer.Layer<Storage, StorageNotOpened> => Layer.scoped(Storage, makeWith(start, options, say))

@@ -18,16 +18,15 @@ import type { RoutingConfig } from "../../catalogue/ResolvedConfig.ts"
 import type { Exclusion } from "../../domain/failures/Exclusion.ts"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { hostFacts } from "../../domain/hosts/hostFacts.ts"
 import { type Permissions, unrestricted } from "../../domain/keys/Permissions.ts"
 import type { BudgetSnapshot } from "../../domain/money/Hold.ts"
-import { documentedSorts, type Preferences } from "../../domain/request/Preferences.ts"
+import { documentedSorts } from "../../domain/request/Preferences.ts"
 import { type AnyRequest, searching } from "../../domain/request/Request.ts"
 import { isFastEnough, preferredSpeeds } from "../../domain/request/thresholds.ts"
-import { byTier, isListedIn, listedFirst, passingFirst } from "../../domain/routing/hostOrder.ts"
+import { isListedIn, passingFirst } from "../../domain/routing/hostOrder.ts"
 import { modelTurns } from "../../domain/routing/modelTurns.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../../domain/routing/variants.ts"
+import { type Adjustment, adjustmentOf, type WantedModel } from "../../domain/routing/variants.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import {
@@ -43,6 +42,7 @@ import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Conversation } from "../request/Conversations.ts"
 import { makeStepRunner } from "../request/Steps.ts"
+import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
@@ -260,17 +260,11 @@ class Planner {
 
 const asGiven: Rank = (candidates) => candidates
 
-/** The strategy for a sort: the installed one of that name, else the configured one. */
-const strategyFor = (sort: string | undefined, { strategies, strategy }: RoutingConfig): string =>
-  sort !== undefined && strategies.has(sort) ? sort : strategy
-
 const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): BadRequest | undefined => {
   if (sort === undefined || strategies.has(sort) || documentedSorts.includes(sort)) return undefined
   const known = [...new Set([...documentedSorts, ...strategies.keys()])].join(", ")
   return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
-
-const tierSorts = { flex: "price", priority: "throughput" } as const
 
 /** The usable hosts of each wanted model. */
 const keptHosts = (
@@ -287,57 +281,6 @@ const keptHosts = (
   }
   return kept
 }
-
-/** Orders hosts by the strategy for a sort. */
-type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
-
-/** What a group of hosts is sorted by in front: the caller's sort, a variant's, else that of the wanted service tier. */
-const sortFor = (
-  { sort, serviceTier }: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-): string | undefined => {
-  const asked = sort ?? sortOf(wanted?.variants ?? [])
-  if (asked !== undefined || serviceTier === undefined || serviceTier === "default") return asked
-  return hosts.some((host) => hostFacts(host).tier === serviceTier) ? tierSorts[serviceTier] : undefined
-}
-
-/**
- * The order of a group of hosts: the caller's own, which neither uses nor teaches what is remembered of conversations; else
- * that of a strategy, hosts of a wanted service tier in front.
- */
-const ordering = (
-  preferences: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-  order: OrderBy,
-): ReadonlyArray<Host> => {
-  const { order: listed, sort: asked, serviceTier } = preferences
-  if (listed.length > 0) return listedFirst(listed, hosts)
-  const sort = sortFor(preferences, hosts, wanted)
-  if (serviceTier !== "priority") return order(hosts, sort)
-  const [tier, others] = byTier(hosts)
-  return [...order(tier, sort), ...order(others, asked ?? sortOf(wanted?.variants ?? []))]
-}
-
-const orderedGroups = (
-  preferences: Preferences,
-  groups: ReadonlyArray<ReadonlyArray<Host>>,
-  wanted: ReadonlyArray<WantedModel>,
-  order: OrderBy,
-): ReadonlyArray<ReadonlyArray<Host>> => {
-  const ordered: Array<ReadonlyArray<Host>> = []
-  for (let at = 0; at < groups.length; at++) ordered.push(ordering(preferences, groups[at] ?? [], wanted[at], order))
-  return ordered
-}
-
-/** `Plan.strategy`: how the first group of hosts is ordered. */
-const usedStrategy = (
-  preferences: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-  routing: RoutingConfig,
-): string => (preferences.order.length > 0 ? "order" : strategyFor(sortFor(preferences, hosts, wanted), routing))
 
 /**
  * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the

@@ -76,7 +76,7 @@ const isPure = ({ protocol, subject: { lacks } }: ProtocolSubject): void => {
 const isWellFormed = ({ encoded: { path, headers = {} }, json }: Written): void => {
   must(
     /^\/(?!\/)[\x21-\x7e]*$/.test(path) && !/[\\#]|(^|\/)\.\.?(\/|$)/.test(path),
-    `The path ${shown(path)} is not one of printable ASCII that begins with one slash, without "../..", "\\" and "#"`,
+    `The path ${shown(path)} is not one of printable ASCII that begins with one slash, without "..", "\\" and "#"`,
     "Encoded.path",
   )
   for (const [name, value] of Object.entries(headers)) {

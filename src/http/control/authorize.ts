@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
-import { KeyStore } from "../../services/keys/KeyStore.ts"
+import { type Authenticator, KeyStore } from "../../services/keys/KeyStore.ts"
 import { Answering } from "../answer.ts"
 import { authenticate } from "../authenticate.ts"
 import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
@@ -52,7 +52,7 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
 
-const currentKey = (keys: Context.Tag.Service<KeyStore>) =>
+const currentKey = (keys: Authenticator) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
     Effect.timeoutFail(authenticate(keys, new Headers(headers)), {
       duration: "30 seconds",

@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { Dispatcher } from "../../services/dispatch/Dispatcher.ts"
-import { ProviderKeys } from "../../services/hosts/ProviderKeys.ts"
 import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { RequestLimits } from "../../services/keys/RequestLimits.ts"
 import { Meter } from "../../services/money/Meter.ts"
@@ -20,7 +19,7 @@ export const dataServices = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const registry = yield* ProviderRegistry
   const router = yield* Router
-  const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
+  const explain = yield* makeExplain
   return {
     runner: makeStepRunner(yield* Effect.runtime<never>()),
     clock,

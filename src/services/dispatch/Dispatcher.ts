@@ -17,7 +17,6 @@ import type { Charge } from "../../domain/money/Charge.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import { Upstream } from "../../upstream/Upstream.ts"
 import { makeUpstreamClient } from "../calls/upstreamCall.ts"
 import { HostHealth } from "../hosts/HostHealth.ts"
 import { HostStats } from "../hosts/HostStats.ts"
@@ -98,7 +97,7 @@ const make = () =>
     const timers = yield* Timers
     const limits = yield* RequestLimits
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const client = makeUpstreamClient(yield* Upstream)
+    const client = yield* makeUpstreamClient
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
     const endAttempt = makeEndAttempt(meter, stats, keys, log)

@@ -2,10 +2,9 @@
  * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/Hold.ts`). Run for refused requests
  * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
  */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import { endpointFor } from "../../catalogue/endpoints.ts"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
 import { affordableTokens, type BudgetSnapshot } from "../../domain/money/Hold.ts"
 import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
@@ -15,8 +14,6 @@ import type { Unaffordable } from "../../domain/routing/Plan.ts"
 import { byteLength } from "./byteLength.ts"
 import { encodeFor } from "./encodeFor.ts"
 
-type Registry = Pick<Context.Tag.Service<ProviderRegistry>, "endpoint">
-
 /**
  * The same failure, with the tokens that the budget pays for where it is one of a budget that does not cover a chat. `hosts`: those that
  * it does not cover.
@@ -25,7 +22,7 @@ export const withAffordable = <Failed>(
   failure: Failed,
   request: AnyRequest,
   hosts: ReadonlyArray<Unaffordable>,
-  registry: Registry,
+  registry: Endpoints,
 ): Failed | PaymentRequired => {
   if (!(failure instanceof PaymentRequired) || isUnary(request)) return failure
   // Its endpoint takes no bound, so none that is lower could be asked for.
@@ -48,7 +45,7 @@ const mostAffordable = (
   budget: BudgetSnapshot,
   request: ChatRequest,
   hosts: ReadonlyArray<Unaffordable>,
-  registry: Registry,
+  registry: Endpoints,
 ): number => {
   const candidates = hosts
     .map((one) => ({ one, planned: plannedTokens(budget, one) }))
@@ -72,7 +69,7 @@ const sentTokens = (
   budget: BudgetSnapshot,
   request: ChatRequest,
   { host, adjustment }: Unaffordable,
-  registry: Registry,
+  registry: Endpoints,
 ): number => {
   const endpoint = registry.endpoint(host)
   const { request: asked } = requestFor(request, host, adjustment)

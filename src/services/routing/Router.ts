@@ -243,7 +243,8 @@ class Planner {
     onRanking: OnRanking | undefined,
   ): ReadonlyArray<Host> {
     const { registry, stats, faults } = this.services
-    const candidates = hosts.map((host): Candidate => ({ host, stats: stats.snapshot(host) }))
+    const candidates: Array<Candidate> = []
+    for (const host of hosts) candidates.push({ host, stats: stats.snapshot(host) })
     // What an explanation reads of the conversation must not switch stickiness off.
     onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
     const rank = registry.current().routing.strategies.get(strategy) ?? asGiven

@@ -1,6 +1,6 @@
 /**
  * Requests that are cut in each of their states, and what observers are told of them. That each is told of once is checked by
- * `inTimedGateway` itself, for these and for all other tests of streams. docs/guarantees.md#g36
+ * `inTimedGateway` itself, for these and for all other tests of streams. docs/guarantees.md#g37
  */
 import { describe, expect, test } from "bun:test"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"

@@ -1,4 +1,4 @@
-/** Every request ends once, on every route: the observers of its gateway are told of it with one value. docs/guarantees.md#g36 */
+/** Every request ends once, on every route: the observers of its gateway are told of it with one value. docs/guarantees.md#g37 */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { HostTag } from "../../../src/domain/Ids.ts"

@@ -1,4 +1,4 @@
-/** Those who observe requests: what they throw harms nothing, and without them nothing is gathered. docs/guarantees.md#g36 */
+/** Those who observe requests: what they throw harms nothing, and without them nothing is gathered. docs/guarantees.md#g37 */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

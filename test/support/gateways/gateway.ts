@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import * as Gateway from "../../../src/app/Gateway.ts"
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../../src/config/loadConfig.ts"
+import type { Inference } from "../../../src/http/data/Inference.ts"
 import type { DataPlane } from "../../../src/http/data/routes.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
 import { discover } from "../../../src/plugin/loading/discover.ts"
@@ -58,7 +59,7 @@ export interface TestGateway {
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
   /** Runs an effect with the gateway's services. */
   readonly run: <A, E>(
-    effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
   ) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
@@ -140,13 +141,14 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
 }
 
 const testGatewayOf = async (
-  context: Context.Context<DataPlane | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+  context: Context.Context<DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
 ): Promise<TestGateway> => {
-  const run = <A, E>(effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | RequestEnds | Storage | Meter>) =>
-    Effect.runPromise(Effect.provide(effect, context))
+  const run = <A, E>(
+    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+  ) => Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>
     run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))
   const key = await make({ kind: "ordinary", name: "test" })

@@ -246,7 +246,7 @@ export const inTimedGateway = (
         subscribed((end) => ends.push(end)),
         context,
       ),
-      Effect.runSync(Scope.make()),
+      yield* Scope.make(),
     )
     const stop = Scope.close(scope, Exit.void)
     const run = Runtime.runPromise(yield* Effect.runtime<never>())

@@ -1,94 +1,16 @@
 /**
- * Every route of the data plane, from its own table: no request reaches a host without a key, a hold, a row in the ledger and
- * a cost that the caller learns. A new route needs a line here.
+ * Every route of the data plane, from its table (`everyRoute.ts`): no request reaches a host without a key, a hold, a row in the ledger and
+ * a cost that the caller learns.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { DataPlane } from "../../src/http/data/routes.ts"
 import { picodollars } from "../support/clients/answers.ts"
 import { openAccount } from "../support/gateways/account.ts"
-import { compaction } from "../support/gateways/compactionScene.ts"
+import { answerOfEveryRoute, configOfEveryRoute, free, paid } from "../support/gateways/everyRoute.ts"
 import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
-import type { Answer } from "../support/gateways/routed.ts"
 import { closeAfterAll, opened } from "../support/gateways/watched.ts"
-import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
-
-interface PaidRoute {
-  /** As the ledger has them. */
-  readonly form: string
-  readonly operation: string
-  /** The least that is accepted, for a model that the gateway below has. */
-  readonly body: Readonly<Record<string, unknown>>
-  readonly canStream: boolean
-}
-
-const usage = { prompt_tokens: 5, total_tokens: 5 }
-
-const answer: Answer = (body, request) => {
-  const { pathname } = new URL(request.url)
-  if (pathname.endsWith("/embeddings")) return Response.json({ data: [{ index: 0, embedding: [0.5] }], usage })
-  if (pathname.endsWith("/rerank")) return Response.json({ results: [{ index: 0, relevance_score: 0.5 }], usage })
-  if (pathname.endsWith("/responses/compact")) return Response.json(compaction)
-  return body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine")
-}
-
-const model = "acme/small"
-const messages = [{ role: "user", content: "hi" }]
-
-const paid: Readonly<Record<string, PaidRoute>> = {
-  "/chat/completions": { form: "chat", operation: "chat", canStream: true, body: { model, messages } },
-  "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
-  "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
-  "/responses": { form: "responses", operation: "chat", canStream: true, body: { model, input: "hi" } },
-  "/responses/compact": {
-    form: "compact",
-    operation: "chat",
-    canStream: false,
-    body: { model: "acme/compacted", input: "hi" },
-  },
-  "/embeddings": {
-    form: "embeddings",
-    operation: "embeddings",
-    canStream: false,
-    body: { model: "acme/embeddings", input: "hi" },
-  },
-  "/rerank": {
-    form: "rerank",
-    operation: "rerank",
-    canStream: false,
-    body: { model: "acme/rerank", query: "hi", documents: ["hi"] },
-  },
-}
-
-/** A model of an operation that is no chat. */
-const modelOf = (operation: "embeddings" | "rerank") => ({
-  id: `acme/${operation}`,
-  context_length: 512,
-  architecture: { input_modalities: ["text"], output_modalities: [operation] },
-  hosts: [{ provider: "host", model: "upstream", pricing: { prompt: "0.000001", completion: "0" } }],
-})
-
-/** A model at a host of the Responses form. */
-const compactedModel = {
-  id: "acme/compacted",
-  context_length: 512,
-  hosts: [
-    {
-      provider: "openai",
-      model: "upstream",
-      api: "responses",
-      pricing: { prompt: "0.000001", completion: "0.000002" },
-      max_completion_tokens: 512,
-    },
-  ],
-}
-
-/** Routes that call no host, so nobody pays. */
-const free: Readonly<Record<string, Pick<PaidRoute, "body"> & { readonly isForManagers?: boolean }>> = {
-  // A management key asks for another key, or for one without a limit.
-  "/route/explain": { body: { model, messages }, isForManagers: true },
-  "/messages/count_tokens": { body: { model, messages } },
-}
+import { scriptedHost } from "../support/hosts/host.ts"
 
 interface Arrived {
   readonly answer: () => void
@@ -104,14 +26,10 @@ beforeAll(async () => {
     scriptedHost(async (body, request, call) => {
       calls += 1
       await new Promise<void>((resolve) => (onArrival === undefined ? resolve() : onArrival({ answer: resolve })))
-      return answer(body, request, call)
+      return answerOfEveryRoute(body, request, call)
     }),
   )
-  const { models, ...config } = configFor({ host })
-  const all = [...models, modelOf("embeddings"), modelOf("rerank"), compactedModel]
-  const openai = { base_url: host.url, network: "private", api_key: "k" } as const
-  const providers = { ...config.providers, openai }
-  gateway = opened(await startGateway({ config: { ...config, providers, models: all } }))
+  gateway = opened(await startGateway({ config: configOfEveryRoute(host) }))
 })
 closeAfterAll()
 
@@ -131,7 +49,7 @@ const refusals = async (...asked: ReadonlyArray<() => Promise<Response>>): Promi
   return statuses
 }
 
-test("is all in this file", async () => {
+test("is all in `everyRoute.ts`", async () => {
   const paths = await gateway.run(Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]))
   const known = [...Object.keys(paid), ...Object.keys(free)].map((path) => `/api/v1${path}`)
   expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)

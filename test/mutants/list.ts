@@ -274,4 +274,25 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "",
     tests: ["test/http/responses/compact.test.ts"],
   },
+  {
+    name: "a request that is refused does not end",
+    file: "src/http/data/Inference.ts",
+    from: "  return mapOf(services.ends.end(request.served, response.status, failure), () => response)",
+    to: "  if (failure !== undefined) return Exit.succeed(response)\n  return mapOf(services.ends.end(request.served, response.status, failure), () => response)",
+    tests: ["test/http/ends/everyRoute.test.ts"],
+  },
+  {
+    name: "a request that is ended twice has two ends",
+    file: "src/services/request/RequestEnds.ts",
+    from: "      request.isOver = true\n",
+    to: "",
+    tests: ["test/http/ends/observers.test.ts"],
+  },
+  {
+    name: "a streamed request ends with its head",
+    file: "src/http/data/streamed.ts",
+    from: "  request.isStreamed = true\n",
+    to: "",
+    tests: ["test/http/ends/cutRequests.test.ts"],
+  },
 ]

@@ -1,5 +1,5 @@
 /** How the body of a request is read, and what it becomes: JSON, fields of a form, or the bytes as they are. */
-import type * as Either from "effect/Either"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
@@ -26,8 +26,8 @@ export interface Body<A> {
   readonly read: (arrived: Arrived) => Steps<A, Failure>
 }
 
-/** What a form makes of a body. `headers`: of the request, where the form gives some a meaning. */
-export type Decode<Sent, A> = (body: Sent, headers: Headers) => Either.Either<A, BadRequest>
+/** What a form makes of a body. `headers`: of the request, where the form gives some a meaning. Files of a body may have to be waited for. */
+export type Decode<Sent, A> = (body: Sent, headers: Headers) => Effect.Effect<A, BadRequest>
 
 /** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
 export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({

@@ -100,7 +100,7 @@ const make = () =>
     const client = yield* makeUpstreamClient
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
-    const endAttempt = makeEndAttempt(meter, stats, keys, log)
+    const endAttempt = yield* makeEndAttempt
     const retries = new RetryBudget(registry.current().limits.retries)
     const hedges = new HedgeBudget(registry.current().routing.hedge.maxCostShare)
     yield* registry.onReplaced(() => {

@@ -3,7 +3,6 @@
  * span of the attempt belong here. Called from request steps and from streams.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
@@ -18,11 +17,12 @@ import { allMedia, type MediaTokens } from "../../domain/request/mediaTokens.ts"
 import { isUnaryName } from "../../domain/request/operations.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
-import type { HostStats } from "../hosts/HostStats.ts"
-import { isOfKey, type ProviderKeys } from "../hosts/ProviderKeys.ts"
+import { HostStats } from "../hosts/HostStats.ts"
+import { isOfKey, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Settlement } from "../money/heldMoney.ts"
-import type { Meter } from "../money/Meter.ts"
+import { Meter } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import { makeStepRunner } from "../request/Steps.ts"
 import type { Attempt } from "./Attempt.ts"
 
 /** An answer, or the part of it that came. */
@@ -69,109 +69,112 @@ export interface EndAttempt {
   readonly unused: (attempt: Attempt) => void
 }
 
-export const makeEndAttempt = (
-  meter: Context.Tag.Service<Meter>,
-  stats: Context.Tag.Service<HostStats>,
-  keys: Context.Tag.Service<ProviderKeys>,
-  log: (effect: Effect.Effect<void>) => void,
-): EndAttempt => {
-  const hiddenBy = (attempt: Attempt, shown: number, most: number): number =>
-    most === 0 ? 0 : hiddenTokens(attempt.elapsedMs(), stats.snapshot(attempt.host).throughput, shown, most)
+export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | HostStats | ProviderKeys> = Effect.gen(
+  function* () {
+    const meter = yield* Meter
+    const stats = yield* HostStats
+    const keys = yield* ProviderKeys
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const log = (line: Effect.Effect<void>) => void runner.effect(line, () => {})
 
-  const blame = ({ context, host, permit, key }: Attempt, failure: HostFailed): void => {
-    // A refused key says nothing of its host.
-    if (key === undefined || !keys.failed(key, failure)) {
-      stats.failed(host, failure)
-      permit.failed(failure)
-      context.conversation?.failed(host, failure)
+    const hiddenBy = (attempt: Attempt, shown: number, most: number): number =>
+      most === 0 ? 0 : hiddenTokens(attempt.elapsedMs(), stats.snapshot(attempt.host).throughput, shown, most)
+
+    const blame = ({ context, host, permit, key }: Attempt, failure: HostFailed): void => {
+      // A refused key says nothing of its host.
+      if (key === undefined || !keys.failed(key, failure)) {
+        stats.failed(host, failure)
+        permit.failed(failure)
+        context.conversation?.failed(host, failure)
+      }
+      // It ends the request, and is logged there.
+      if (failure.reason === "defect") return
+      if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
+      log(failureLog(context, host, failure, key?.key.label))
     }
-    // It ends the request, and is logged there.
-    if (failure.reason === "defect") return
-    if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
-    log(failureLog(context, host, failure, key?.key.label))
-  }
 
-  /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
-  const tellResent = ({ context, host, resends }: Attempt): void => {
-    if (resends === 0) return
-    const about = { ...context.logIds, host: host.tag, model: host.model }
-    log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
-  }
+    /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
+    const tellResent = ({ context, host, resends }: Attempt): void => {
+      if (resends === 0) return
+      const about = { ...context.logIds, host: host.tag, model: host.model }
+      log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
+    }
 
-  return {
-    delivered: (attempt, delivered) => {
-      const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished, areToolCallsSound } = delivered
-      const { context, host, hold, permit } = attempt
-      if (failure !== undefined) blame(attempt, failure)
-      else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
-      attempt.close(outcome, failure)
-      tellResent(attempt)
-      const durationMs = attempt.elapsedMs()
-      const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
-      const counted = parseUsage(usage)
-      const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
-      const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
-      const hidden = hiddenBy(attempt, shown, mostHidden)
-      if (outcome === "finished" && isUnfinished !== true) {
-        // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
-        const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
-        stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
-        context.conversation?.succeeded(host, counted)
-      } else if (failure === undefined && attempt.latencyMs !== undefined) {
-        // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
-        stats.record(host, { latencyMs: attempt.latencyMs })
-      }
-      const isOwnFault = failure === undefined
-      return meter.settle(hold, {
-        outcome,
-        usage: counted,
-        outputBytes,
-        outputMedia,
-        hiddenTokens: hidden,
-        isUnfinished,
-        finishReason: delivered.finishReason,
-        latencyMs,
-        isAwaited: delivered.isAwaited,
-        isOwnFault,
-      })
-    },
-    failed: (attempt, failure) => {
-      blame(attempt, failure)
-      attempt.close("failed", failure)
-      tellResent(attempt)
-      meter.release(attempt.hold)
-    },
-    abandoned: (attempt) => {
-      const { context, hold } = attempt
-      if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
-      attempt.close("abandoned")
-      if (context.lifetime.ending?._tag !== "CallerGone") {
-        meter.release(hold)
-        return Effect.void
-      }
-      // Nothing of a whole answer is seen before all of it is there.
-      const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
-      const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
-      const hidden = hiddenBy(attempt, 0, mostHidden)
-      return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
-    },
-    lost: (attempt, { stream, maxTokens }, isSlow) => {
-      const { context, host, hold } = attempt
-      const elapsedMs = attempt.elapsedMs()
-      // Without it the times of a host would look shorter the more of its slow answers are cut off.
-      if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
-      attempt.close("lost")
-      // A host writes a whole answer before it sends anything.
-      const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
-      const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
-      return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
-    },
-    unused: (attempt) => {
-      attempt.close(undefined)
-      meter.release(attempt.hold)
-    },
-  }
-}
+    return {
+      delivered: (attempt, delivered) => {
+        const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished, areToolCallsSound } = delivered
+        const { context, host, hold, permit } = attempt
+        if (failure !== undefined) blame(attempt, failure)
+        else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
+        attempt.close(outcome, failure)
+        tellResent(attempt)
+        const durationMs = attempt.elapsedMs()
+        const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
+        const counted = parseUsage(usage)
+        const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
+        const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
+        const hidden = hiddenBy(attempt, shown, mostHidden)
+        if (outcome === "finished" && isUnfinished !== true) {
+          // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
+          const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
+          stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
+          context.conversation?.succeeded(host, counted)
+        } else if (failure === undefined && attempt.latencyMs !== undefined) {
+          // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
+          stats.record(host, { latencyMs: attempt.latencyMs })
+        }
+        const isOwnFault = failure === undefined
+        return meter.settle(hold, {
+          outcome,
+          usage: counted,
+          outputBytes,
+          outputMedia,
+          hiddenTokens: hidden,
+          isUnfinished,
+          finishReason: delivered.finishReason,
+          latencyMs,
+          isAwaited: delivered.isAwaited,
+          isOwnFault,
+        })
+      },
+      failed: (attempt, failure) => {
+        blame(attempt, failure)
+        attempt.close("failed", failure)
+        tellResent(attempt)
+        meter.release(attempt.hold)
+      },
+      abandoned: (attempt) => {
+        const { context, hold } = attempt
+        if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
+        attempt.close("abandoned")
+        if (context.lifetime.ending?._tag !== "CallerGone") {
+          meter.release(hold)
+          return Effect.void
+        }
+        // Nothing of a whole answer is seen before all of it is there.
+        const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
+        const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
+        const hidden = hiddenBy(attempt, 0, mostHidden)
+        return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
+      },
+      lost: (attempt, { stream, maxTokens }, isSlow) => {
+        const { context, host, hold } = attempt
+        const elapsedMs = attempt.elapsedMs()
+        // Without it the times of a host would look shorter the more of its slow answers are cut off.
+        if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
+        attempt.close("lost")
+        // A host writes a whole answer before it sends anything.
+        const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
+        const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
+        return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
+      },
+      unused: (attempt) => {
+        attempt.close(undefined)
+        meter.release(attempt.hold)
+      },
+    }
+  },
+)
 
 /** What is booked for an attempt whose host has sent nothing so far. */
 const unanswered = (outcome: AnswerOutcome, context: RequestContext): Settlement => ({

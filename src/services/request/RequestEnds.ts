@@ -2,7 +2,7 @@
  * The one end of a request. Whatever happens to it, refused before it was decoded or cut amid a stream, it ends here, once: its place and
  * its claim are given up, and those who observe are told of it with one value. Money is settled before: the row of an answer
  * is durable before its cost is shown, and with it its entry in the journal goes, which stays as long as the row waits for the
- * database. See docs/guarantees.md#g36 and docs/decisions/0060-one-end-of-a-request.md.
+ * database. See docs/guarantees.md#g37 and docs/decisions/0060-one-end-of-a-request.md.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"

@@ -11,7 +11,6 @@ import type { Timers } from "../../../src/services/request/Timers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/clients/badInputs.ts"
 import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/clients/rawCaller.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
-import { startGateway } from "../../support/gateways/gateway.ts"
 import { configFor } from "../../support/hosts/host.ts"
 import {
   badInput,
@@ -26,6 +25,7 @@ import {
   passed,
   post,
   refused,
+  startObserved,
 } from "./harness.ts"
 
 type Body = Parameters<typeof post>[0]
@@ -146,7 +146,7 @@ export const stalledTests = (): void => {
   for (const [name, line, framing, sent, says = incomplete] of stalls) {
     badInput(14, `${name}, then silence`, async () => {
       const clock = new ManualClock()
-      const slow = await startGateway({
+      const slow = await startObserved({
         config: configFor({ acme: { url: host.url } }),
         setting: Layer.setClock(clock),
       })

@@ -4,12 +4,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { render } from "../../../src/http/ErrorBody.ts"
+import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { wholeBodyOf } from "../../support/clients/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/clients/badInputs.ts"
-import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { listening } from "../../support/clients/rawCaller.ts"
+import { until } from "../../support/clocks/until.ts"
+import { startGateway, type TestGateway, type TestGatewayOptions } from "../../support/gateways/gateway.ts"
+import { observe, toldAgain } from "../../support/gateways/observed.ts"
 import {
   configFor,
   type HeldStream,
@@ -26,8 +31,71 @@ export const covered = new Set<number>()
 export const badInput = (number: number, name: string, run: () => Promise<unknown>): void => {
   covered.add(number)
   test(`input ${number}: ${name}`, async () => {
+    const before = answers.length
+    const callersBefore = rawCallers.length
     await run()
+    await allEnded([...answers.slice(before), ...rawCallers.slice(callersBefore).flatMap((one) => headsIn(one()))])
   })
+}
+
+/** What observers of the gateways' requests were told, gateway by gateway. */
+const observed: Array<ReadonlyArray<RequestEnd>> = []
+
+/** A gateway whose requests are checked for their ends. */
+export const startObserved = async (options: TestGatewayOptions): Promise<TestGateway> => {
+  const started = await startGateway(options)
+  observed.push(await observe(started))
+  return started
+}
+
+interface Answered {
+  readonly id: string
+  readonly status: number
+  /** Of a caller who presented one. */
+  readonly key?: string | undefined
+}
+
+/** The answers that callers got so far, and what raw callers have received. */
+const answers: Array<Answered> = []
+const rawCallers: Array<() => string> = []
+
+/** The heads in what a raw caller has received. Those without an id are the runtime's own. */
+const headsIn = (received: string): ReadonlyArray<Answered> =>
+  received.split("HTTP/1.1 ").flatMap((answer) => {
+    const [head = ""] = answer.split("\r\n\r\n", 1)
+    const id = /x-gw-request-id: (\w+)/i.exec(head)?.[1]
+    return id === undefined ? [] : [{ id, status: Number(head.slice(0, 3)) }]
+  })
+
+/** Each of these requests has ended once, with what its caller saw. */
+const allEnded = async (seen: ReadonlyArray<Answered>): Promise<void> => {
+  const endsOf = (id: string) => observed.flat().filter(({ requestId }) => requestId === id)
+  await until(() => seen.every(({ id }) => endsOf(id).length > 0), "the end of each request")
+  for (const { id, status, key } of seen) {
+    const [end, ...more] = endsOf(id)
+    expect([end?.status, more.length]).toEqual([status, 0])
+    if (end?.failure === "defect") expect(status).toBe(500)
+    // A stream may fail after its head.
+    else if (end?.failure != null) expect([200, render(end.failure).status]).toContain(status)
+    else expect(status).toBeLessThan(400)
+    if (status === 401) expect(end?.key).toBeNull()
+    else if (key !== undefined && end?.key !== null) expect(end?.key?.id).toBe(keyId(key))
+  }
+  expect(toldAgain(observed.flat())).toEqual([])
+}
+
+const watched = (started: TestGateway): TestGateway => {
+  const noted = async (init: RequestInit | undefined, asked: Promise<Response>) => {
+    const response = await asked
+    const key = new Headers(init?.headers).get("authorization")?.replace("Bearer ", "")
+    answers.push({ id: response.headers.get("x-gw-request-id") ?? "", status: response.status, key })
+    return response
+  }
+  return {
+    ...started,
+    call: (path, init) => noted(init, started.call(path, init)),
+    chat: (body, init) => noted(init, started.chat(body, init)),
+  }
 }
 
 export const chatPath = "/api/v1/chat/completions"
@@ -77,14 +145,13 @@ export const startHarness = async (): Promise<void> => {
   const [small] = config.models
   if (small === undefined) throw new Error("no model")
   const large = { ...small, id: "acme/large", context_length: 1_000_000 }
-  gateway = await startGateway({
-    config: { ...config, models: [small, large] },
-    storage: watchedStorage,
-    setting: logged,
-  })
+  const options = { config: { ...config, models: [small, large] }, storage: watchedStorage, setting: logged }
+  gateway = watched(await startObserved(options))
+  listening.onCaller = (received) => rawCallers.push(received)
 }
 
 export const stopHarness = async (): Promise<void> => {
+  listening.onCaller = undefined
   await gateway.stop()
   await host.stop()
 }

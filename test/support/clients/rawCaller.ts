@@ -15,6 +15,9 @@ export interface RawCaller {
   readonly hangUp: () => void
 }
 
+/** Told of what each caller receives, where a test wants to see all answers. */
+export const listening: { onCaller: ((received: () => string) => void) | undefined } = { onCaller: undefined }
+
 /** Calls the gateway at `url`. */
 export const rawCaller = (url: string): RawCaller => {
   const { hostname, port } = new URL(url)
@@ -23,6 +26,7 @@ export const rawCaller = (url: string): RawCaller => {
   const waiting = new Set<() => void>()
   let received = ""
   let open = true
+  listening.onCaller?.(() => received)
   const socket: Socket = connect(Number(port), hostname)
   socket.on("connect", () => connected.resolve())
   socket.on("data", (bytes) => {

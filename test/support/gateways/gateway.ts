@@ -11,12 +11,14 @@ import * as Scope from "effect/Scope"
 import * as Gateway from "../../../src/app/Gateway.ts"
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../../src/config/loadConfig.ts"
+import type { Inference } from "../../../src/http/data/Inference.ts"
 import type { DataPlane } from "../../../src/http/data/routes.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
 import { discover } from "../../../src/plugin/loading/discover.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import type { Meter } from "../../../src/services/money/Meter.ts"
 import type { InFlight } from "../../../src/services/request/InFlight.ts"
+import type { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
 import { checkedStream } from "../clients/checkedStreams.ts"
@@ -56,7 +58,9 @@ export interface TestGateway {
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
   /** Runs an effect with the gateway's services. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | Storage | Meter>) => Promise<A>
+  readonly run: <A, E>(
+    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+  ) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
@@ -137,13 +141,14 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
 }
 
 const testGatewayOf = async (
-  context: Context.Context<DataPlane | InFlight | KeyStore | Storage | Meter>,
+  context: Context.Context<DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
 ): Promise<TestGateway> => {
-  const run = <A, E>(effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | Storage | Meter>) =>
-    Effect.runPromise(Effect.provide(effect, context))
+  const run = <A, E>(
+    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+  ) => Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>
     run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))
   const key = await make({ kind: "ordinary", name: "test" })

@@ -1,4 +1,5 @@
 /** The data plane under a clock that the test advances, with hosts whose answers the test gives. */
+import { expect } from "bun:test"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,14 +14,18 @@ import { DataPlane } from "../../../src/http/data/routes.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
 import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
+import { InFlight } from "../../../src/services/request/InFlight.ts"
+import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { readChatStream } from "../../../src/testing/grammar/chat.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
 import { ManualClock } from "../clocks/manualClock.ts"
+import { until } from "../clocks/until.ts"
 import { configFor } from "../hosts/host.ts"
 import { lastingStorage } from "../storage/lastingStorage.ts"
 import { ownPlugins } from "./gateway.ts"
+import { subscribed, toldAgain } from "./observed.ts"
 
 /** One call to a host, answered by the test. */
 export class HostCall {
@@ -156,6 +161,10 @@ export interface TimedGateway {
   readonly stop: () => Promise<void>
   readonly held: () => Promise<bigint>
   readonly total: () => Promise<bigint>
+  /** What was told of the requests that are over. */
+  readonly ends: ReadonlyArray<RequestEnd>
+  /** Ends the requests of the key, as when it is deleted. */
+  readonly revoke: () => void
 }
 
 export interface TimedOptions {
@@ -204,7 +213,7 @@ const configOf = ({
   return { providers: Object.fromEntries(named), models: changed, limits, routing }
 }
 
-/** Runs `body` in a gateway of its own, which is closed after it. */
+/** Runs `body` in a gateway of its own, which is closed after it. Then each of its requests has ended once. */
 export const inTimedGateway = (
   options: TimedOptions,
   body: (gateway: TimedGateway) => Promise<void>,
@@ -212,6 +221,8 @@ export const inTimedGateway = (
   const clock = new ManualClock()
   return Effect.gen(function* () {
     const calls: Array<HostCall> = []
+    const ends: Array<RequestEnd> = []
+    let asked = 0
     const upstream = Upstream.layerFrom((request) => {
       const call = new HostCall(request, options.ignoresAbort === true)
       calls.push(call)
@@ -230,6 +241,13 @@ export const inTimedGateway = (
       ),
       scope,
     )
+    yield* Scope.extend(
+      Effect.provide(
+        subscribed((end) => ends.push(end)),
+        context,
+      ),
+      yield* Scope.make(),
+    )
     const stop = Scope.close(scope, Exit.void)
     const run = Runtime.runPromise(yield* Effect.runtime<never>())
     const keys = Context.get(context, KeyStore)
@@ -238,11 +256,12 @@ export const inTimedGateway = (
     if (handle === undefined) throw new Error("no chat completions")
 
     const ask: TimedGateway["ask"] = (more = {}, signal) => {
-      const asked = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, ...more }
+      asked += 1
+      const body = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, ...more }
       const request = new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${Redacted.value(secret)}`, "content-type": "application/json" },
-        body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...asked }),
+        body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...body }),
         ...(signal === undefined ? {} : { signal }),
       })
       return run(handle.effect(request))
@@ -278,9 +297,13 @@ export const inTimedGateway = (
         rows: (limit = 10_000) => run(Context.get(context, Storage).ledger.rows(record.id, limit)),
         held: async () => (await spent()).held,
         total: async () => (await spent()).total,
+        ends,
+        revoke: () => Context.get(context, InFlight).revoke(record.id),
       }),
     )
     yield* stop
+    yield* Effect.promise(() => until(() => ends.length >= asked, "the end of each request"))
+    expect({ asked: ends.length, again: toldAgain(ends) }).toEqual({ asked, again: [] })
   }).pipe(
     Effect.withClock(clock),
     Effect.mapError((problem) => new Error(JSON.stringify(problem))),

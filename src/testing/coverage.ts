@@ -5,11 +5,11 @@
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { parseUsage } from "../domain/price/Usage.ts"
 import { isOurs } from "../wire/ownProtocols.ts"
+import { type ChoiceOutcome, outcomeOf } from "./answers/outcome.ts"
+import { streamOutcome } from "./answers/streams.ts"
 import { type Check, must } from "./check.ts"
 import type { Lack } from "./expected.ts"
-import { type ChoiceOutcome, outcomeOf } from "./outcome.ts"
 import { contextOf, head } from "./samples.ts"
-import { streamOutcome } from "./streams.ts"
 import { answerBody, isLacking, type ProtocolSubject } from "./subject.ts"
 
 /** What a sample has to show, and what to declare where the vendor has no such thing. */

@@ -16,10 +16,11 @@ import { KeyStore } from "../services/keys/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/sqlite/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
+import { piecesOf } from "./answers/frames.ts"
+import { reading } from "./answers/streams.ts"
+import { readUsage } from "./answers/usage.ts"
 import { type Check, must, shown } from "./check.ts"
-import { piecesOf } from "./frames.ts"
 import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
-import { reading } from "./streams.ts"
 import {
   answerBody,
   answerOf,
@@ -30,7 +31,6 @@ import {
   type ProviderSubject,
   secretsOf,
 } from "./subject.ts"
-import { readUsage } from "./usage.ts"
 
 export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
   const sample = subject.streams.find(({ expects }) => expects.failure === undefined)

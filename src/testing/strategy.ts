@@ -16,7 +16,7 @@ import {
   unseenHost,
 } from "../plugin/Strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./check.ts"
-import { pluginChecks } from "./facts.ts"
+import { pluginChecks } from "./requests/facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
 
 export interface StrategySubject {

@@ -23,8 +23,6 @@ const Config = Schema.Struct({
   }),
 )
 
-export type BedrockConfig = typeof Config.Type
-
 export default defineProvider({
   id: "bedrock",
   name: "Amazon Bedrock",

@@ -1,12 +1,20 @@
 /** How Bedrock is called with the configuration of one provider. */
+import type * as Redacted from "effect/Redacted"
 import { type Credentials, modelsIn, type Provider } from "headgate/plugin"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
-import type { BedrockConfig } from "./index.ts"
 import { messages } from "./messages.ts"
 import { isCalledFrom } from "./regions.ts"
 import { signer } from "./sign.ts"
+
+/** As it is configured: with keys of AWS, or with a Bedrock API key. */
+interface BedrockConfig {
+  readonly region: string
+  readonly access_key_id?: Redacted.Redacted
+  readonly secret_access_key?: Redacted.Redacted
+  readonly session_token?: Redacted.Redacted
+}
 
 export const provider = (config: BedrockConfig): Provider => {
   const { region, access_key_id: id, secret_access_key: secret, session_token: session } = config

@@ -7,12 +7,8 @@ import { chatAnswer } from "./answer.ts"
 import { chatDecoder } from "./decoder.ts"
 import { embeddings } from "./embeddings.ts"
 import { listing } from "./listing.ts"
+import type { Options } from "./Options.ts"
 import { encodeChat } from "./request.ts"
-
-export interface Options {
-  /** `options.num_ctx`: tokens of the context that the server reserves memory for. Absent: the server decides. */
-  readonly contextTokens: number | undefined
-}
 
 /** A prompt that is too long comes as 400, by some versions as 500. */
 const error: typeof httpError = (status, headers, body) => {

@@ -20,7 +20,7 @@ import {
   textOf,
   Unsupported,
 } from "headgate/plugin"
-import type { Options } from "./provider.ts"
+import type { Options } from "./Options.ts"
 
 /** Sampling parameters, and what they are called among the options. */
 const options: Readonly<Record<string, string>> = {

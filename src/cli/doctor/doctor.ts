@@ -2,17 +2,10 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
-import type { CheckState } from "../../services/hosts/checkProvider.ts"
 import { CommandFailed, exitCodes } from "../CommandFailed.ts"
 import { jsonOption } from "../keyFlags.ts"
 import { type Column, writeJson, writeTable } from "../output.ts"
-
-/** One thing that was looked at. */
-export interface Finding {
-  readonly of: string
-  readonly state: CheckState
-  readonly what: string
-}
+import type { Finding } from "./Finding.ts"
 
 const columns: ReadonlyArray<Column<Finding>> = [
   { title: "CHECK", value: (finding) => finding.of },

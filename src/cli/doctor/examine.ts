@@ -20,8 +20,8 @@ import { schemaVersion } from "../../sql/tables/migrations.ts"
 import { Upstream } from "../../upstream/Upstream.ts"
 import { badConfig, type CommandFailed, wrongUse } from "../CommandFailed.ts"
 import { plain } from "../output.ts"
-import type { Finding } from "./doctor.ts"
 import { examineGateway } from "./examineGateway.ts"
+import type { Finding } from "./Finding.ts"
 
 /** As a start reads it. */
 const prepared = loadConfig().pipe(

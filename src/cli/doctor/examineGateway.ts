@@ -6,7 +6,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { localUrl } from "../../config/localUrl.ts"
 import { version as own } from "../../process/version.ts"
 import { plain } from "../output.ts"
-import type { Finding } from "./doctor.ts"
+import type { Finding } from "./Finding.ts"
 
 const Refusal = Schema.parseJson(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
 const Version = Schema.parseJson(Schema.Struct({ data: Schema.Struct({ version: Schema.String }) }))

@@ -1,7 +1,7 @@
 /** Models and the hosts that serve them: what routing, billing and listings need. */
 import type { HostTag, ModelId } from "../Ids.ts"
 import type { Pricing } from "../price/Price.ts"
-import type { Operation } from "../request/Request.ts"
+import type { Operation, ToolChoiceSupport } from "../request/Request.ts"
 
 /** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {
@@ -11,13 +11,6 @@ export interface Privacy {
 
 /** Whether a provider may keep prompts after the answer. One that trains on them does. */
 export const mayKeepPrompts = ({ retainsPrompts, mayTrain }: Privacy): boolean => retainsPrompts || mayTrain
-
-export interface ToolChoiceSupport {
-  readonly none: boolean
-  readonly auto: boolean
-  readonly required: boolean
-  readonly function: boolean
-}
 
 /** One upstream endpoint of one model. */
 export interface Host {

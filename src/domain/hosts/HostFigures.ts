@@ -32,6 +32,13 @@ export interface Slot {
   readonly figures: string
 }
 
+/** One slot of one host's figures, as it is kept. */
+export interface KeptSlot extends Slot {
+  /** `endpointKey` of the host. */
+  readonly endpoint: string
+  readonly workload: string
+}
+
 export interface Percentiles {
   readonly p50: number
   readonly p75: number

@@ -3,7 +3,6 @@
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
 
-import type { ToolChoiceSupport } from "../hosts/Host.ts"
 import type { JsonObject } from "../json/Json.ts"
 import type { ChatPayload, Tool } from "./Chat.ts"
 import type { EmbeddingsPayload } from "./Embeddings.ts"
@@ -28,6 +27,14 @@ export interface Routing {
   readonly needs: Needs
   /** The caller's name for the conversation, 1 to 256 characters; absent: none was given. */
   readonly session?: string
+}
+
+/** Kinds of `tool_choice`; `function`: one function by its name. */
+export interface ToolChoiceSupport {
+  readonly none: boolean
+  readonly auto: boolean
+  readonly required: boolean
+  readonly function: boolean
 }
 
 /** What a request needs of a host besides parameters. */

@@ -1,5 +1,4 @@
 /** The speed that a caller prefers (`preferred_min_throughput`, `preferred_max_latency`): never a reason to exclude. Pure. */
-import type { Preferences } from "./Preferences.ts"
 
 /** The share of requests, in percent, that must be within the figure. All that are given must hold. */
 export const percentiles = [
@@ -33,8 +32,14 @@ interface PreferredSpeed {
 
 const none: ReadonlyArray<PreferredSpeed> = []
 
+/** Of the preferences of a request. */
+interface SpeedPreferences {
+  readonly minThroughput?: Thresholds | undefined
+  readonly maxLatencyMs?: Thresholds | undefined
+}
+
 /** The speeds that the caller prefers; usually none. */
-export const preferredSpeeds = ({ minThroughput, maxLatencyMs }: Preferences): ReadonlyArray<PreferredSpeed> => {
+export const preferredSpeeds = ({ minThroughput, maxLatencyMs }: SpeedPreferences): ReadonlyArray<PreferredSpeed> => {
   if (minThroughput === undefined && maxLatencyMs === undefined) return none
   return percentiles
     .map(([name, percent]) => ({ percent, longest: maxLatencyMs?.[name], slowest: minThroughput?.[name] }))

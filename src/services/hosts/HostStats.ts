@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { verdictOn } from "../../domain/failures/Verdict.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
-import { HostFigures, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
+import { HostFigures, type KeptSlot, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
 import { dayMs } from "../../domain/keys/Key.ts"
 import type { Percentile } from "../../domain/request/thresholds.ts"
 import type { HostSnapshot } from "../../plugin/Strategy.ts"
@@ -43,13 +43,6 @@ export interface Performance {
   readonly throughput: Percentiles | null
   /** Requests that count for the uptime. */
   readonly requests: number
-}
-
-/** One slot of one host's figures, as it is kept. */
-export interface KeptSlot extends Slot {
-  /** `endpointKey` of the host. */
-  readonly endpoint: string
-  readonly workload: string
 }
 
 export class HostStats extends Context.Tag("headgate/HostStats")<

@@ -6,10 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { endpointKey } from "../../domain/hosts/Host.ts"
-import { keptMs } from "../../domain/hosts/HostFigures.ts"
+import { type KeptSlot, keptMs } from "../../domain/hosts/HostFigures.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
 import { Storage } from "../storage/Storage.ts"
-import { HostStats, type KeptSlot } from "./HostStats.ts"
+import { HostStats } from "./HostStats.ts"
 
 /** So few that the ledger's thread, which writes them too, is not kept from settling requests. */
 const writtenAtOnce = 100

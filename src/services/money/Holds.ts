@@ -21,6 +21,7 @@ import {
   paymentRequired,
   requiredAmount,
 } from "../../domain/money/Hold.ts"
+import type { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import type { Usage } from "../../domain/price/Usage.ts"
@@ -28,7 +29,6 @@ import { Roster } from "../../domain/structures/Roster.ts"
 import type { UsedKey } from "../hosts/ProviderKeys.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { Hold } from "./heldMoney.ts"
-import type { KeyAccount } from "./KeyAccounts.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Slices } from "./Slices.ts"
 

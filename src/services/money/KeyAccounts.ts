@@ -1,66 +1,9 @@
 /** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/Ids.ts"
-import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../../domain/keys/Key.ts"
+import type { Spend } from "../../domain/keys/Key.ts"
+import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
-
-/** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
-export class KeyAccount {
-  held: Picodollars = 0n
-  /** Requests that are not booked yet. An account with open requests must stay in memory. */
-  open = 0
-  /** Spent since the key was made. */
-  total: Picodollars
-  private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
-
-  constructor(spend: Spend, now: number) {
-    this.total = spend.total
-    const opened = (reset: LimitReset) => ({ start: windowStart(reset, now), amount: spend[reset] })
-    this.windows = { daily: opened("daily"), weekly: opened("weekly"), monthly: opened("monthly") }
-  }
-
-  take(amount: Picodollars): void {
-    this.open += 1
-    this.held += amount
-  }
-
-  /** Adds to a hold that was taken. */
-  addToHold(amount: Picodollars): void {
-    this.held += amount
-  }
-
-  giveBack(amount: Picodollars): void {
-    this.open -= 1
-    this.held -= amount
-  }
-
-  /** Books a cost into the windows in which its request was admitted. */
-  spend(amount: Picodollars, admittedAt: number): void {
-    this.advance(admittedAt)
-    this.total += amount
-    // A day lies in one week and one month, so a request of today is one of all three windows.
-    const isOfToday = admittedAt >= this.windows.daily.start
-    for (const reset of limitResets) {
-      const window = this.windows[reset]
-      if (isOfToday || windowStart(reset, admittedAt) === window.start) window.amount += amount
-    }
-  }
-
-  spendAt(now: number): Spend {
-    this.advance(now)
-    const { daily, weekly, monthly } = this.windows
-    return { total: this.total, daily: daily.amount, weekly: weekly.amount, monthly: monthly.amount }
-  }
-
-  private advance(now: number): void {
-    // The day is the shortest window: while it lasts, the others do.
-    if (now < this.windows.daily.start + dayMs) return
-    for (const reset of limitResets) {
-      const start = windowStart(reset, now)
-      if (start > this.windows[reset].start) this.windows[reset] = { start, amount: 0n }
-    }
-  }
-}
 
 const mostAccounts = 10_000
 

@@ -3,6 +3,7 @@
 import { type Host, priceBasis } from "../../domain/hosts/Host.ts"
 import { type Answer, type Charge, chargeFor, type ErrorFinish, type Measures } from "../../domain/money/Charge.ts"
 import type { HoldSize, OutputAllowance } from "../../domain/money/Hold.ts"
+import type { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/Chat.ts"
@@ -11,7 +12,6 @@ import type { Member } from "../../domain/structures/Roster.ts"
 import type { UsedKey } from "../hosts/ProviderKeys.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
-import type { KeyAccount } from "./KeyAccounts.ts"
 
 /**
  * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's

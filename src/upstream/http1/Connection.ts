@@ -1,9 +1,8 @@
 /** One connection to a host, from its first packet to its last. It serves one exchange at a time. */
+import type { Network } from "../addresses.ts"
 import type { ResponseHead } from "../exchange.ts"
-import type { Pool } from "./Pool.ts"
 import type { Registry, Watched } from "./Registry.ts"
 import { type AnswerReceiver, ResponseParser } from "./ResponseParser.ts"
-import type { Origin } from "./target.ts"
 import { type ClientTls, explainHandshake } from "./tls.ts"
 
 /** The exchange that a connection serves. */
@@ -35,13 +34,31 @@ const staleMs = 250
 /** Detects a host that vanished while a model thinks. */
 const probeAfterMs = 60_000
 
+/** Connections to one scheme, host and port under one network rule are interchangeable. */
+export interface Origin {
+  readonly hostname: string
+  readonly port: number
+  readonly secure: boolean
+  readonly network: Network
+  /** Open and unused, the one used last at the end. */
+  readonly idle: Connection[]
+}
+
+/** Where connections wait for their next exchange. */
+interface ConnectionPool {
+  /** Keeps a connection whose answer is complete, or closes it. `hostSeconds`: how long the host keeps it. */
+  keep(connection: Connection, hostSeconds: number): void
+  /** Forgets a connection that is about to be closed. */
+  remove(connection: Connection): void
+}
+
 export class Connection implements AnswerReceiver, Watched {
   rosterIndex = -1
   deadline = Number.POSITIVE_INFINITY
   readonly origin: Origin
   /** It served an exchange before the present one. */
   kept = false
-  readonly #pool: Pool
+  readonly #pool: ConnectionPool
   readonly #registry: Registry
   readonly #parser = new ResponseParser(this)
   #opener: Opener | undefined
@@ -61,7 +78,7 @@ export class Connection implements AnswerReceiver, Watched {
   /** Reports the end of a connection that was closed while the receiver was paused. Called by `resume`. */
   #closedWhilePaused: (() => void) | undefined
 
-  constructor(origin: Origin, pool: Pool, registry: Registry, opener: Opener) {
+  constructor(origin: Origin, pool: ConnectionPool, registry: Registry, opener: Opener) {
     this.origin = origin
     this.#pool = pool
     this.#registry = registry

@@ -2,11 +2,12 @@
  * Opens a connection for one exchange: resolves the name, then tries its addresses one after the other, the next one when
  * one fails or after a moment. The first that is ready is used, the others are closed. RFC 8305.
  */
+
+import type { Origin } from "./Connection.ts"
 import { Connection, type Opener } from "./Connection.ts"
 import type { Pool } from "./Pool.ts"
 import type { Registry, Watched } from "./Registry.ts"
 import type { Resolve } from "./resolve.ts"
-import type { Origin } from "./target.ts"
 import type { ClientTls } from "./tls.ts"
 
 /** From the lookup of the name to the end of the TLS handshake. */

@@ -1,6 +1,5 @@
 /** Idle connections. The most recently used one is taken first, so that surplus ones expire. */
-import type { Connection } from "./Connection.ts"
-import type { Origin } from "./target.ts"
+import type { Connection, Origin } from "./Connection.ts"
 
 const maxIdlePerOrigin = 256
 const maxIdle = 1_024

@@ -1,16 +1,6 @@
 /** What stays the same for every request to one URL: where it goes, and the start of its text. */
 import type { Network } from "../addresses.ts"
-import type { Connection } from "./Connection.ts"
-
-/** Connections to one scheme, host and port under one network rule are interchangeable. */
-export interface Origin {
-  readonly hostname: string
-  readonly port: number
-  readonly secure: boolean
-  readonly network: Network
-  /** Open and unused, the one used last at the end. */
-  readonly idle: Connection[]
-}
+import type { Origin } from "./Connection.ts"
 
 export interface Target {
   readonly origin: Origin

@@ -1,7 +1,8 @@
 /** What a key has spent, as the gateway keeps it in memory, by windows in UTC. */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { KeyAccount, KeyAccounts } from "../../../src/services/money/KeyAccounts.ts"
+import { KeyAccount } from "../../../src/domain/money/KeyAccount.ts"
+import { KeyAccounts } from "../../../src/services/money/KeyAccounts.ts"
 import { alice } from "../../sql/samples.ts"
 
 const hour = 3_600_000

@@ -32,7 +32,7 @@ Object.assign(Bun, {
   },
 })
 
-const found = await Effect.runPromise(discover([join(providers, "../..")]))
+const found = await Effect.runPromise(discover([join(providers, "..")]))
 const reading = await Effect.runPromise(readConfig({ discovery: { local: false } }))
 const { resolved } = await Effect.runPromise(resolveConfig(found, reading))
 process.stdout.write(

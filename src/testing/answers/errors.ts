@@ -1,14 +1,14 @@
 /**
  * Checks of `Provider.error`: the meaning of each status, that no body makes it throw, and that details are sanitized.
  */
-import { HostFailed } from "../domain/failures/Failure.ts"
-import type { HostReason } from "../domain/failures/HostReason.ts"
-import { isJsonObject } from "../domain/json/Json.ts"
-import type { Provider } from "../plugin/Provider.ts"
-import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import { isJsonObject } from "../../domain/json/Json.ts"
+import type { Provider } from "../../plugin/Provider.ts"
+import { attempt, type Check, deepFreeze, must, shown } from "../check.ts"
+import { anyJson, forAll } from "../samples.ts"
+import { type ErrorSample, load, type ProviderSubject } from "../subject.ts"
 import { failsAs } from "./outcome.ts"
-import { anyJson, forAll } from "./samples.ts"
-import { type ErrorSample, load, type ProviderSubject } from "./subject.ts"
 
 const contract = "Provider.error"
 

@@ -3,8 +3,8 @@
  * in base64, in bytes that are no text.
  */
 import { isDeepStrictEqual } from "node:util"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
-import type { Encoded } from "../wire/Protocol.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { Encoded } from "../../wire/Protocol.ts"
 
 export interface Sent {
   /** The body parsed; `undefined` where it is no JSON. */

@@ -1,10 +1,10 @@
 /** A recorded stream, cut into frames and read as the gateway does it. */
-import { frameReader } from "../wire/framing.ts"
-import { HostStream } from "../wire/hostStream.ts"
-import type { Decoder, Protocol } from "../wire/Protocol.ts"
-import { contextOf, head } from "./samples.ts"
-import { parsed } from "./sent.ts"
-import type { StreamSample } from "./subject.ts"
+import { frameReader } from "../../wire/framing.ts"
+import { HostStream } from "../../wire/hostStream.ts"
+import type { Decoder, Protocol } from "../../wire/Protocol.ts"
+import { parsed } from "../requests/sent.ts"
+import { contextOf, head } from "../samples.ts"
+import type { StreamSample } from "../subject.ts"
 
 export const bytesOf = ({ bytes }: Pick<StreamSample, "bytes">): Uint8Array =>
   typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes

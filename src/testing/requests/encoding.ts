@@ -1,11 +1,11 @@
 /** How checks call `Protocol.encode`, and what of a request they compare. */
 import * as Either from "effect/Either"
-import type { Unsupported } from "../domain/failures/Failure.ts"
-import type { ChatRequest } from "../domain/request/Request.ts"
-import type { Encoded } from "../wire/Protocol.ts"
-import { attempt, must, shown } from "./check.ts"
-import { host } from "./samples.ts"
-import type { ProtocolSubject } from "./subject.ts"
+import type { Unsupported } from "../../domain/failures/Failure.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { Encoded } from "../../wire/Protocol.ts"
+import { attempt, must, shown } from "../check.ts"
+import { host } from "../samples.ts"
+import type { ProtocolSubject } from "../subject.ts"
 
 /** Whether a stream is wanted, and what messages call that. */
 export const kinds = [

@@ -1,10 +1,10 @@
 /** What an answer comes to, streamed or whole, in one form, so that it can be compared with what its author expects. */
 import { isDeepStrictEqual } from "node:util"
-import type { HostFailed } from "../domain/failures/Failure.ts"
-import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../domain/request/Chat.ts"
-import { must, shown } from "./check.ts"
-import type { Expected, ExpectedFailure } from "./expected.ts"
-import { parsed } from "./sent.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../../domain/request/Chat.ts"
+import { must, shown } from "../check.ts"
+import type { Expected, ExpectedFailure } from "../expected.ts"
+import { parsed } from "../requests/sent.ts"
 
 export interface CallOutcome {
   /** Different ids that came at its index: more than one are several calls in one place. */

@@ -1,15 +1,15 @@
 /** The check that `Protocol.encode` sends every parameter, or says that it does not. */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
-import { Unsupported } from "../domain/failures/Failure.ts"
-import type { ChatPayload } from "../domain/request/Chat.ts"
-import type { Reasoning } from "../domain/request/Request.ts"
-import { isOurs } from "../wire/ownProtocols.ts"
-import { must, shown } from "./check.ts"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { ChatPayload } from "../../domain/request/Chat.ts"
+import type { Reasoning } from "../../domain/request/Request.ts"
+import { isOurs } from "../../wire/ownProtocols.ts"
+import { must, shown } from "../check.ts"
+import { chatRequest, marks, tools } from "../samples.ts"
+import { isLacking, type ProtocolSubject } from "../subject.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"
-import { chatRequest, marks, tools } from "./samples.ts"
 import { sentIn } from "./sent.ts"
-import { isLacking, type ProtocolSubject } from "./subject.ts"
 
 interface Parameter {
   /** What `dropped` calls it, and its member of the payload unless `reasoning` is given. */

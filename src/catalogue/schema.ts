@@ -229,6 +229,8 @@ const ArchitectureEntry = Schema.Struct({
   outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
 })
 
+const unknownArchitecture = Schema.decodeSync(ArchitectureEntry)({})
+
 export const ModelEntry = Schema.Struct({
   id: Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
   /** Further names, without the author. Default: none. */
@@ -243,7 +245,7 @@ export const ModelEntry = Schema.Struct({
   created: field(wholeNumber(0, 2 ** 40), 0),
   /** Tokens. Default: the largest of its hosts. */
   contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
-  architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
+  architecture: Schema.optionalWith(ArchitectureEntry, { default: () => unknownArchitecture }),
   /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
   distillable: field(Schema.NullOr(Schema.Boolean), null),
   /** A day or a month. */

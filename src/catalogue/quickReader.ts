@@ -102,8 +102,17 @@ interface Member {
   readonly read: Reader
   /** What the member is where it was written: it may be replaced by a default. */
   readonly decode: ((written: Option.Option<unknown>) => Option.Option<unknown>) | undefined
-  /** What it is where it was not; `left`: it has to be written. The same default for all values. */
-  readonly absent: Option.Option<unknown> | typeof left
+  /** What it is where it was not, the same for all values; without it, it has to be written. */
+  readonly absent: (() => Option.Option<unknown>) | undefined
+}
+
+/** Defaults are decoded by the schema, which takes long the first time: only when one is needed. */
+const once = <A extends object>(make: () => A): (() => A) => {
+  let made: A | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 const memberOf = (
@@ -111,7 +120,7 @@ const memberOf = (
   changes: ReadonlyArray<AST.PropertySignatureTransformation>,
 ): Member => {
   const change = changes.find(({ from }) => from === wire)
-  const absent = isOptional ? (change?.decode(Option.none()) ?? Option.none()) : left
+  const absent = isOptional ? once(() => change?.decode(Option.none()) ?? Option.none()) : undefined
   return { wire: String(wire), name: change?.to ?? wire, read: readerOf(type), decode: change?.decode, absent }
 }
 
@@ -127,13 +136,13 @@ const structOf = (
     for (const name in value) if (!names.has(name)) return left
     const made: Record<PropertyKey, unknown> = {}
     for (const { wire, name, read, decode, absent } of members) {
-      let found = absent
+      let found = Option.none<unknown>()
       if (Object.hasOwn(value, wire)) {
         const written = read(value[wire])
         if (written === left) return left
         found = decode === undefined ? Option.some(written) : decode(Option.some(written))
-      }
-      if (found === left) return left
+      } else if (absent === undefined) return left
+      else found = absent()
       if (Option.isSome(found)) made[name] = found.value
     }
     return made

@@ -48,7 +48,7 @@ export const withServers = (base: ResolvedConfig, found: ReadonlyArray<FoundServ
   for (const { loaded } of found) providers.set(loaded.settings.slug, loaded)
   const models = mergeModels([base.models, ...found.map((server) => server.models)])
   const next = resolvedConfig({ ...base, models, providers })
-  const names = new Map(modelNames(models, base.aliases))
+  const names = modelNames(models, base.aliases)
   const byId = new Map(models.map((model) => [model.id, model]))
   for (const [name, wanted] of base.names) {
     const model = byId.get(wanted.model.id)

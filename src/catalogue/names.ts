@@ -7,7 +7,16 @@ import { areCompatible, type Variant, variants, type WantedModel } from "../doma
 const none: ReadonlyArray<Variant> = []
 
 /** Every name without a variant. */
-export type ModelNames = ReadonlyMap<string, WantedModel>
+export class ModelNames extends Map<string, WantedModel> {
+  /** Made once, when the first name is unknown. */
+  private spellings: ReadonlyArray<Spelling> | undefined
+
+  /** Ids of models with a name like this one. */
+  near(name: string): ReadonlyArray<string> {
+    this.spellings ??= Array.from(this, ([known, { model }]) => ({ id: model.id, triples: triples(known) }))
+    return nearest(name, this.spellings)
+  }
+}
 
 /**
  * Where a name means several things, the first of these counts: an alias of the configuration; an id; a bare slug; a canonical slug or
@@ -15,7 +24,7 @@ export type ModelNames = ReadonlyMap<string, WantedModel>
  * there and below. Aliases of unknown models are ignored.
  */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
-  const names = new Map<string, WantedModel>(models.map((model) => [model.id, { model, variants: none }]))
+  const names = new ModelNames(models.map((model) => [model.id, { model, variants: none }]))
   const ambiguous = new Set<string>()
   for (const namesOf of [bareSlug, declaredNames, authorsNames]) {
     const claims = new Map<string, Model | null>()
@@ -83,7 +92,7 @@ const withVariants = (name: string, names: ModelNames): WantedModel | undefined 
 
 const unknownModel = (name: string, names: ModelNames): BadRequest => {
   const shown = name.length > 128 ? `${name.slice(0, 128)}...` : name
-  const near = nearest(name, spellingsOf(names))
+  const near = names.near(name)
   const hint = near.length === 0 ? "" : ` (near: ${near.join(", ")})`
   return new BadRequest({
     kind: "model_not_found",
@@ -118,17 +127,6 @@ const nearest = (name: string, spellings: ReadonlyArray<Spelling>): ReadonlyArra
     .toSorted(([, a], [, b]) => b - a)
     .slice(0, 3)
     .map(([id]) => id)
-}
-
-const spellings = new WeakMap<ModelNames, ReadonlyArray<Spelling>>()
-
-/** Of all names, made once for each catalogue, when the first name is unknown. */
-const spellingsOf = (names: ModelNames): ReadonlyArray<Spelling> => {
-  const before = spellings.get(names)
-  if (before !== undefined) return before
-  const made = Array.from(names, ([name, { model }]) => ({ id: model.id, triples: triples(name) }))
-  spellings.set(names, made)
-  return made
 }
 
 const triples = (text: string): ReadonlySet<string> => {

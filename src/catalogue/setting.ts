@@ -21,7 +21,8 @@ export const setting = <const Name extends string, A, I>(
   meaning: Meaning<NoInfer<I>>,
 ) => {
   const absent = absentOf(meaning)
-  let read: { readonly value: A } | undefined
+  // None and yes or no have one form, inside and outside. To decode them all would take 20 ms of a start.
+  let read = absent === null || typeof absent === "boolean" ? { value: absent as unknown as A } : undefined
   const value = () => {
     read ??= { value: Schema.decodeSync(schema)(absent) }
     return read.value

@@ -5,10 +5,11 @@ import { join } from "node:path"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
 import { byProvider } from "../../src/catalogue/byModel.ts"
 import { problemsIn, readCatalogue, writtenCatalogue, writtenList } from "../../src/catalogue/catalogueFile.ts"
 import { decodeModels, mergeModels, servedBy } from "../../src/catalogue/models.ts"
-import { quickHost, quickModel } from "../../src/catalogue/quickEntry.ts"
+import { quickReader } from "../../src/catalogue/quickReader.ts"
 import { HostEntry, ModelEntry } from "../../src/catalogue/schema.ts"
 import type { Host, Model } from "../../src/domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
@@ -141,7 +142,9 @@ const writtenPrices = (prices: object, sparse = true): JsonObject =>
     }),
   )
 
-describe("what is read by hand", () => {
+describe("what is read by the quick way", () => {
+  const quickHost = quickReader(HostEntry)
+  const quickModel = quickReader(ModelEntry)
   const strictly = { errors: "all", onExcessProperty: "error" } as const
   const schemas = {
     host: ParseResult.decodeUnknownEither(HostEntry, strictly),
@@ -189,9 +192,23 @@ describe("what is read by hand", () => {
       max_completion_tokens: 8,
     },
     ...{ supports_tool_choice: { none: true, auto: true, required: true, function: true }, input_modalities: ["text"] },
-    pricing: { prompt: "0.1", completion: 1, web_search: "1", overrides: [override] },
+    pricing: { prompt: "0.1", completion: 1, web_search: "1", discount: "0.25", overrides: [override] },
     expiration_date: "2027-01-31",
+    native_tools: { web_search: { type: "web_search_20250305" } },
+    supports_diarization: true,
   }
+
+  test("is every member that they read", () => {
+    expect<unknown>(schemas.host(full)).toEqual(Either.fromNullable(quickHost(full), () => null))
+  })
+
+  test.each<[Schema.Schema.AnyNoContext, object]>([
+    [Schema.Struct({ a: Schema.DateFromSelf }), { a: new Date(0) }],
+    [Schema.Struct({ a: Schema.Tuple(Schema.String) }), { a: ["x"] }],
+    [Schema.Struct({ a: Schema.Trim }), { a: 1 }],
+  ])("%# is not a form that the reader knows, or is wrong: it is left to the schema", (schema, value) => {
+    expect(quickReader(schema)(value)).toBeUndefined()
+  })
 
   test("is never more than they read", () => {
     FastCheck.assert(

@@ -2,7 +2,7 @@
 
 import { KeyId } from "../../src/domain/Ids.ts"
 import type { Author } from "../../src/domain/keys/Audit.ts"
-import type { KeyRecord } from "../../src/domain/keys/Key.ts"
+import { type KeyRecord, unlimitedKey } from "../../src/domain/keys/Key.ts"
 import type { LedgerRow } from "../../src/services/storage/ledger.ts"
 
 export const alice = KeyId.make("a".repeat(64))
@@ -11,21 +11,11 @@ export const bob = KeyId.make("b".repeat(64))
 export const someone: Author = { actor: KeyId.make("f".repeat(64)), at: 1_760_000_000_000 }
 
 export const sampleKey = (id: string, members: Partial<KeyRecord> = {}): KeyRecord => ({
+  ...unlimitedKey,
   id: KeyId.make(id),
-  kind: "ordinary",
   name: `key ${id}`,
   label: "sk-or-v1-abc...xyz",
-  disabled: false,
-  limit: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  rateLimit: null,
-  allowedModels: null,
-  allowedProviders: null,
-  expiresAt: null,
   createdAt: 1_760_000_000_000,
-  updatedAt: null,
-  creatorUserId: null,
   workspaceId: "0b3c9f5e-0000-4000-8000-000000000000",
   ...members,
 })

@@ -2,13 +2,13 @@
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { limitResets } from "../../domain/keys/Key.ts"
 import { wrongUse } from "../CommandFailed.ts"
 import { connect } from "../gatewayClient.ts"
-import { common, given, keyArgument, limitOf, members, nameArgument, rateOf } from "../keyFlags.ts"
+import { common, given, keyArgument, members, nameArgument } from "../keyFlags.ts"
 import { plain, writeJson, writeRecord } from "../output.ts"
+import { changeFlags, membersGiven } from "./fieldFlags.ts"
 import { findHash, KeyAnswer, membersOf, readKey } from "./keyRecords.ts"
 
 interface Where {
@@ -26,56 +26,14 @@ const patched = ({ key, json, url }: Where, body: Readonly<Record<string, unknow
     yield* json ? writeJson(data) : writeRecord(membersOf(yield* readKey(data)))
   })
 
-/** The patterns that were given, for a PATCH: `none` alone is `null`, which removes the list. */
-const patternsOf = (patterns: ReadonlyArray<string>): Option.Option<ReadonlyArray<string> | null> =>
-  patterns.length === 0 ? Option.none() : Option.some(patterns.length === 1 && patterns[0] === "none" ? null : patterns)
-
-const unlessNone = (text: string): string | null => (text === "none" ? null : text)
-
 export const change = Command.make(
   "change",
-  {
-    key: keyArgument,
-    name: Options.text("name").pipe(Options.optional),
-    limit: Options.text("limit").pipe(
-      Options.withDescription("most that it may spend, in USD, or none"),
-      Options.optional,
-    ),
-    reset: Options.choice("reset", [...limitResets, "never"]).pipe(
-      Options.withDescription("how often the limit starts anew"),
-      Options.optional,
-    ),
-    rate: Options.text("rate").pipe(
-      Options.withDescription("most requests/seconds, such as 100/60, or none"),
-      Options.optional,
-    ),
-    model: Options.text("model").pipe(
-      Options.withDescription("a pattern of models it may use, in place of those before; none: all"),
-      Options.repeated,
-    ),
-    provider: Options.text("provider").pipe(
-      Options.withDescription("a pattern of providers it may use, in place of those before; none: all"),
-      Options.repeated,
-    ),
-    expires: Options.text("expires").pipe(
-      Options.withDescription("until when it is accepted, such as 2030-01-31T00:00:00Z, or none"),
-      Options.optional,
-    ),
-    ...common,
-  },
-  (flags) =>
+  { key: keyArgument, fields: changeFlags, ...common },
+  ({ fields, ...where }) =>
     Effect.gen(function* () {
-      const body = members({
-        name: flags.name,
-        limit: yield* given(flags.limit, limitOf),
-        limit_reset: Option.map(flags.reset, (interval) => (interval === "never" ? null : interval)),
-        rate_limit: yield* given(flags.rate, (text) => (text === "none" ? Effect.succeed(null) : rateOf(text))),
-        allowed_models: patternsOf(flags.model),
-        allowed_providers: patternsOf(flags.provider),
-        expires_at: Option.map(flags.expires, unlessNone),
-      })
+      const body = yield* membersGiven("atChange", fields)
       if (Object.keys(body).length === 0) return yield* wrongUse("nothing to change: name at least one flag")
-      yield* patched(flags, body)
+      yield* patched(where, body)
     }),
 ).pipe(Command.withDescription("Changes what is named by flags: name, limit, rate, lists, expiry."))
 

@@ -1,28 +1,48 @@
 /** Keys as the gateway lists them, and how commands find and show them. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { formatUsd, roundUsd } from "../../domain/price/Money.ts"
+import { inOrder } from "../../domain/json/inOrder.ts"
+import {
+  hasTitle,
+  type KeyFields,
+  type KeyMember,
+  keyFields,
+  keyMembers,
+  kindOf,
+  type TitledMember,
+  type WireOf,
+} from "../../domain/keys/Key.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import type { Gateway } from "../gatewayClient.ts"
 
-/** The members that are shown. */
+type ShownMember = TitledMember | "disabled"
+
+/** Fields that are shown as they are; `disabled` is a part of the state. */
+export const shownMembers = keyMembers.filter(hasTitle)
+
+/** A field that may be null may also be absent: answers of earlier versions have no later fields. */
+const schemaOf = (member: KeyMember) => {
+  const { answer } = kindOf(member)
+  return Schema.is(Schema.typeSchema(answer))(null)
+    ? Schema.optionalWith(Schema.NullOr(answer), { default: () => null })
+    : answer
+}
+
+// A member for each field. Object.fromEntries loses that type.
+const fields = Object.fromEntries(
+  [...shownMembers, "disabled" as const].map((member) => [keyFields[member].wire, schemaOf(member)]),
+) as unknown as {
+  readonly [M in ShownMember as KeyFields[M]["wire"]]: Schema.Schema<WireOf<M>>
+}
+
 export const Key = Schema.Struct({
+  ...fields,
   hash: Schema.String,
-  name: Schema.String,
-  label: Schema.String,
-  disabled: Schema.Boolean,
-  limit: Schema.NullOr(Schema.Number),
   limit_remaining: Schema.NullOr(Schema.Number),
-  limit_reset: Schema.NullOr(Schema.String),
   usage: Schema.Number,
   usage_daily: Schema.Number,
   usage_weekly: Schema.Number,
   usage_monthly: Schema.Number,
-  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Number, interval_s: Schema.Number })),
-  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
-  allowed_providers: Schema.NullOr(Schema.Array(Schema.String)),
-  created_at: Schema.String,
-  expires_at: Schema.NullOr(Schema.String),
   /** Absent in answers of earlier versions. */
   previous_ends_at: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
 })
@@ -78,7 +98,12 @@ export const findHash = (gateway: Gateway, given: string): Effect.Effect<string,
   })
 
 /** A JSON number of USD as a plain decimal. */
-export const usd = (amount: number | null): string => (amount === null ? "-" : formatUsd(roundUsd(amount) ?? 0n))
+export const usd = kindOf("limit").shown
+
+/** A field as a terminal shows it. */
+export const shownOf = <M extends ShownMember>(key: Key, member: M): string =>
+  // The member of that name has the type of that row; TypeScript sees the union over all rows.
+  kindOf(member).shown(key[keyFields[member].wire] as WireOf<M>)
 
 export const shortHash = ({ hash }: Key): string => hash.slice(0, 12)
 
@@ -87,25 +112,25 @@ export const stateOf = ({ disabled, expires_at }: Key): string => {
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "active"
 }
 
-const list = (patterns: ReadonlyArray<string> | null): string => patterns?.join(", ") ?? "all"
-
 /** Every shown member of a key, with its name. */
-export const membersOf = (key: Key): ReadonlyArray<readonly [name: string, value: string]> => [
-  ["hash", key.hash],
-  ["name", key.name],
-  ["label", key.label],
-  ["state", stateOf(key)],
-  ["limit", usd(key.limit)],
-  ["limit_reset", key.limit_reset ?? "-"],
-  ["limit_remaining", usd(key.limit_remaining)],
-  ["rate_limit", key.rate_limit === null ? "-" : `${key.rate_limit.requests}/${key.rate_limit.interval_s}`],
-  ["models", list(key.allowed_models)],
-  ["providers", list(key.allowed_providers)],
-  ["usage_daily", usd(key.usage_daily)],
-  ["usage_weekly", usd(key.usage_weekly)],
-  ["usage_monthly", usd(key.usage_monthly)],
-  ["usage", usd(key.usage)],
-  ["created_at", key.created_at],
-  ["expires_at", key.expires_at ?? "-"],
-  ["previous_ends_at", key.previous_ends_at ?? "-"],
-]
+export const membersOf = (key: Key): ReadonlyArray<readonly [name: string, value: string]> =>
+  Object.entries(
+    inOrder<Record<string, string>>(
+      {
+        ...Object.fromEntries(shownMembers.map((member) => [keyFields[member].title, shownOf(key, member)])),
+        state: stateOf(key),
+        limit_remaining: usd(key.limit_remaining),
+        usage_daily: usd(key.usage_daily),
+        usage_weekly: usd(key.usage_weekly),
+        usage_monthly: usd(key.usage_monthly),
+        usage: usd(key.usage),
+        previous_ends_at: key.previous_ends_at ?? "-",
+      },
+      {
+        label: ["state"],
+        limit_reset: ["limit_remaining"],
+        providers: ["usage_daily", "usage_weekly", "usage_monthly", "usage"],
+        created_at: ["expires_at", "previous_ends_at"],
+      },
+    ),
+  )

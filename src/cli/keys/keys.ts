@@ -5,46 +5,37 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { limitResets } from "../../domain/keys/Key.ts"
+import { inOrder } from "../../domain/json/inOrder.ts"
+import { factsOf, keyFields, kindOf, limitResets } from "../../domain/keys/Key.ts"
 import { connect } from "../gatewayClient.ts"
-import { common, given, keyArgument, limitOf, members, nameArgument, rateOf, some } from "../keyFlags.ts"
+import { common, keyArgument, members, nameArgument } from "../keyFlags.ts"
 import { treeOf } from "../misspelt.ts"
 import { type Column, write, writeJson, writeRecord, writeTable } from "../output.ts"
+import { creationFlags, membersGiven, valueOf } from "./fieldFlags.ts"
 import { change, disable, enable, rename, rotate } from "./keyChanges.ts"
-import { findHash, KeyAnswer, listKeys, membersOf, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
+import {
+  findHash,
+  KeyAnswer,
+  listKeys,
+  membersOf,
+  readKey,
+  shortHash,
+  shownMembers,
+  shownOf,
+  stateOf,
+  usd,
+} from "./keyRecords.ts"
 
 const create = Command.make(
   "create",
   {
     name: nameArgument,
-    limit: Options.text("limit").pipe(Options.withDescription("most that it may spend, in USD"), Options.optional),
-    reset: Options.choice("reset", limitResets).pipe(
-      Options.withDescription("the limit starts anew at 00:00 UTC each day, Monday or first of the month"),
-      Options.optional,
-    ),
-    rate: Options.text("rate").pipe(Options.withDescription("most requests/seconds, such as 100/60"), Options.optional),
-    model: Options.text("model").pipe(Options.withDescription("a pattern of models it may use"), Options.repeated),
-    provider: Options.text("provider").pipe(
-      Options.withDescription("a pattern of providers it may use"),
-      Options.repeated,
-    ),
-    expires: Options.text("expires").pipe(
-      Options.withDescription("until when it is accepted, such as 2030-01-31T00:00:00Z"),
-      Options.optional,
-    ),
+    fields: creationFlags,
     ...common,
   },
-  ({ name, json, url, ...flags }) =>
+  ({ name, fields, json, url }) =>
     Effect.gen(function* () {
-      const body = members({
-        name: Option.some(name),
-        limit: yield* given(flags.limit, limitOf),
-        limit_reset: flags.reset,
-        rate_limit: yield* given(flags.rate, rateOf),
-        allowed_models: some(flags.model),
-        allowed_providers: some(flags.provider),
-        expires_at: flags.expires,
-      })
+      const body = { name, ...(yield* membersGiven("atCreation", fields)) }
       const gateway = yield* connect(url)
       const Created = Schema.Struct({ ...KeyAnswer.fields, key: Schema.String })
       const answer = yield* gateway.call({ method: "POST", path: "/keys", body }, Created)
@@ -54,16 +45,27 @@ const create = Command.make(
 
 type ListedKey = Effect.Effect.Success<ReturnType<typeof readKey>>
 
-const columns: ReadonlyArray<Column<ListedKey>> = [
-  { title: "HASH", value: ({ hash }) => hash, short: shortHash },
-  { title: "NAME", value: ({ name }) => name },
-  { title: "LABEL", value: ({ label }) => label },
-  { title: "STATE", value: stateOf },
-  { title: "LIMIT", value: ({ limit }) => usd(limit), align: "right" },
-  { title: "RESET", value: ({ limit_reset }) => limit_reset ?? "-" },
-  { title: "LEFT", value: ({ limit_remaining }) => usd(limit_remaining), align: "right" },
-  { title: "SPENT", value: ({ usage }) => usd(usage), align: "right" },
-]
+const fieldColumns = Object.fromEntries(
+  shownMembers.flatMap((member): ReadonlyArray<[string, Column<ListedKey>]> => {
+    const { heading } = factsOf(member)
+    if (heading === undefined) return []
+    const align = kindOf(member).stored === "money" ? ({ align: "right" } as const) : {}
+    return [[heading, { title: heading, value: (key) => shownOf(key, member), ...align }]]
+  }),
+)
+
+const columns = Object.values(
+  inOrder<Record<string, Column<ListedKey>>>(
+    {
+      ...fieldColumns,
+      HASH: { title: "HASH", value: ({ hash }) => hash, short: shortHash },
+      STATE: { title: "STATE", value: stateOf },
+      LEFT: { title: "LEFT", value: ({ limit_remaining }) => usd(limit_remaining), align: "right" },
+      SPENT: { title: "SPENT", value: ({ usage }) => usd(usage), align: "right" },
+    },
+    { LABEL: ["STATE"] },
+  ),
+)
 
 const listCommand = Command.make(
   "list",
@@ -110,7 +112,7 @@ const limit = Command.make(
   ({ key, amount, reset, json, url }) =>
     Effect.gen(function* () {
       const body = members({
-        limit: Option.some(yield* limitOf(amount)),
+        limit: Option.some(yield* valueOf(keyFields.limit.flag, amount)),
         limit_reset: Option.map(reset, (interval) => (interval === "never" ? null : interval)),
       })
       const gateway = yield* connect(url)

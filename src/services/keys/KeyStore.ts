@@ -4,32 +4,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as Struct from "effect/Struct"
 import { KeyNotAccepted, NotFound, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/Ids.ts"
 import type { Actor, Author } from "../../domain/keys/Audit.ts"
-import { type KeyRecord, type LimitReset, unlimitedKey } from "../../domain/keys/Key.ts"
+import { isSettable, type KeyRecord, keyMembers, type SettableMember, unlimitedKey } from "../../domain/keys/Key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/KeySecret.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
-import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "../storage/ledger.ts"
 import { type FoundKey, Storage } from "../storage/Storage.ts"
 import { KeyCache } from "./KeyCache.ts"
 
-/** Settings of a new key. */
-export interface NewKey {
-  readonly kind: KeyRecord["kind"]
-  readonly name: string
-  readonly limit?: Picodollars | null
-  readonly limitReset?: LimitReset | null
-  readonly includeByokInLimit?: boolean
-  readonly rateLimit?: RateLimit | null
-  readonly allowedModels?: ReadonlyArray<string> | null
-  readonly allowedProviders?: ReadonlyArray<string> | null
-  /** Unix milliseconds. */
-  readonly expiresAt?: number | null
-  readonly creatorUserId?: string | null
-}
+/** Settings of a new key: of those that may be set, a name, and others that are not to have their defaults. */
+export type NewKey = Pick<KeyRecord, "kind" | "name"> & Partial<Pick<KeyRecord, SettableMember>>
 
 /** A new key, with its secret, which is not available later. */
 export interface CreatedKey {
@@ -186,22 +173,15 @@ const make = Effect.fnUntraced(function* (options: KeyStoreOptions) {
 
   const made = (key: NewKey): CreatedKey => {
     const secret = makeSecret(key.kind)
+    // Not all of `key`: a caller's object may have more members.
+    const settings = Struct.pick(key, ...keyMembers.filter(isSettable))
     const record: KeyRecord = {
+      ...unlimitedKey,
+      ...defined(settings),
       id: keyId(secret),
       kind: key.kind,
-      name: key.name,
       label: mask(secret),
-      disabled: false,
-      limit: key.limit ?? null,
-      limitReset: key.limitReset ?? null,
-      includeByokInLimit: key.includeByokInLimit ?? false,
-      rateLimit: key.rateLimit ?? null,
-      allowedModels: key.allowedModels ?? null,
-      allowedProviders: key.allowedProviders ?? null,
-      expiresAt: key.expiresAt ?? null,
       createdAt: now(),
-      updatedAt: null,
-      creatorUserId: key.creatorUserId ?? null,
       workspaceId,
     }
     return { record, secret: Redacted.make(secret) }
@@ -282,9 +262,15 @@ const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
       "authenticate: limit is undefined; it is null for no limit, and parseUsd makes none of a text that is no amount",
     )
   }
-  const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
-  return Effect.succeed({ ...unlimitedKey, ...given, id: known.id })
+  return Effect.succeed({ ...unlimitedKey, ...defined(known), id: known.id })
 }
+
+/** Without the members that are `undefined`. */
+const defined = <R extends object>(members: R) =>
+  // Object.fromEntries loses the type.
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    readonly [M in keyof R]?: Exclude<R[M], undefined>
+  }
 
 /** `now`: read only for a key or a secret that ends. */
 const isOver = ({ disabled, expiresAt, secretEndsAt }: FoundKey, now: () => number): boolean =>

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import type { PriceBasis } from "../../domain/hosts/Host.ts"
 import type { KeyId } from "../../domain/Ids.ts"
-import type { KeyRecord } from "../../domain/keys/Key.ts"
+import type { ChangeableMember, KeyRecord } from "../../domain/keys/Key.ts"
 import type { AnswerOutcome, Waiver } from "../../domain/money/Charge.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
@@ -192,18 +192,4 @@ export interface KeyPage {
 }
 
 /** Members that an update may set; absent: unchanged. */
-export type KeyPatch = Partial<
-  Pick<
-    KeyRecord,
-    | "name"
-    | "disabled"
-    | "limit"
-    | "limitReset"
-    | "includeByokInLimit"
-    | "rateLimit"
-    | "allowedModels"
-    | "allowedProviders"
-    | "expiresAt"
-    | "updatedAt"
-  >
->
+export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>

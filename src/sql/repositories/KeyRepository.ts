@@ -1,45 +1,28 @@
 /** Keys in a database, in SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { KeyId } from "../../domain/Ids.ts"
 import { changesBetween } from "../../domain/keys/Audit.ts"
-import { type KeyRecord, limitResets } from "../../domain/keys/Key.ts"
+import { factsOf, type KeyMember, type KeyRecord, keyMembers, kindOf } from "../../domain/keys/Key.ts"
 import type { StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { FoundKey, KeyRepository } from "../../services/storage/Storage.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
-import {
-  column,
-  flag,
-  keyIdText,
-  optionalJson,
-  optionalMoney,
-  optionalText,
-  originalText,
-  storedText,
-  table,
-  text,
-} from "../tables/table.ts"
+import { type Column, originalText, storedColumn, storedText, table } from "../tables/table.ts"
+
 import { type Audited, audited } from "./auditLog.ts"
 
-const keys = table<KeyRecord>({
-  id: keyIdText("id"),
-  kind: column("kind", Schema.Literal("ordinary", "management")),
-  name: text("name"),
-  label: text("label"),
-  disabled: flag("disabled"),
-  limit: optionalMoney("limit_amount"),
-  limitReset: column("limit_reset", Schema.NullOr(Schema.Literal(...limitResets))),
-  includeByokInLimit: flag("include_byok_in_limit"),
-  rateLimit: optionalJson("rate_limit", Schema.Struct({ requests: Schema.Number, intervalSeconds: Schema.Number })),
-  allowedModels: optionalJson("allowed_models", Schema.Array(Schema.String)),
-  allowedProviders: optionalJson("allowed_providers", Schema.Array(Schema.String)),
-  expiresAt: column("expires_at", Schema.NullOr(Schema.Number)),
-  createdAt: column("created_at", Schema.Number),
-  updatedAt: column("updated_at", Schema.NullOr(Schema.Number)),
-  creatorUserId: optionalText("creator_user_id"),
-  workspaceId: text("workspace_id"),
-})
+const columnOf = <M extends KeyMember>(member: M): Column<KeyRecord[M]> => {
+  const { stored, value } = kindOf(member)
+  const { wire, column = wire } = factsOf(member)
+  return storedColumn(column, stored, value)
+}
+
+// A column for each row of the table. Object.fromEntries loses that type.
+const keys = table<KeyRecord>(
+  Object.fromEntries(keyMembers.map((member) => [member, columnOf(member)])) as {
+    readonly [M in KeyMember]: Column<KeyRecord[M]>
+  },
+)
 
 interface SecretRow {
   readonly key: string

@@ -6,6 +6,7 @@ import type * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { KeyId } from "../../domain/Ids.ts"
+import type { StoredAs } from "../../domain/keys/keyValues.ts"
 
 /** A value as it is passed to the driver. */
 export type Stored = string | number | boolean | null
@@ -72,16 +73,26 @@ export const money = (name: string): Column<bigint> => ({
   expression: castToText(name),
 })
 
-export const optionalMoney = (name: string): Column<bigint | null> => ({
-  ...column(name, Schema.NullOr(Schema.BigInt)),
-  expression: castToText(name),
-})
-
 export const castToText = (name: string): string => `CAST(${name} AS TEXT)`
 
 /** A list or a record, stored as JSON text. */
 export const optionalJson = <A extends object>(name: string, value: Schema.Schema<A>): Column<A | null> =>
   column(name, Schema.NullOr(Schema.parseJson(value)))
+
+const forms = {
+  text: StoredText,
+  flag: Flag,
+  number: Schema.Number,
+  money: Schema.BigInt,
+  json: Schema.parseJson(),
+} satisfies Record<StoredAs, unknown>
+
+/** A column of a form, whose values are further bounded by a schema; without null where that has none. */
+export const storedColumn = <A>(name: string, stored: StoredAs, value: Schema.Schema<A>): Column<A> => ({
+  // What the form gives can be anything: `value` says what it has to be.
+  ...column(name, Schema.compose(Schema.NullOr(forms[stored]), value, { strict: false })),
+  ...(stored === "money" ? { expression: castToText(name) } : {}),
+})
 
 export interface Table<A> {
   readonly members: ReadonlyArray<keyof A>

@@ -1,18 +1,35 @@
-/** A key's money in USD, as key status and key management list it. */
+/** What answers say of a key: fields of the table of keys, and its money in USD. */
 import * as Schema from "effect/Schema"
-import { type KeyRecord, limitResets, type Spend, spentInWindow } from "../../../domain/keys/Key.ts"
+import * as Struct from "effect/Struct"
+import {
+  type KeyFields,
+  type KeyMember,
+  type KeyRecord,
+  keyFields,
+  kindOf,
+  limitResets,
+  type Spend,
+  spentInWindow,
+  type WireOf,
+} from "../../../domain/keys/Key.ts"
 import { type Picodollars, toUsd } from "../../../domain/price/Money.ts"
 
 export const LimitReset = Schema.Literal(...limitResets)
 
-/** Members of both records. */
-export const keyFigures = {
-  /** `null`: none. */
-  limit: Schema.NullOr(Schema.Number),
-  /** What is left until the next reset, never below 0; `null`: no limit. */
-  limit_remaining: Schema.NullOr(Schema.Number),
-  limit_reset: Schema.NullOr(LimitReset),
-  include_byok_in_limit: Schema.Boolean,
+/** The schemas of these fields in an answer. */
+export const schemasOf = <M extends KeyMember>(members: ReadonlyArray<M>) =>
+  // A member for each of them. Object.fromEntries loses that type.
+  Object.fromEntries(members.map((member) => [keyFields[member].wire, kindOf(member).answer])) as unknown as {
+    readonly [N in M as KeyFields[N]["wire"]]: Schema.Schema<WireOf<N>>
+  }
+
+/** These fields of a key, as an answer has them. */
+export const fieldsOf = <M extends KeyMember>(key: KeyRecord, members: ReadonlyArray<M>) =>
+  Object.fromEntries(members.map((member) => [keyFields[member].wire, kindOf(member).written(key[member])])) as {
+    readonly [N in M as KeyFields[N]["wire"]]: WireOf<N>
+  }
+
+const usage = {
   /** In total, and in the current UTC day, week (from Monday) and month. */
   usage: Schema.Number,
   usage_daily: Schema.Number,
@@ -24,6 +41,16 @@ export const keyFigures = {
   byok_usage_monthly: Schema.Number,
 }
 
+/** What a key has spent, and what is left. */
+export const keyFigures = {
+  /** What is left until the next reset, never below 0; `null`: no limit. */
+  limit_remaining: Schema.NullOr(Schema.Number),
+  ...usage,
+}
+
+/** Where they stand among the fields. */
+export const figurePlaces = { limit: ["limit_remaining"], include_byok_in_limit: Struct.keys(usage) } as const
+
 /** What is left of a limit. Holds of requests in flight are not spent yet. */
 export const remaining = (key: KeyRecord, limit: Picodollars, spend: Spend): Picodollars => {
   const left = limit - spentInWindow(spend, key.limitReset)
@@ -31,10 +58,7 @@ export const remaining = (key: KeyRecord, limit: Picodollars, spend: Spend): Pic
 }
 
 export const figuresOf = (key: KeyRecord, spend: Spend) => ({
-  limit: key.limit === null ? null : toUsd(key.limit),
   limit_remaining: key.limit === null ? null : toUsd(remaining(key, key.limit, spend)),
-  limit_reset: key.limitReset,
-  include_byok_in_limit: key.includeByokInLimit,
   usage: toUsd(spend.total),
   usage_daily: toUsd(spend.daily),
   usage_weekly: toUsd(spend.weekly),
@@ -44,6 +68,3 @@ export const figuresOf = (key: KeyRecord, spend: Spend) => ({
   byok_usage_weekly: 0,
   byok_usage_monthly: 0,
 })
-
-/** Unix milliseconds as the API writes them. */
-export const isoTime = (at: number): string => new Date(at).toISOString()

@@ -1,114 +1,71 @@
 /** Decoding of key management requests. Every field is checked, and all problems are reported at once. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { BadRequest } from "../../../domain/failures/Failure.ts"
 import type { Issue } from "../../../domain/json/checks.ts"
+import { inOrder } from "../../../domain/json/inOrder.ts"
 import { problemsOf } from "../../../domain/json/Problem.ts"
-import { picodollarsPerUsd, roundUsd, toUsd } from "../../../domain/price/Money.ts"
-import { mostRequests, mostSeconds } from "../../../domain/structures/SlidingWindow.ts"
+import {
+  type ChangeableMember,
+  isChangeable,
+  isSettable,
+  type KeyFields,
+  type KeyMember,
+  type KeyRecord,
+  keyFields,
+  keyMembers,
+  kindOf,
+  type SettableMember,
+  type WireOf,
+} from "../../../domain/keys/Key.ts"
+import { wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
 import { offset, wholeNumber } from "../query.ts"
-import { isoTime, LimitReset } from "./keyFigures.ts"
+
+type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySignature<
+  Optional,
+  KeyRecord[M],
+  KeyFields[M]["wire"],
+  Optional,
+  WireOf<M>,
+  false
+>
 
 /** Absent means unchanged, or the default; where null is allowed, it means none. */
 const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
 
-const Name = Schema.String.pipe(
-  Schema.filter((text) => text.length >= 1 && text.length <= 200, { description: "a text of 1 to 200 characters" }),
-)
+const required = (member: SettableMember): boolean => keyFields[member].atCreation === "required"
 
-// The ledger's 64-bit columns hold at most 9.2 million USD.
-const mostUsd = 9_000_000
+const named = <M extends KeyMember>(member: M, isRequired: boolean) => {
+  const { request } = kindOf(member)
+  const { wire } = keyFields[member]
+  const one = isRequired ? Schema.propertySignature(request) : optional(request)
+  // A member that keeps its name is not renamed, which would change its description in /openapi.json.
+  return member === wire ? one : Schema.fromKey(one, wire)
+}
 
-const limitRule = `an amount of USD from 0 to ${mostUsd}`
+// A member for each row of the table that may be set, or changed. Object.fromEntries loses that type.
+const settable = Object.fromEntries(
+  keyMembers.filter(isSettable).map((member) => [member, named(member, required(member))]),
+) as unknown as {
+  readonly [M in SettableMember]: Named<M, KeyFields[M]["atCreation"] extends "required" ? ":" : "?:">
+}
+const changeable = Object.fromEntries(
+  keyMembers.filter(isChangeable).map((member) => [member, named(member, false)]),
+) as unknown as { readonly [M in ChangeableMember]: Named<M, "?:"> }
 
-/** A JSON number of USD, rounded to the nearest picodollar. */
-const Limit = Schema.transformOrFail(Schema.Number, Schema.BigIntFromSelf, {
-  strict: true,
-  decode: (usd, _options, ast) => {
-    const amount = roundUsd(usd)
-    return amount === undefined || amount > BigInt(mostUsd) * picodollarsPerUsd
-      ? ParseResult.fail(new ParseResult.Type(ast, usd, `expected ${limitRule}, got ${usd}`))
-      : ParseResult.succeed(amount)
-  },
-  encode: (amount) => ParseResult.succeed(toUsd(amount)),
-}).annotations({ description: limitRule })
-
-/** A whole number in a body. */
-const wholeAmount = (from: number, to: number) =>
-  Schema.Number.pipe(
-    Schema.filter((value) => Number.isInteger(value) && value >= from && value <= to, {
-      description: `a whole number from ${from} to ${to}`,
-    }),
-  )
-
-const utc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}):\d{2}(?:\.\d{1,9})?(?:Z|[+-]00:00)$/
-
-const expiryRule = "an ISO 8601 date-time in UTC that lies in the future"
-
-/** An ISO date, as Unix milliseconds. An invalid date such as 30 February is refused, not moved into March. */
-const ExpiresAt = Schema.transformOrFail(Schema.String, Schema.Number, {
-  strict: true,
-  decode: (written, _options, ast) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const at = Date.parse(written)
-      const minute = utc.exec(written)?.[1]
-      return minute !== undefined && at > now && isoTime(at).startsWith(minute)
-        ? ParseResult.succeed(at)
-        : ParseResult.fail(new ParseResult.Type(ast, written))
-    }),
-  encode: (at) => ParseResult.succeed(isoTime(at)),
-}).annotations({ description: expiryRule })
-
-const RateLimit = Schema.Struct({
-  requests: wholeAmount(1, mostRequests),
-  intervalSeconds: wholeAmount(1, mostSeconds).pipe(Schema.propertySignature, Schema.fromKey("interval_s")),
-})
-
-const mostPatterns = 100
-
-/** Patterns of models or providers. An empty list, which would allow nothing, is refused. */
-const Patterns = Schema.Array(Name).pipe(
-  // No description, which would take the place of what is wrong with one pattern.
-  Schema.filter(
-    ({ length }) =>
-      (length >= 1 && length <= mostPatterns) || `expected a list of 1 to ${mostPatterns} patterns, got ${length}`,
+export const NewKey = Schema.Struct(
+  inOrder(
+    { ...settable, workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")) },
+    { includeByokInLimit: ["expiresAt", "creatorUserId", "workspaceId"] },
   ),
-)
+).annotations({ identifier: "NewKey" })
 
-const rules = {
-  rateLimit: optional(Schema.NullOr(RateLimit)).pipe(Schema.fromKey("rate_limit")),
-  allowedModels: optional(Schema.NullOr(Patterns)).pipe(Schema.fromKey("allowed_models")),
-  allowedProviders: optional(Schema.NullOr(Patterns)).pipe(Schema.fromKey("allowed_providers")),
-}
-
-const expiry = { expiresAt: optional(Schema.NullOr(ExpiresAt)).pipe(Schema.fromKey("expires_at")) }
-
-const limits = {
-  limit: optional(Schema.NullOr(Limit)),
-  limitReset: optional(Schema.NullOr(LimitReset)).pipe(Schema.fromKey("limit_reset")),
-  includeByokInLimit: optional(Schema.Boolean).pipe(Schema.fromKey("include_byok_in_limit")),
-}
-
-export const NewKey = Schema.Struct({
-  name: Name,
-  ...limits,
-  ...expiry,
-  creatorUserId: optional(Schema.NullOr(Name)).pipe(Schema.fromKey("creator_user_id")),
-  workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")),
-  ...rules,
-}).annotations({ identifier: "NewKey" })
-
-export const KeyChange = Schema.Struct({
-  name: optional(Name),
-  disabled: optional(Schema.Boolean),
-  ...limits,
-  ...expiry,
-  ...rules,
-}).annotations({ identifier: "KeyChange" })
+export const KeyChange = Schema.Struct(inOrder(changeable, { includeByokInLimit: ["expiresAt"] })).annotations({
+  identifier: "KeyChange",
+})
 
 /** `overlap_s`: for how many seconds the earlier secrets are still accepted, 30 days at most. Default: a day. */
 export const Rotation = Schema.Struct({

@@ -6,14 +6,16 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../../../domain/keys/Key.ts"
+import { inOrder } from "../../../domain/json/inOrder.ts"
+import { isOwn, type KeyRecord, keyMembers, nextReset, type Spend, spentInWindow } from "../../../domain/keys/Key.ts"
+import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { toUsd } from "../../../domain/price/Money.ts"
 import { RequestLimits } from "../../../services/keys/RequestLimits.ts"
 import { Meter } from "../../../services/money/Meter.ts"
 import { unavailable } from "../../refusals.ts"
 import { Authorize, CurrentKey } from "../authorize.ts"
 import { Installation } from "../Installation.ts"
-import { figuresOf, isoTime, keyFigures, LimitReset, remaining } from "./keyFigures.ts"
+import { fieldsOf, figurePlaces, figuresOf, keyFigures, LimitReset, remaining, schemasOf } from "./keyFigures.ts"
 
 /** One limit that can block the key. */
 const Budget = Schema.Struct({
@@ -28,26 +30,36 @@ const Budget = Schema.Struct({
   include_byok: Schema.Boolean,
 }).annotations({ identifier: "Budget" })
 
-export const KeyStatus = Schema.Struct({
-  label: Schema.String,
-  is_management_key: Schema.Boolean,
-  /** The older name of `is_management_key`. */
-  is_provisioning_key: Schema.Boolean,
-  ...keyFigures,
-  budgets: Schema.Array(Budget),
-  /** The budget with the least left; `null` for a key without any limit. */
-  effective_budget: Schema.NullOr(Budget),
-  is_free_tier: Schema.Boolean,
-  expires_at: Schema.NullOr(Schema.String),
-  creator_user_id: Schema.String,
-  organization_id: Schema.NullOr(Schema.String),
-  workspace_id: Schema.String,
-  allowed_data_regions: Schema.Array(Schema.String),
-  /** On the current UTC day. Limit and remaining are -1 where the gateway has no limit. */
-  free_model_daily_requests: Schema.Struct({ used: Schema.Int, limit: Schema.Int, remaining: Schema.Int }),
-  /** Deprecated and without meaning. */
-  rate_limit: Schema.Struct({ requests: Schema.Int, interval: Schema.String, note: Schema.String }),
-}).annotations({ identifier: "KeyStatus" })
+const own = keyMembers.filter(isOwn)
+
+export const KeyStatus = Schema.Struct(
+  inOrder(
+    {
+      ...schemasOf(own),
+      is_management_key: Schema.Boolean,
+      /** The older name of `is_management_key`. */
+      is_provisioning_key: Schema.Boolean,
+      ...keyFigures,
+      budgets: Schema.Array(Budget),
+      /** The budget with the least left; `null` for a key without any limit. */
+      effective_budget: Schema.NullOr(Budget),
+      is_free_tier: Schema.Boolean,
+      creator_user_id: Schema.String,
+      organization_id: Schema.NullOr(Schema.String),
+      allowed_data_regions: Schema.Array(Schema.String),
+      /** On the current UTC day. Limit and remaining are -1 where the gateway has no limit. */
+      free_model_daily_requests: Schema.Struct({ used: Schema.Int, limit: Schema.Int, remaining: Schema.Int }),
+      /** Deprecated and without meaning: not the field of the same name. */
+      rate_limit: Schema.Struct({ requests: Schema.Int, interval: Schema.String, note: Schema.String }),
+    },
+    {
+      ...figurePlaces,
+      label: ["is_management_key", "is_provisioning_key"],
+      byok_usage_monthly: ["budgets", "effective_budget", "is_free_tier"],
+      expires_at: ["creator_user_id", "organization_id"],
+    },
+  ),
+).annotations({ identifier: "KeyStatus" })
 
 const Answer = Schema.Struct({ data: KeyStatus })
 
@@ -71,17 +83,15 @@ export const keyStatusHandlers = HttpApiBuilder.group(
         const spend = yield* meter.spent(key.id)
         const budgets = budgetsOf(key, spend, yield* Clock.currentTimeMillis)
         const data: typeof KeyStatus.Type = {
-          label: key.label,
+          ...fieldsOf(key, own),
           is_management_key: key.kind === "management",
           is_provisioning_key: key.kind === "management",
           ...figuresOf(key, spend),
           budgets,
           effective_budget: budgets[0] ?? null,
           is_free_tier: false,
-          expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
           creator_user_id: key.creatorUserId ?? installation,
           organization_id: null,
-          workspace_id: key.workspaceId,
           allowed_data_regions: ["global"],
           free_model_daily_requests: yield* limits.freeToday(key.id),
           rate_limit: { requests: -1, interval: "10s", note: "Deprecated: no such limit is kept." },

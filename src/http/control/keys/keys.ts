@@ -11,7 +11,9 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import { KeyId } from "../../../domain/Ids.ts"
-import type { KeyRecord, Spend } from "../../../domain/keys/Key.ts"
+import { inOrder } from "../../../domain/json/inOrder.ts"
+import { isHidden, type KeyRecord, keyMembers, type Spend } from "../../../domain/keys/Key.ts"
+import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { KeyStore } from "../../../services/keys/KeyStore.ts"
 import { Meter } from "../../../services/money/Meter.ts"
 import { Lifetime } from "../../../services/request/RequestContext.ts"
@@ -20,33 +22,26 @@ import { readBody } from "../../decode/readBody.ts"
 import { readRequest } from "../../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "../authorize.ts"
-import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
+import { fieldsOf, figurePlaces, figuresOf, keyFigures, schemasOf } from "./keyFigures.ts"
 import { decodeBody, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
 
+const listed = keyMembers.filter((member) => !isHidden(member))
+
 /** A key as management sees it. */
-const Key = Schema.Struct({
-  /** Lower-case hex SHA-256 of the key's first secret: its id, which a rotation does not change. */
-  hash: KeyId,
-  name: Schema.String,
-  label: Schema.String,
-  disabled: Schema.Boolean,
-  ...keyFigures,
-  /** `null`: none. */
-  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, interval_s: Schema.Int })),
-  /** Patterns of models, and of providers or hosts; `null`: all are allowed. */
-  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
-  allowed_providers: Schema.NullOr(Schema.Array(Schema.String)),
-  created_at: Schema.String,
-  updated_at: Schema.NullOr(Schema.String),
-  expires_at: Schema.NullOr(Schema.String),
-  /** The secrets before the newest are accepted until then; `null`: there are none. */
-  previous_ends_at: Schema.NullOr(Schema.String),
-  creator_user_id: Schema.NullOr(Schema.String),
-  /** Always null; clients of the router require it. */
-  external_user: Schema.Null,
-  workspace_id: Schema.String,
-}).annotations({ identifier: "Key" })
+const Key = Schema.Struct(
+  inOrder(
+    {
+      ...schemasOf(listed),
+      ...keyFigures,
+      /** The secrets before the newest are accepted until then; `null`: there are none. */
+      previous_ends_at: Schema.NullOr(Schema.String),
+      /** Always null; clients of the router require it. */
+      external_user: Schema.Null,
+    },
+    { ...figurePlaces, updated_at: ["expires_at", "previous_ends_at"], creator_user_id: ["external_user"] },
+  ),
+).annotations({ identifier: "Key" })
 
 const Answer = Schema.Struct({ data: Key })
 const hash = HttpApiSchema.param("hash", KeyId)
@@ -170,20 +165,8 @@ const timeOrNull = (at: number | undefined): string | null => (at === undefined 
 
 /** `ends`: `KeyStore.previousEnds`. */
 const keyOf = (key: KeyRecord, spend: Spend, ends: ReadonlyMap<KeyId, number>): typeof Key.Type => ({
-  hash: key.id,
-  name: key.name,
-  label: key.label,
-  disabled: key.disabled,
+  ...fieldsOf(key, listed),
   ...figuresOf(key, spend),
-  rate_limit:
-    key.rateLimit === null ? null : { requests: key.rateLimit.requests, interval_s: key.rateLimit.intervalSeconds },
-  allowed_models: key.allowedModels,
-  allowed_providers: key.allowedProviders,
-  created_at: isoTime(key.createdAt),
-  updated_at: key.updatedAt === null ? null : isoTime(key.updatedAt),
-  expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
   previous_ends_at: timeOrNull(ends.get(key.id)),
-  creator_user_id: key.creatorUserId,
   external_user: null,
-  workspace_id: key.workspaceId,
 })

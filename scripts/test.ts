@@ -55,11 +55,15 @@ for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => run.ki
 
 let lastOutput = performance.now()
 
-const pass = async (from: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<void> => {
+/** Passes on what is written, and returns the last of it. */
+const pass = async (from: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<string> => {
+  let last = ""
   for await (const bytes of from) {
     lastOutput = performance.now()
     to.write(bytes)
+    last = (last + new TextDecoder().decode(bytes)).slice(-500)
   }
+  return Bun.stripANSI(last)
 }
 
 const filesInHand = (): ReadonlyArray<string> =>
@@ -75,8 +79,11 @@ const watch = setInterval(() => {
   process.exit(stoodStill)
 }, 1000)
 
-await Promise.all([pass(run.stdout, process.stdout), pass(run.stderr, process.stderr)])
-const code = await run.exited
+const [, last] = await Promise.all([pass(run.stdout, process.stdout), pass(run.stderr, process.stderr)])
+// A single file runs in the process of `bun test` itself: one that ends the process ends with the code that it gives.
+const isWhole = /^Ran \d+ tests? across /m.test(last)
+if (!isWhole) say("The tests ended before they were all run.")
+const code = (await run.exited) || (isWhole ? 0 : 1)
 clearInterval(watch)
 rmSync(notes, { recursive: true, force: true })
 if (!recordingsPresent()) {

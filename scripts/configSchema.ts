@@ -1,92 +1,46 @@
 /**
- * Writes `config.schema.json`, and the tables of `docs/configuration.md`, out of the types and comments in
- * `src/config/ConfigInput.ts`: `bun scripts/configSchema.ts`. A test fails when they are not current.
+ * Writes what is known of the configuration out of its Schema: `config.schema.json`, the table of `docs/configuration.md`, and types
+ * with comments, for authors and for plugins that list models: `bun scripts/configSchema.ts`. A test fails when they are not current.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import ts from "typescript-5.9"
+import type * as AST from "effect/SchemaAST"
+import { HostEntry, ModelEntry, PricingEntry } from "../src/catalogue/schema.ts"
+import { GatewayConfig } from "../src/config/GatewayConfig.ts"
+import { typesOf } from "./types.ts"
+import { type Form, formOf, type Member } from "./writtenForm.ts"
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
-interface Member {
-  readonly name: string
-  readonly description: string
-  /** JSON, where there is a plain one. */
-  readonly fallback: string | undefined
-  readonly isOptional: boolean
-  readonly type: ts.Type
-}
+const config = formOf(GatewayConfig.ast)
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Plugins are values of a program, and not of JSON. */
-const notInJson = new Set(["inline"])
-
-const program = ts.createProgram([at("src/config/ConfigInput.ts")], {
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  noEmit: true,
-  module: ts.ModuleKind.Preserve,
-  moduleResolution: ts.ModuleResolutionKind.Bundler,
-  target: ts.ScriptTarget.ESNext,
-  allowImportingTsExtensions: true,
-  skipLibCheck: true,
-  types: ["bun-types"],
-})
-const checker = program.getTypeChecker()
-
-const textOf = (parts: ReadonlyArray<ts.SymbolDisplayPart> | undefined): string =>
-  ts
-    .displayPartsToString([...(parts ?? [])])
-    .replace(/\s+/g, " ")
-    .trim()
-
-const withoutAbsence = (type: ts.Type): ReadonlyArray<ts.Type> =>
-  (type.isUnion() ? type.types : [type]).filter((each) => (each.flags & ts.TypeFlags.Undefined) === 0)
-
-const membersOf = (type: ts.Type): ReadonlyArray<Member> =>
-  checker.getPropertiesOfType(type).map((symbol) => ({
-    name: symbol.name,
-    description: textOf(symbol.getDocumentationComment(checker)),
-    fallback: symbol
-      .getJsDocTags(checker)
-      .filter(({ name }) => name === "default")
-      .map(({ text }) => textOf(text))
-      .at(0),
-    isOptional: (symbol.flags & ts.SymbolFlags.Optional) !== 0,
-    type: checker.getTypeOfSymbol(symbol),
-  }))
-
-const schemaOf = (type: ts.Type): JsonSchema => {
-  const parts = withoutAbsence(type)
-  const literals = parts.flatMap((each) => literalOf(each))
-  const others = parts.filter((each) => literalOf(each).length === 0).map(plainSchema)
-  const choices = literals.length === 0 ? [] : [{ enum: literals }]
-  const [only, ...more] = [...others, ...choices]
-  if (only === undefined) return {}
-  return more.length === 0 ? only : { anyOf: [only, ...more] }
-}
-
-const literalOf = (type: ts.Type): ReadonlyArray<string | number | boolean | null> => {
-  if (type.isStringLiteral() || type.isNumberLiteral()) return [type.value]
-  if ((type.flags & ts.TypeFlags.Null) !== 0) return [null]
-  return (type.flags & ts.TypeFlags.BooleanLiteral) === 0 ? [] : [checker.typeToString(type) === "true"]
-}
-
-const plainSchema = (type: ts.Type): JsonSchema => {
-  if ((type.flags & ts.TypeFlags.String) !== 0) return { type: "string" }
-  if ((type.flags & ts.TypeFlags.Number) !== 0) return { type: "number" }
-  if ((type.flags & (ts.TypeFlags.Unknown | ts.TypeFlags.Any)) !== 0) return {}
-  if (checker.isArrayLikeType(type)) {
-    const item = checker.getIndexTypeOfType(type, ts.IndexKind.Number)
-    return {
-      type: "array",
-      items: item === undefined ? {} : schemaOf(item),
-      ...(checker.isTupleType(type) ? { minItems: 1 } : {}),
-    }
+const schemaOf = (form: Form): JsonSchema => {
+  switch (form.kind) {
+    case "anything":
+      return {}
+    case "text":
+      return { type: "string" }
+    case "number":
+      return { type: "number" }
+    case "words":
+      return { enum: form.words }
+    case "list":
+      return { type: "array", items: schemaOf(form.item), ...(form.isEmptyAllowed ? {} : { minItems: 1 }) }
+    case "either":
+      return { anyOf: form.forms.flatMap((each) => (each.kind === "either" ? each.forms : [each])).map(schemaOf) }
+    case "object":
+      return objectSchema(form.members.filter(isInJson), form.others)
+    case "value":
+      throw new Error(`${String(form.name)} is not in JSON`)
   }
-  const members = membersOf(type).filter(({ name }) => !notInJson.has(name))
-  const index = checker.getIndexTypeOfType(type, ts.IndexKind.String)
+}
+
+/** Plugins are values of a program. */
+const isInJson = ({ form }: Member): boolean => !(form.kind === "list" && form.item.kind === "value")
+
+const objectSchema = (members: ReadonlyArray<Member>, others: Form | undefined): JsonSchema => {
   const required = members.filter(({ isOptional }) => !isOptional).map(({ name }) => name)
   return {
     type: "object",
@@ -94,43 +48,39 @@ const plainSchema = (type: ts.Type): JsonSchema => {
       ? {}
       : { properties: Object.fromEntries(members.map((member) => [member.name, memberSchema(member)])) }),
     ...(required.length === 0 ? {} : { required }),
-    additionalProperties: index === undefined ? false : schemaOf(index),
+    additionalProperties: others === undefined ? false : schemaOf(others),
   }
 }
 
-const memberSchema = ({ description, fallback, type }: Member): JsonSchema => ({
+const memberSchema = ({ description, form, ...member }: Member): JsonSchema => ({
   ...(description === "" ? {} : { description }),
-  ...(fallback === undefined ? {} : { default: JSON.parse(fallback) }),
-  ...schemaOf(type),
+  ...(member.default === undefined ? {} : { default: member.default }),
+  ...schemaOf(form),
 })
 
-/** A row for each member that has no members of its own, or any number of them. */
-const rowsOf = (type: ts.Type, path: string): ReadonlyArray<string> =>
-  membersOf(type).flatMap(({ name, description, fallback, type: inner }) => {
-    const at = `${path}${name}`
-    const cell = (text: string) => text.replaceAll("|", "\\|")
-    const row = `| \`${at}\` | ${cell(description)} | ${fallback === undefined ? "" : `\`${cell(fallback)}\``} |`
-    const [only, ...more] = withoutAbsence(inner).filter((each) => (each.flags & ts.TypeFlags.Null) === 0)
-    if (only === undefined || more.length > 0) return [row]
-    if (checker.isArrayLikeType(only)) {
-      const item = checker.getIndexTypeOfType(only, ts.IndexKind.Number)
-      return [row, ...(item === undefined || name === "inline" ? [] : rowsOfObject(item, `${at}[].`))]
-    }
-    const index = checker.getIndexTypeOfType(only, ts.IndexKind.String)
-    if (index !== undefined && membersOf(only).length === 0) return [row, ...rowsOfObject(index, `${at}.NAME.`)]
-    return isObject(only) ? [row, ...rowsOf(only, `${at}.`)] : [row]
-  })
+/** A row for each member, followed by those of its own members. */
+const rowsOf = (form: Form, path: string): ReadonlyArray<string> =>
+  form.kind !== "object"
+    ? []
+    : form.members.flatMap(({ name, description, default: fallback, form: inner }) => {
+        const at = `${path}${name}`
+        const cell = (text: string) => text.replaceAll("|", "\\|")
+        const shown = fallback === undefined ? "" : `\`${cell(JSON.stringify(fallback))}\``
+        return [`| \`${at}\` | ${cell(description)} | ${shown} |`, ...innerRows(withoutNull(inner), at)]
+      })
 
-const isObject = (type: ts.Type): boolean => (type.flags & ts.TypeFlags.Object) !== 0
+const withoutNull = (form: Form): Form => {
+  if (form.kind !== "either") return form
+  const [only, nothing, ...more] = form.forms
+  return only !== undefined && nothing?.kind === "words" && more.length === 0 ? only : form
+}
 
-const rowsOfObject = (type: ts.Type, path: string): ReadonlyArray<string> => (isObject(type) ? rowsOf(type, path) : [])
-
-const configType = (): ts.Type => {
-  const source = program.getSourceFile(at("src/config/ConfigInput.ts"))
-  const module = source && checker.getSymbolAtLocation(source)
-  const symbol = module && checker.getExportsOfModule(module).find(({ name }) => name === "GatewayConfigInput")
-  if (symbol === undefined) throw new Error("there is no GatewayConfigInput")
-  return checker.getDeclaredTypeOfSymbol(symbol)
+const innerRows = (form: Form, path: string): ReadonlyArray<string> => {
+  if (form.kind === "list") return rowsOf(form.item, `${path}[].`)
+  if (form.kind !== "object") return []
+  return form.members.length === 0 && form.others !== undefined
+    ? rowsOf(form.others, `${path}.NAME.`)
+    : rowsOf(form, `${path}.`)
 }
 
 /** The text of `config.schema.json`. */
@@ -138,7 +88,7 @@ export const schemaText = (): string => {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Configuration of Headgate",
-    ...plainSchema(configType()),
+    ...schemaOf(config),
     allowTrailingCommas: true,
   }
   return `${JSON.stringify(schema, null, 2)}\n`
@@ -148,15 +98,76 @@ const begin = "<!-- made by scripts/configSchema.ts -->"
 const end = "<!-- end -->"
 
 /** The page with its table made anew. */
-export const pageText = (page: string): string => {
-  const table = ["| member | meaning | default |", "| --- | --- | --- |", ...rowsOf(configType(), "")].join("\n")
+const pageText = (page: string): string => {
+  const table = ["| member | meaning | default |", "| --- | --- | --- |", ...rowsOf(config, "")].join("\n")
   return `${page.slice(0, page.indexOf(begin))}${begin}\n\n${table}\n\n${page.slice(page.indexOf(end))}`
 }
 
-export const schemaFile = at("config.schema.json")
-export const pageFile = at("docs/configuration.md")
+/** The text of `ConfigInput.ts`. */
+const inputText = (): string => `/**
+ * What an author writes in \`headgate.config.ts\`, as editors show it. Made by \`scripts/configSchema.ts\` of the Schema in
+ * \`GatewayConfig.ts\`: what is to be changed is changed there.
+ */
+${typesOf([config], {
+  imported: {
+    ModelInput: "../catalogue/schema.ts",
+    JsonObject: "../domain/json/Json.ts",
+    Plugin: "../plugin/loading/discover.ts",
+  },
+  absent: " | undefined",
+})}`
 
-if (import.meta.main) {
-  writeFileSync(schemaFile, schemaText())
-  writeFileSync(pageFile, pageText(readFileSync(pageFile, "utf8")))
+/** The text of `ListedModel.ts`: models without the provider of their hosts, which is the one that lists them. */
+const listedText = (): string => `/**
+ * A model and its hosts as a provider's plugin lists them. It is the form of \`models\` in the configuration, less the
+ * \`provider\` of each host: that is the provider which lists them. Made by \`scripts/configSchema.ts\` of the Schema in
+ * \`catalogue/schema.ts\`: what is to be changed is changed there.
+ */
+${typesOf([listedPrices(), listedModel()], { imported: { Quantization: "../request/Preferences.ts" }, absent: "" })}`
+
+const listedModel = (): Form => {
+  const model = objectOf(ModelEntry.ast)
+  const host = objectOf(HostEntry.ast)
+  const hosts: Member = {
+    ...memberOf(model, "hosts"),
+    description: "In the order in which they are listed. Default: one host, without a known price.",
+    form: { kind: "list", item: { ...without(host, ["provider"]), name: "ListedHost" }, isEmptyAllowed: true },
+  }
+  return { ...model, name: "ListedModel", members: [...without(model, ["hosts"]).members, hosts] }
 }
+
+const listedPrices = (): Form => ({
+  ...without(objectOf(PricingEntry.ast), ["discount", "overrides"]),
+  name: "ListedPrices",
+})
+
+type ObjectForm = Extract<Form, { readonly kind: "object" }>
+
+const objectOf = (ast: AST.AST): ObjectForm => {
+  const form = formOf(ast)
+  if (form.kind !== "object") throw new Error("expected the Schema of an object")
+  return form
+}
+
+const memberOf = ({ members }: ObjectForm, name: string): Member => {
+  const member = members.find((each) => each.name === name)
+  if (member === undefined) throw new Error(`expected a member ${name}`)
+  return member
+}
+
+const without = (form: ObjectForm, names: ReadonlyArray<string>): ObjectForm => ({
+  ...form,
+  members: form.members.filter(({ name }) => !names.includes(name)),
+})
+
+const pageFile = "docs/configuration.md"
+
+/** Every file that is made, and the text that it has to have. */
+export const madeFiles: ReadonlyArray<{ readonly file: string; readonly text: () => string }> = [
+  { file: "config.schema.json", text: schemaText },
+  { file: pageFile, text: () => pageText(readFileSync(at(pageFile), "utf8")) },
+  { file: "src/config/ConfigInput.ts", text: inputText },
+  { file: "src/domain/hosts/ListedModel.ts", text: listedText },
+]
+
+if (import.meta.main) for (const { file, text } of madeFiles) writeFileSync(at(file), text())

@@ -10,10 +10,7 @@ import { hasControls } from "../domain/json/plainText.ts"
 import { parseUsd, picodollarsPerUsd } from "../domain/price/Money.ts"
 import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/price/Price.ts"
 import { quantizations } from "../domain/request/Preferences.ts"
-
-/** A field with a default. */
-export const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
-  Schema.optionalWith(schema, { default: () => fallback })
+import { absentable, required, setting, writtenAs } from "./setting.ts"
 
 export const wholeNumber = (least: number, most?: number) =>
   Schema.Number.pipe(
@@ -48,7 +45,12 @@ const Price = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number),
       : ParseResult.succeed(amount)
   },
   encode: (amount, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, amount, "prices are not written")),
-}).annotations({ description: usd })
+}).annotations({
+  identifier: "Usd",
+  description: usd,
+  documentation:
+    'A decimal of USD such as `"0.0000025"`: not negative, at most 1000, and not finer than 1e-12. Text keeps every digit.',
+})
 
 /** A share of the price, 0 to 1, in the file; parts per million inside. */
 const Discount = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number), Schema.BigIntFromSelf, {
@@ -61,7 +63,7 @@ const Discount = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Numbe
       : ParseResult.succeed(share / 1_000_000n)
   },
   encode: (share, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, share, "prices are not written")),
-}).annotations({ description: discount })
+}).annotations({ identifier: "Usd", description: discount })
 
 type Written = typeof Price.Encoded
 type Fields = typeof priceFields
@@ -74,14 +76,13 @@ type BasePrice<N extends PriceName> = Fields[N]["otherwise"] extends "required"
 type OverridePrice<N extends PriceName> = Schema.PropertySignature<"?:", bigint, Wire<N>, "?:", Written, false>
 
 const basePrice = (name: PriceName) => {
-  const { wire, otherwise } = priceFields[name]
-  if (otherwise === "required") return Schema.propertySignature(Price).pipe(Schema.fromKey(wire))
-  if (standIn(name) === undefined) return field(Price, 0n).pipe(Schema.fromKey(wire))
-  return field(Schema.NullOr(Price), null).pipe(Schema.fromKey(wire))
+  const { wire, otherwise, description } = priceFields[name]
+  if (otherwise === "required") return required(Price, description).pipe(Schema.fromKey(wire))
+  if (standIn(name) === undefined) return setting(wire, Price, { otherwise: 0, description })
+  return setting(wire, Schema.NullOr(Price), { otherwise: null, description })
 }
 
-const overridePrice = (name: PriceName) =>
-  Schema.optionalWith(Price, { exact: true }).pipe(Schema.fromKey(priceFields[name].wire))
+const overridePrice = (name: PriceName) => absentable(priceFields[name].wire, Price, priceFields[name].description)
 
 // A field for each row of the table. Object.fromEntries loses that type.
 const basePrices = Object.fromEntries(priceNames.map((name) => [name, basePrice(name)])) as unknown as {
@@ -100,6 +101,8 @@ export const isDayOrMonth = (text: string): boolean => isDay(/^\d{4}-\d\d$/.test
 
 const day = Schema.String.pipe(Schema.filter(isDay, { description: "a day such as 2027-01-31" }))
 
+const dayOrMonth = Schema.String.pipe(Schema.filter(isDayOrMonth, { description: "a day or a month such as 2026-05" }))
+
 export const isClock = (n: number): boolean => Number.isInteger(n) && n >= 0 && n <= 2400 && n % 100 < 60
 
 export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const
@@ -110,29 +113,39 @@ const clock = Schema.Number.pipe(
   }),
 )
 
-/** Prices that replace the base under conditions. Absent prices keep the base. */
 const Override = Schema.Struct({
-  /** From this day on, UTC. Default: always. */
-  starts: Schema.optionalWith(day, { exact: true }),
-  /** From this many prompt tokens on, for the whole request. Default 0. */
-  minPromptTokens: field(wholeNumber(0, 2 ** 31), 0).pipe(Schema.fromKey("min_prompt_tokens")),
-  /** Half-open window of the UTC day, HHMM; it may wrap midnight. Default: the whole day. */
-  utcStart: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_start")),
-  utcEnd: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_end")),
-  /** Weekdays in UTC. Default: all. */
-  utcDays: Schema.optionalWith(Schema.Array(Schema.Literal(...weekdays)), { exact: true }).pipe(
-    Schema.fromKey("utc_days"),
+  starts: absentable("starts", day, "From this day on, UTC, as `2027-01-01`. Default: always."),
+  minPromptTokens: setting("min_prompt_tokens", wholeNumber(0, 2 ** 31), {
+    otherwise: 0,
+    description: "From this many tokens of the prompt on, for the whole request. Default 0.",
+  }),
+  utcStart: absentable(
+    "utc_start",
+    clock,
+    "Half-open window of the UTC day as numbers HHMM, 0 to 2400; it may wrap midnight. Default: the whole day.",
   ),
+  utcEnd: absentable("utc_end", clock, "The end of that window: the first minute after it. Default: the whole day."),
+  utcDays: absentable("utc_days", Schema.Array(Schema.Literal(...weekdays)), "Weekdays in UTC. Default: all."),
   ...overridePrices,
+}).annotations({
+  identifier: "ListedPriceOverride",
+  documentation:
+    "Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by price.",
 })
 
-/** USD per token, unless the field says otherwise. */
-const PricingEntry = Schema.Struct({
+export const PricingEntry = Schema.Struct({
   ...basePrices,
-  /** Share taken off every price, 0 to 1. Default 0. */
-  discountPpm: field(Discount, 0n).pipe(Schema.fromKey("discount")),
-  /** When several apply, the later one wins, price by price. */
-  overrides: field(Schema.Array(Override), []),
+  discountPpm: setting("discount", Discount, {
+    otherwise: 0,
+    description: "Share taken off every price, 0 to 1. Default 0.",
+  }),
+  overrides: setting("overrides", Schema.Array(Override), {
+    otherwise: [],
+    description: "Prices that hold from a prompt size on, or at times. Default: none.",
+  }),
+}).annotations({
+  identifier: "ListedPricing",
+  documentation: "USD per unit. What is left out of a host's prices is free, or costs what the comment says.",
 })
 
 export type PricingEntry = typeof PricingEntry.Type
@@ -140,6 +153,10 @@ export type PricingEntry = typeof PricingEntry.Type
 export const isSlug = (text: string): boolean => /^[a-z0-9][a-z0-9._-]*$/.test(text)
 
 export const isVariant = (text: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(text)
+
+const variant = Schema.String.pipe(
+  Schema.filter(isVariant, { description: 'a variant of letters, digits, ".", "_" and "-"' }),
+)
 
 const slug = Schema.String.pipe(Schema.filter(isSlug, { description: 'a slug of a-z, 0-9, ".", "_" and "-"' }))
 
@@ -156,106 +173,197 @@ export const ShownName = Schema.NonEmptyString.pipe(Schema.filter((text) => !has
 
 const ShownText = Schema.String.pipe(Schema.filter((text) => !hasControls(text), isShown))
 
-const modalities = field(Schema.Array(Schema.NonEmptyString), [])
+const names = Schema.Array(Schema.NonEmptyString)
+
+const quantization = Schema.Literal(...quantizations).annotations({ identifier: "Quantization" })
+
+const ToolChoices = Schema.Struct({
+  none: required(Schema.Boolean, 'Whether `"none"` works.'),
+  auto: required(Schema.Boolean, 'Whether `"auto"` works.'),
+  required: required(Schema.Boolean, 'Whether `"required"` works.'),
+  function: required(Schema.Boolean, "Whether naming a function works."),
+})
+
+const NativeTool = Schema.Struct({
+  type: required(Schema.NonEmptyString, "What the host calls it."),
+}).annotations({ identifier: "ListedTool" })
 
 export const HostEntry = Schema.Struct({
-  /** Slug of one of the configured providers. */
-  provider: slug,
-  /** Distinguishes hosts of one provider: a region, a quantization, `turbo`. Default: none. */
-  variant: field(
-    Schema.NullOr(
-      Schema.String.pipe(
-        Schema.filter(isVariant, {
-          description: 'a variant of letters, digits, ".", "_" and "-"',
-        }),
-      ),
-    ),
-    null,
-  ),
-  /** The host's own name of the model. Default: the model's id without its author. */
-  model: field(Schema.NullOr(Schema.NonEmptyString), null),
-  /** The protocol that this host is called by for a chat. Default: its provider's. */
-  api: field(Schema.NullOr(Schema.NonEmptyString), null),
-  quantization: field(Schema.Literal(...quantizations), "unknown"),
-  /** Default: unknown, which is not free (`billing.unknown_price`). */
-  pricing: field(Schema.NullOr(PricingEntry), null),
-  /** Tokens. Default: the model's. */
-  contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
-  /** Tokens. Default: the context length. */
-  maxCompletionTokens: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("max_completion_tokens")),
-  /** Tokens. Default: no bound but the context length. */
-  maxPromptTokens: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("max_prompt_tokens")),
-  /** Wire names of parameters. Default: nothing is known. */
-  supportedParameters: field(Schema.Array(Schema.NonEmptyString), []).pipe(Schema.fromKey("supported_parameters")),
-  /** Which values of `tool_choice` work. Default: all, unless the known parameters lack `tools`. */
-  supportsToolChoice: field(
-    Schema.NullOr(
-      Schema.Struct({ none: Schema.Boolean, auto: Schema.Boolean, required: Schema.Boolean, function: Schema.Boolean }),
-    ),
-    null,
-  ).pipe(Schema.fromKey("supports_tool_choice")),
-  /** Whether the host caches prompts without `cache_control`. Default false. */
-  supportsImplicitCaching: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_implicit_caching")),
-  /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
-  inputModalities: modalities.pipe(Schema.fromKey("input_modalities")),
-  outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
-  /** The day after which its vendor no longer promises it. Default: none is known. */
-  expirationDate: field(Schema.NullOr(day), null).pipe(Schema.fromKey("expiration_date")),
-  /** What the host carries out itself, by the names that callers know. Default: nothing. */
-  nativeTools: field(
-    Schema.Record({ key: Schema.String, value: Schema.Struct({ type: Schema.NonEmptyString }) }),
-    {},
-  ).pipe(Schema.fromKey("native_tools")),
-  voiceCloning: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_voice_cloning")),
-  multipleAudioReferences: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_multiple_audio_references")),
-  imageReference: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_image_reference")),
-  diarization: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_diarization")),
+  provider: required(slug, "Slug of one of the configured providers."),
+  variant: setting("variant", Schema.NullOr(variant), {
+    otherwise: null,
+    description: "Distinguishes hosts of one provider: a region, a quantization, `turbo`. Default: none.",
+  }),
+  model: setting("model", Schema.NullOr(Schema.NonEmptyString), {
+    otherwise: null,
+    description: "What the host calls the model. Default: the model's id without its author.",
+  }),
+  api: setting("api", Schema.NullOr(Schema.NonEmptyString), {
+    otherwise: null,
+    description:
+      "The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's.",
+  }),
+  quantization: setting("quantization", quantization, {
+    otherwise: "unknown",
+    description: "Default `unknown`.",
+  }),
+  pricing: setting("pricing", Schema.NullOr(PricingEntry), {
+    otherwise: null,
+    description: "Default: unknown, which is not the same as free: see `billing.unknown_price`.",
+  }),
+  contextLength: setting("context_length", Schema.NullOr(tokens), {
+    otherwise: null,
+    description: "Tokens. Default: the model's.",
+  }),
+  maxCompletionTokens: setting("max_completion_tokens", Schema.NullOr(tokens), {
+    otherwise: null,
+    description: "Tokens. Default: the context length.",
+  }),
+  maxPromptTokens: setting("max_prompt_tokens", Schema.NullOr(tokens), {
+    otherwise: null,
+    description: "Tokens. Default: no bound but the context length.",
+  }),
+  supportedParameters: setting("supported_parameters", names, {
+    otherwise: [],
+    description: "Wire names of parameters, such as `tools`. Default: nothing is known.",
+  }),
+  supportsToolChoice: setting("supports_tool_choice", Schema.NullOr(ToolChoices), {
+    otherwise: null,
+    description: "Which values of `tool_choice` work. Default: all, unless the known parameters lack `tools`.",
+  }),
+  supportsImplicitCaching: setting("supports_implicit_caching", Schema.Boolean, {
+    otherwise: false,
+    description: "Whether the host caches prompts without `cache_control`. Default false.",
+  }),
+  inputModalities: setting("input_modalities", names, {
+    otherwise: [],
+    description: "Where the host takes or gives less than the model does. Default: those of the model's architecture.",
+  }),
+  outputModalities: setting("output_modalities", names, {
+    otherwise: [],
+    description: "The same for what it gives.",
+  }),
+  expirationDate: setting("expiration_date", Schema.NullOr(day), {
+    otherwise: null,
+    description:
+      "The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is known.",
+  }),
+  nativeTools: setting("native_tools", Schema.Record({ key: Schema.String, value: NativeTool }), {
+    otherwise: {},
+    description:
+      'Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type": "web_search" } }`. Listed only. Default: none.',
+  }),
+  voiceCloning: setting("supports_voice_cloning", Schema.Boolean, {
+    otherwise: false,
+    description: "Listed only. Default: false.",
+  }),
+  multipleAudioReferences: setting("supports_multiple_audio_references", Schema.Boolean, {
+    otherwise: false,
+    description: "Listed only. Default: false.",
+  }),
+  imageReference: setting("supports_image_reference", Schema.Boolean, {
+    otherwise: false,
+    description: "Listed only. Default: false.",
+  }),
+  diarization: setting("supports_diarization", Schema.Boolean, {
+    otherwise: false,
+    description: "Listed only. Default: false.",
+  }),
 })
 
 const ReasoningEntry = Schema.Struct({
-  /** Whether it cannot be switched off. Default false. */
-  mandatory: field(Schema.Boolean, false),
-  /** Efforts that it knows. Default: unknown. */
-  efforts: field(Schema.NullOr(Schema.Array(Schema.NonEmptyString)), null).pipe(Schema.fromKey("supported_efforts")),
-  /** Whether it takes a number of tokens. Default false. */
-  takesTokens: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_max_tokens")),
-})
+  mandatory: setting("mandatory", Schema.Boolean, {
+    otherwise: false,
+    description: "Whether it cannot be switched off. Default false.",
+  }),
+  efforts: setting("supported_efforts", Schema.NullOr(names), {
+    otherwise: null,
+    description:
+      "Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default: unknown.",
+  }),
+  takesTokens: setting("supports_max_tokens", Schema.Boolean, {
+    otherwise: false,
+    description: "Whether it takes a number of tokens. Default false.",
+  }),
+}).annotations({ identifier: "ListedReasoning", documentation: "How a model reasons." })
 
 const ArchitectureEntry = Schema.Struct({
-  tokenizer: field(Schema.String, "Other"),
-  instructType: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("instruct_type")),
-  /** `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind. */
-  inputModalities: modalities.pipe(Schema.fromKey("input_modalities")),
-  outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
+  tokenizer: setting("tokenizer", Schema.String, {
+    otherwise: "Other",
+    description: "Default `Other`.",
+  }),
+  instructType: setting("instruct_type", Schema.NullOr(Schema.String), {
+    otherwise: null,
+    description: "Form of its instructions. Listed only. Default: none.",
+  }),
+  inputModalities: setting("input_modalities", names, {
+    otherwise: [],
+    description:
+      "`text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind.",
+  }),
+  outputModalities: setting("output_modalities", names, {
+    otherwise: [],
+    description:
+      "`text`, `image`, `audio`; or `embeddings` or `rerank`, which make it a model for those. Default: text.",
+  }),
 })
 
 export const ModelEntry = Schema.Struct({
-  id: Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
-  /** Further names, without the author. Default: none. */
-  aliases: field(Schema.Array(ShownName), []),
-  /** The id with the model's date. Default: the id. */
-  canonicalSlug: field(Schema.NullOr(ShownName), null).pipe(Schema.fromKey("canonical_slug")),
-  /** Display name. Default: the id. */
-  name: field(Schema.NullOr(ShownText), null),
-  huggingFaceId: field(Schema.NullOr(Schema.NonEmptyString), null).pipe(Schema.fromKey("hugging_face_id")),
-  description: field(Schema.String, ""),
-  /** Unix seconds. Default 0. */
-  created: field(wholeNumber(0, 2 ** 40), 0),
-  /** Tokens. Default: the largest of its hosts. */
-  contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
-  architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
-  /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
-  distillable: field(Schema.NullOr(Schema.Boolean), null),
-  /** A day or a month. */
-  knowledgeCutoff: field(
-    Schema.NullOr(Schema.String.pipe(Schema.filter(isDayOrMonth, { description: "a day or a month such as 2026-05" }))),
-    null,
-  ).pipe(Schema.fromKey("knowledge_cutoff")),
-  /** Default: nothing is known. */
-  reasoning: field(Schema.NullOr(ReasoningEntry), null),
+  id: required(
+    Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
+    "`<author>/<slug>`, as callers ask for it.",
+  ),
+  aliases: setting("aliases", Schema.Array(ShownName), {
+    otherwise: [],
+    description: "Further names without the author that callers may use, such as one with a date. Default: none.",
+  }),
+  canonicalSlug: setting("canonical_slug", Schema.NullOr(ShownName), {
+    otherwise: null,
+    description: "The id with the model's date, which never means another model. Default: the id.",
+  }),
+  name: setting("name", Schema.NullOr(ShownText), {
+    otherwise: null,
+    description: "Display name. Default: the id.",
+  }),
+  huggingFaceId: setting("hugging_face_id", Schema.NullOr(Schema.NonEmptyString), {
+    otherwise: null,
+    description: "Of its weights, at Hugging Face.",
+  }),
+  description: setting("description", Schema.String, {
+    otherwise: "",
+    description: "What callers read of it. Default: none.",
+  }),
+  created: setting("created", wholeNumber(0, 2 ** 40), {
+    otherwise: 0,
+    description: "Unix seconds. Default 0.",
+  }),
+  contextLength: setting("context_length", Schema.NullOr(tokens), {
+    otherwise: null,
+    description: "Tokens. Default: the largest of its hosts; it has to stand here or there.",
+  }),
+  architecture: setting("architecture", ArchitectureEntry, {
+    otherwise: {},
+    description: "How it works, and what it takes and gives.",
+  }),
+  distillable: setting("distillable", Schema.NullOr(Schema.Boolean), {
+    otherwise: null,
+    description:
+      "Whether the author allows to train other models on its answers. Default: unknown, which counts as no.",
+  }),
+  knowledgeCutoff: setting("knowledge_cutoff", Schema.NullOr(dayOrMonth), {
+    otherwise: null,
+    description: "Day or month up to which it was trained, as `2026-05-31`.",
+  }),
+  reasoning: setting("reasoning", Schema.NullOr(ReasoningEntry), {
+    otherwise: null,
+    description: "Default: nothing is known.",
+  }),
   // Decoded one by one, so that an invalid one does not affect the others.
-  hosts: field(Schema.Array(Schema.Unknown), []),
-})
+  hosts: setting("hosts", Schema.Array(Schema.Unknown.annotations({ [writtenAs]: () => HostEntry })), {
+    otherwise: [],
+    description: "In the order in which they are listed. Default: those of the plugins.",
+  }),
+}).annotations({ identifier: "ModelInput" })
 
 /** What an author writes of a host in the configuration. */
 export interface HostInput extends ListedHost {

@@ -1,13 +1,19 @@
 /**
- * What an author writes in `headgate.config.ts` or `headgate.config.json`. The Schema (`GatewayConfig.ts`) checks it; a test keeps
- * the two alike. Editors show the comments here, and `scripts/configSchema.ts` makes `config.schema.json` and the tables of
- * `docs/configuration.md` of them. `@default` is JSON.
+ * What an author writes in `headgate.config.ts`, as editors show it. Made by `scripts/configSchema.ts` of the Schema in
+ * `GatewayConfig.ts`: what is to be changed is changed there.
  */
 import type { ModelInput } from "../catalogue/schema.ts"
 import type { JsonObject } from "../domain/json/Json.ts"
 import type { Plugin } from "../plugin/loading/discover.ts"
 
-/** Addresses and processes. A change takes effect at the next start. */
+export interface MetricsInput {
+  /**
+   * Whether `/metrics` is open to all. Not available in this version yet.
+   * @default false
+   */
+  readonly open?: boolean | undefined
+}
+
 export interface ServerInput {
   /**
    * Address to listen on: 127.0.0.1 is this machine alone, 0.0.0.0 every network.
@@ -44,14 +50,12 @@ export interface ServerInput {
    * @default 0
    */
   readonly drain_delay_s?: number | undefined
-  /**
-   * Whether `/metrics` is open to all. Not available in this version yet.
-   * @default false
-   */
+  /** Figures of the gateway for those who watch it. */
+  readonly metrics?: MetricsInput | undefined
+  /** Earlier name of `server.metrics.open`. It is still read, with a warning. */
   readonly open_metrics?: boolean | undefined
 }
 
-/** When a host that keeps failing is not called for a while. */
 export interface BreakerInput {
   /**
    * Failures in a row that open it; 0: never.
@@ -75,7 +79,6 @@ export interface BreakerInput {
   readonly open_s?: number | undefined
 }
 
-/** Seconds for which a host is not called after certain answers; 0: none. */
 export interface CooldownInput {
   /**
    * Seconds after it refused our account (401, 402).
@@ -99,7 +102,6 @@ export interface CooldownInput {
   readonly max_s?: number | undefined
 }
 
-/** Bounds of one request and of all; 0 switches one off. */
 export interface LimitsInput {
   /**
    * Milliseconds until a stream's first event. Default: 2 minutes, 5 where the model may think unseen or no other host is left (docs/routing.md).
@@ -162,8 +164,7 @@ export interface LimitsInput {
    */
   readonly min_bytes_per_s?: number | undefined
   /**
-   * Attempts after the first one of a request, of all requests together, as a share of the requests of the last 10 seconds. 10 a second
-   * are always allowed.
+   * Attempts after the first one of a request, of all requests together, as a share of the requests of the last 10 seconds. 10 a second are always allowed.
    * @default 0.2
    */
   readonly retries?: number | undefined
@@ -173,7 +174,6 @@ export interface LimitsInput {
   readonly cooldown?: CooldownInput | undefined
 }
 
-/** A second host is called when the first one is slow, for a stream or a whole answer. */
 export interface HedgeInput {
   /**
    * `"on_request"`: for requests with `provider.hedge: true`. `true`: for all but those with `false`.
@@ -187,7 +187,6 @@ export interface HedgeInput {
   readonly max_cost_share?: number | undefined
 }
 
-/** Which host is called. */
 export interface RoutingInput {
   /**
    * Id of the strategy plugin that orders the hosts of a model.
@@ -203,7 +202,6 @@ export interface RoutingInput {
   readonly hedge?: HedgeInput | undefined
 }
 
-/** Requests per key to models that cost nothing, but for those of providers with `network: "private"`; 0: any number. */
 export interface FreeModelsInput {
   /**
    * Requests in any 60 seconds.
@@ -217,11 +215,9 @@ export interface FreeModelsInput {
   readonly requests_per_day?: number | undefined
 }
 
-/** What is charged where it is not plain. */
 export interface BillingInput {
   /**
-   * Hosts without a price. "deny": a key with a limit may not call them, others pay nothing. "estimate": they cost what the dearest host
-   * of the same model costs, or else that of the same author. "allow": they cost nothing.
+   * Hosts without a price. "deny": a key with a limit may not call them, others pay nothing. "estimate": they cost what the dearest host of the same model costs, or else that of the same author. "allow": they cost nothing.
    * @default "deny"
    */
   readonly unknown_price?: "deny" | "estimate" | "allow" | undefined
@@ -234,7 +230,6 @@ export interface BillingInput {
   readonly free_models?: FreeModelsInput | undefined
 }
 
-/** What is kept of prompts and answers. */
 export interface PrivacyInput {
   /**
    * Whether prompts and answers may be logged. Not available in this version yet.
@@ -248,7 +243,6 @@ export interface PrivacyInput {
   readonly idempotency_bodies?: boolean | undefined
 }
 
-/** Providers that are turned on without being configured. */
 export interface DiscoveryInput {
   /**
    * Whether providers are on whose key variable is set.
@@ -256,19 +250,14 @@ export interface DiscoveryInput {
    */
   readonly environment?: boolean | undefined
   /**
-   * Whether model servers on loopback are looked for at their usual ports, every 30 seconds. In an app that embeds the gateway only
-   * where `true` is written.
+   * Whether model servers on loopback are looked for at their usual ports, every 30 seconds. In an app that embeds the gateway only where `true` is written.
    * @default true
    */
   readonly local?: boolean | undefined
 }
 
-/** Where plugins are found. A change takes effect at the next start. */
 export interface PluginsInput {
-  /**
-   * Folders that are searched, relative to the folder of this file. They replace the default, and with it every vendor and strategy that
-   * comes with the gateway. Default: "./plugins" and the folder that comes with the gateway.
-   */
+  /** Folders that are searched, relative to the folder of this file. They replace the default, and with it every vendor and strategy that comes with the gateway. Default: "./plugins" and the folder that comes with the gateway. */
   readonly folders?: ReadonlyArray<string> | undefined
   /**
    * Names of packages that are plugins, found from the folder of this file.
@@ -289,25 +278,22 @@ export interface PluginsInput {
 
 export interface CatalogueInput {
   /**
-   * A file with lists of models, which replace those of the plugins (docs/catalogue.md). Relative to the folder of this file; it may be
-   * absent.
+   * A file with lists of models, which replace those of the plugins (docs/catalogue.md). Relative to the folder of this file; it may be absent.
    * @default "./data/catalogue.json"
    */
   readonly file?: string | undefined
 }
 
-/** `{ "env": "NAME" }`: the variable of the environment that has it. The secret itself is accepted too, with a warning. */
-export type SecretInput =
-  | string
-  | {
-      /** Name of the variable. */
-      readonly env: string
-    }
+export interface SecretReference {
+  /** Name of the variable. */
+  readonly env: string
+}
 
-/** One of several keys of a provider. */
+export type Secret = string | SecretReference
+
 export interface ProviderKeyInput {
   /** `{ "env": "NAME" }`: the variable of the environment that has the key. */
-  readonly key: SecretInput
+  readonly key: Secret
   /**
    * How often it is used in relation to the others: above 0, at most 1,000,000.
    * @default 1
@@ -317,7 +303,7 @@ export interface ProviderKeyInput {
    * USD that the provider may charge for it, in each window of `limit_reset`; `null`: no bound.
    * @default null
    */
-  readonly limit?: number | string | null | undefined
+  readonly limit?: string | number | null | undefined
   /**
    * When the limit begins anew, at 00:00 UTC; `null`: never.
    * @default null
@@ -325,7 +311,6 @@ export interface ProviderKeyInput {
   readonly limit_reset?: "daily" | "weekly" | "monthly" | null | undefined
 }
 
-/** What a provider does with prompts. */
 export interface ProviderPrivacyInput {
   /**
    * Whether it may train models on prompts.
@@ -339,7 +324,6 @@ export interface ProviderPrivacyInput {
   readonly retains_prompts?: boolean | undefined
 }
 
-/** A vendor or a server. Further members are those of its plugin (docs/providers.md). */
 export interface ProviderInput {
   /** Id of the plugin. Default: the slug. */
   readonly plugin?: string | null | undefined
@@ -348,7 +332,7 @@ export interface ProviderInput {
   /** Address, with the version segment of the API at its end: "https://api.acme.example/v1". https, unless `network` is "private". Default: the plugin's. */
   readonly base_url?: string | null | undefined
   /** `{ "env": "NAME" }`: the variable of the environment that has the key. Default: the variable that the plugin names. */
-  readonly api_key?: SecretInput | null | undefined
+  readonly api_key?: Secret | null | undefined
   /** Several keys in place of `api_key`, of which each call uses one (docs/provider-keys.md). Default: there is only `api_key`. */
   readonly api_keys?: readonly [ProviderKeyInput, ...ReadonlyArray<ProviderKeyInput>] | null | undefined
   /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
@@ -364,19 +348,18 @@ export interface ProviderInput {
    * @default true
    */
   readonly enabled?: boolean | undefined
-  /**
-   * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin
-   * names. None takes the place of a member that the gateway writes, or is judged less.
-   * @default []
-   */
-  readonly extra_members?: ReadonlyArray<string> | undefined
   /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
   readonly network?: "public" | "private" | null | undefined
   /** URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public" that `NO_PROXY` does not exempt. */
   readonly proxy?: string | null | undefined
   /** Name of the protocol that its hosts are called by. Default: the first of the plugin. */
   readonly api?: string | null | undefined
-  readonly [pluginField: string]: unknown
+  /**
+   * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.
+   * @default []
+   */
+  readonly extra_members?: ReadonlyArray<string> | undefined
+  readonly [other: string]: unknown
 }
 
 export interface GatewayConfigInput {
@@ -385,20 +368,17 @@ export interface GatewayConfigInput {
   /** Addresses and processes. A change takes effect at the next start. */
   readonly server?: ServerInput | undefined
   /**
-   * Where keys and ledger are kept: "memory:", "sqlite:PATH" (relative to the folder of this file) or
-   * "postgres://USER@HOST/DATABASE". A change takes effect at the next start.
+   * Where keys and ledger are kept: "memory:", "sqlite:PATH" (relative to the folder of this file) or "postgres://USER@HOST/DATABASE". A change takes effect at the next start.
    * @default "sqlite:./data/headgate.db"
    */
   readonly storage?: string | undefined
   /**
-   * "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. A change
-   * takes effect at the next start.
+   * "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. A change takes effect at the next start.
    * @default "full"
    */
   readonly durability?: "full" | "process" | undefined
   /**
-   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the folder of this file.
-   * A change takes effect at the next start.
+   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the folder of this file. A change takes effect at the next start.
    * @default "./data"
    */
   readonly spool_folder?: string | undefined
@@ -432,6 +412,3 @@ export interface GatewayConfigInput {
    */
   readonly models?: ReadonlyArray<ModelInput> | undefined
 }
-
-/** Types the default export of `headgate.config.ts`, so that editors complete and check it. Returns its argument. */
-export const defineConfig = (config: GatewayConfigInput): GatewayConfigInput => config

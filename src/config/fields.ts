@@ -1,23 +1,24 @@
-/** Kinds of fields that the parts of the configuration share. */
+/** Kinds of members and values that the parts of the configuration share. */
 import * as Schema from "effect/Schema"
-import { field, wholeNumber } from "../catalogue/schema.ts"
+import { wholeNumber } from "../catalogue/schema.ts"
+import { absentOf, type Meaning, setting, writtenAs } from "../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import { shownText } from "../domain/json/Problem.ts"
 
-/** A part of the configuration whose own fields have defaults, so that it may be left out. */
-export const part = <A, I>(struct: Schema.Schema<A, I>) =>
-  Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
-
-/** A field that this version does not act on yet: any value but its default is refused. */
-export const later = <A>(schema: Schema.Schema<A>, fallback: A) =>
-  field(
-    schema.pipe(
-      Schema.filter((written) => JSON.stringify(written) === JSON.stringify(fallback), {
-        description: `${JSON.stringify(fallback)} (anything else is not available in this version yet)`,
-      }),
-    ),
-    fallback,
+/** A member that this version does not act on yet: any value but its default is refused. */
+export const later = <const Name extends string, A, I>(
+  written: Name,
+  schema: Schema.Schema<A, I>,
+  meaning: Meaning<NoInfer<I>>,
+) => {
+  const only = JSON.stringify(absentOf(meaning))
+  const onlyDefault = schema.pipe(
+    Schema.filter((value) => JSON.stringify(value) === only, {
+      description: `${only} (anything else is not available in this version yet)`,
+    }),
   )
+  return setting(written, onlyDefault, meaning)
+}
 
 /** A whole number of at least 0. */
 export const amount = wholeNumber(0)
@@ -45,5 +46,7 @@ export const notNegative = Schema.Number.pipe(
 )
 
 export const anyObject = Schema.declare((value: unknown): value is JsonObject => isJsonObject(value), {
+  identifier: "JsonObject",
   description: "an object",
+  [writtenAs]: () => Schema.Record({ key: Schema.String, value: Schema.Unknown }),
 })

@@ -13,8 +13,9 @@ import type { ProviderSettings } from "../catalogue/providers.ts"
 import { isJsonObject, isPlainObject } from "../domain/json/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/json/Problem.ts"
 import { shownVariable } from "../domain/json/variableName.ts"
-import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
+import { besideEarlierNames, earlierNameWarnings } from "./earlierNames.ts"
 import { environmentWarnings } from "./environment.ts"
+import { emptyConfig, exists, findFile, readRaw } from "./file/configFile.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
@@ -55,16 +56,16 @@ export interface LoadedConfig extends Reading {
 /** Reads a raw configuration, and the variables that its secrets name. */
 export const readConfig = (raw: unknown): Effect.Effect<Reading> =>
   Effect.gen(function* () {
-    const instances = instancesIn(raw)
-    const plain = instances.map(({ path }) => leftOut(path)).reduce(without, raw)
+    const refused = [...instancesIn(raw), ...besideEarlierNames(raw)]
+    const plain = refused.map(({ path }) => leftOut(path)).reduce(without, raw)
     const whole = yield* Effect.either(decode(plain))
-    if (Either.isRight(whole) && instances.length === 0) return { config: whole.right, problems: [], unread: [] }
+    if (Either.isRight(whole) && refused.length === 0) return { config: whole.right, problems: [], unread: [] }
     const issues = Either.isLeft(whole) ? [whole.left] : []
-    const unread = [...instances.map(({ path }) => path), ...issues.flatMap((issue) => pathsOf(issue))].map(leftOut)
+    const unread = [...refused.map(({ path }) => path), ...issues.flatMap((issue) => pathsOf(issue))].map(leftOut)
     const rest = decode(unread.reduce(without, raw))
     const config = yield* Effect.orElse(rest, () => Effect.orDie(decode({})))
     const problems = [
-      ...instances.map(({ path, message }) => ({ path: renderPath(path), message })),
+      ...refused.map(({ path, message }) => ({ path: renderPath(path), message })),
       ...issues.flatMap((issue) => problemsOf(issue)),
     ]
     return { config, problems, unread, halfRead: halfReadIn(raw, unread) }
@@ -272,6 +273,7 @@ const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> 
   const storage = isJsonObject(raw) ? raw["storage"] : undefined
   if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")
     warnings.push("storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.")
+  warnings.push(...earlierNameWarnings(raw))
   if (config.storage._tag === "Memory") warnings.push('storage: keys and ledger end with the process ("memory:").')
   return warnings
 }

@@ -11,7 +11,8 @@ import * as Schema from "effect/Schema"
 import { type Problem, problemsOf } from "../domain/json/Problem.ts"
 import { managementKeyFault } from "../domain/keys/KeySecret.ts"
 import { isServiceLink } from "./environment.ts"
-import { type GatewayConfig, Hostname, Port, type StorageChoice, StorageText } from "./GatewayConfig.ts"
+import { type GatewayConfig, Hostname, Port } from "./GatewayConfig.ts"
+import { type StorageChoice, StorageText } from "./StorageChoice.ts"
 
 /** Flags of the command line, as they are written there: they are checked with the rest. */
 export interface Overrides {

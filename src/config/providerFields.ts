@@ -4,7 +4,8 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
-import { field, ProviderSlug, ShownName, wholeNumber } from "../catalogue/schema.ts"
+import { ProviderSlug, ShownName, wholeNumber } from "../catalogue/schema.ts"
+import { required, setting, writtenAs } from "../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
 import { kindOf } from "../domain/json/Problem.ts"
 import { shownVariable } from "../domain/json/variableName.ts"
@@ -33,43 +34,110 @@ const usd = Schema.transformOrFail(
   },
 ).annotations({ description: "USD" })
 
-const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
+const weight = Schema.Number.pipe(
+  Schema.filter((written) => written > 0 && written <= 1_000_000, { description: "a number above 0, at most 1000000" }),
+)
 
 const isMember = (written: string): boolean => /^[A-Za-z_][\w.-]{0,63}$/.test(written)
 const memberName = text("the name of a member of a request", isMember)
 
 const ProviderKey = Schema.Struct({
-  key: NamedSecret,
-  weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
-  limit: field(Schema.NullOr(usd), null),
-  limitReset: field(Schema.NullOr(Schema.Literal(...limitResets)), null).pipe(Schema.fromKey("limit_reset")),
+  key: required(NamedSecret, '`{ "env": "NAME" }`: the variable of the environment that has the key.'),
+  weight: setting("weight", weight, {
+    default: 1,
+    description: "How often it is used in relation to the others: above 0, at most 1,000,000.",
+  }),
+  limit: setting("limit", Schema.NullOr(usd), {
+    default: null,
+    description: "USD that the provider may charge for it, in each window of `limit_reset`; `null`: no bound.",
+  }),
+  limitReset: setting("limit_reset", Schema.NullOr(Schema.Literal(...limitResets)), {
+    default: null,
+    description: "When the limit begins anew, at 00:00 UTC; `null`: never.",
+  }),
+}).annotations({ identifier: "ProviderKeyInput" })
+
+const ProviderPrivacy = Schema.Struct({
+  mayTrain: setting("may_train", Schema.Boolean, {
+    default: true,
+    description: "Whether it may train models on prompts.",
+  }),
+  retainsPrompts: setting("retains_prompts", Schema.Boolean, {
+    default: true,
+    description: "Whether it keeps prompts.",
+  }),
+}).annotations({ identifier: "ProviderPrivacyInput" })
+
+/** The gateway's own fields of a provider; whatever else is there is its plugin's. */
+export const ProviderFields = Schema.Struct({
+  plugin: setting("plugin", Schema.NullOr(name), {
+    otherwise: null,
+    description: "Id of the plugin. Default: the slug.",
+  }),
+  name: setting("name", Schema.NullOr(ShownName), {
+    otherwise: null,
+    description: "Display name. Default: the plugin's.",
+  }),
+  baseUrl: setting("base_url", Schema.NullOr(Schema.String), {
+    otherwise: null,
+    description: `Address, with the version segment of the API at its end: "https://api.acme.example/v1". https, unless \`network\` is "private". Default: the plugin's.`,
+  }),
+  apiKey: setting("api_key", Schema.NullOr(HeaderSecret), {
+    otherwise: null,
+    description:
+      '`{ "env": "NAME" }`: the variable of the environment that has the key. Default: the variable that the plugin names.',
+  }),
+  apiKeys: setting("api_keys", Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), {
+    otherwise: null,
+    description:
+      "Several keys in place of `api_key`, of which each call uses one (docs/provider-keys.md). Default: there is only `api_key`.",
+  }),
+  privacy: setting("privacy", Schema.NullOr(ProviderPrivacy), {
+    otherwise: null,
+    description:
+      "What the provider does with prompts; a member left out counts as true. Default: what the plugin says.",
+  }),
+  maxConcurrent: setting("max_concurrent", Schema.NullOr(wholeNumber(1)), {
+    otherwise: null,
+    description: "Requests at once to this provider; further ones go to other hosts. Default: no bound.",
+  }),
+  ttfbMs: setting("ttfb_ms", Schema.NullOr(milliseconds), {
+    otherwise: null,
+    description: "Milliseconds until a stream's first event. Default: that of `limits`.",
+  }),
+  attemptMs: setting("attempt_ms", Schema.NullOr(milliseconds), {
+    otherwise: null,
+    description: "Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`.",
+  }),
+  enabled: setting("enabled", Schema.Boolean, {
+    default: true,
+    description: "`false`: it is off, and its hosts are not called.",
+  }),
+  network: setting("network", Schema.NullOr(Schema.Literal("public", "private")), {
+    otherwise: null,
+    description:
+      '"private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public".',
+  }),
+  proxy: setting("proxy", Schema.NullOr(text("an http or https URL", isProxyUrl)), {
+    otherwise: null,
+    description:
+      'URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public" that `NO_PROXY` does not exempt.',
+  }),
+  api: setting("api", Schema.NullOr(name), {
+    otherwise: null,
+    description: "Name of the protocol that its hosts are called by. Default: the first of the plugin.",
+  }),
+  extraMembers: setting("extra_members", Schema.Array(memberName), {
+    default: [],
+    description:
+      "Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.",
+  }),
 })
 
-/** The gateway's own fields of a provider; whatever else is there is its plugin's. What each means: `ConfigInput.ts`. */
-export const ProviderFields = Schema.Struct({
-  plugin: field(Schema.NullOr(name), null),
-  name: field(Schema.NullOr(ShownName), null),
-  baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
-  apiKey: field(Schema.NullOr(HeaderSecret), null).pipe(Schema.fromKey("api_key")),
-  apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
-  privacy: field(
-    Schema.NullOr(
-      Schema.Struct({
-        mayTrain: field(Schema.Boolean, true).pipe(Schema.fromKey("may_train")),
-        retainsPrompts: field(Schema.Boolean, true).pipe(Schema.fromKey("retains_prompts")),
-      }),
-    ),
-    null,
-  ),
-  maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
-  ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
-  attemptMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("attempt_ms")),
-  enabled: field(Schema.Boolean, true),
-  network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
-  proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
-  api: field(Schema.NullOr(name), null),
-  extraMembers: field(Schema.Array(memberName), []).pipe(Schema.fromKey("extra_members")),
-})
+const WrittenProvider = Schema.Struct(
+  ProviderFields.fields,
+  Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+).annotations({ identifier: "ProviderInput" })
 
 /** As they are written. */
 export const providerMembers: ReadonlyArray<string> = AST.getPropertySignatures(
@@ -102,7 +170,10 @@ export const sourceOf = (written: unknown): string | undefined => {
 
 const Provider = Schema.transformOrFail(
   // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
-  Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
+  Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), {
+    description: "an object",
+    [writtenAs]: () => WrittenProvider,
+  }),
   Schema.declare((value: unknown): value is ProviderEntry => isJsonObject(value)),
   {
     strict: true,

@@ -7,7 +7,9 @@ import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 import { shownVariable } from "../domain/json/variableName.ts"
 
-const Reference = Schema.Struct({ env: Schema.NonEmptyString })
+const Reference = Schema.Struct({
+  env: Schema.propertySignature(Schema.NonEmptyString).annotations({ description: "Name of the variable." }),
+}).annotations({ identifier: "SecretReference" })
 
 /** Collects the secrets that a decoder reads; set only within `gatheringSecrets`. Decoding is synchronous, so no other one can interfere. */
 let readInto: Set<string> | undefined

@@ -78,7 +78,7 @@ describe.concurrent("before a start", () => {
       // As the program reads it, with less patience.
       const reader = `
         import * as Effect from "effect/Effect"
-        import { readRaw } from "./src/config/configFile.ts"
+        import { readRaw } from "./src/config/file/configFile.ts"
         const read = await Effect.runPromise(Effect.either(readRaw(${JSON.stringify(file)}, 400)))
         process.stderr.write(\`config error: \${read.left.path}: \${read.left.message}\\n\`)
         process.exit(78)`

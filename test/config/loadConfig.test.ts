@@ -84,7 +84,7 @@ const example = defineConfig({
     cors_origins: ["*"],
     drain_s: 30,
     drain_delay_s: 0,
-    open_metrics: false,
+    metrics: { open: false },
   },
   storage: "sqlite:./data/headgate.db",
   durability: "full",
@@ -681,6 +681,7 @@ describe("several workers", () => {
 /** Fields that nothing heeds yet: a value that is not the default, and the default. */
 const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: string]> = [
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
+  ["server.metrics.open", true, "false"],
   ["server.open_metrics", true, "false"],
   ["privacy.log_content", true, "false"],
 ]
@@ -695,6 +696,19 @@ describe("an option that does nothing yet", () => {
     expect(line).toStartWith(`config error: ${path}: expected ${fallback} (`)
     expect(line).toMatch(/ not available in this version yet\), got (list|boolean|string|[\d.]+)$/)
     expect(await lines({ files: json(at(path, JSON.parse(fallback))) })).toEqual([])
+  })
+
+  test("is read by its earlier name, with a warning that names the new one", async () => {
+    const earlier = await loaded({ files: json({ server: { open_metrics: false } }) })
+    expect(earlier.warnings).toEqual(["server.open_metrics: this is the earlier name of server.metrics.open."])
+    const { config, warnings } = await loaded({ files: json({ server: { metrics: { open: false } } }) })
+    expect([config.server.metrics, warnings]).toEqual([{ open: false }, []])
+  })
+
+  test.each([false, true])("is refused by both names at once: %p", async (open) => {
+    expect(await lines({ files: json({ server: { metrics: { open: false }, open_metrics: open } }) })).toEqual([
+      "config error: server.open_metrics: expected nothing beside server.metrics.open: it is the earlier name of that",
+    ])
   })
 
   test.each(["discovery.local"])("%s may be false: that is what is", async (path) => {

@@ -1,12 +1,13 @@
-/** What editors know of the configuration: JSON Schema, hover texts, and the page. All of it comes from `ConfigInput.ts`. */
+/** What editors know of the configuration: JSON Schema, hover texts, and the page. All of it is made of the Schema. */
 import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import Ajv from "ajv"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Schema from "effect/Schema"
 import ts from "typescript-5.9"
-import { pageFile, pageText, schemaFile, schemaText } from "../../scripts/configSchema.ts"
+import { madeFiles, schemaText } from "../../scripts/configSchema.ts"
 import type { GatewayConfigInput, ProviderInput } from "../../src/config/ConfigInput.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
@@ -34,13 +35,11 @@ test("the types that editors show are those that the Schema takes", () => {
 
 const schema = JSON.parse(schemaText()) as JsonObject
 
-describe("config.schema.json", () => {
-  test("and the tables of docs/configuration.md are current: bun scripts/configSchema.ts", () => {
-    expect(readFileSync(schemaFile, "utf8")).toBe(schemaText())
-    const page = readFileSync(pageFile, "utf8")
-    expect(page).toBe(pageText(page))
-  })
+test.each(madeFiles)("$file is what bun scripts/configSchema.ts makes of the Schema", ({ file, text }) => {
+  expect(readFileSync(resolve(import.meta.dir, "../..", file), "utf8")).toBe(text())
+})
 
+describe("config.schema.json", () => {
   test("describes every member", () => {
     const bare: Array<string> = []
     const look = (value: unknown, path: string): void => {
@@ -101,6 +100,27 @@ describe("config.schema.json", () => {
       { providers: { acme: { api_keys: [] } } },
     ])
       expect(validate(wrong)).toBe(false)
+  })
+
+  test.each<[unknown, boolean]>([
+    [{ server: { open_metrics: false, trusted_proxies: [] }, privacy: { log_content: false } }, true],
+    [{ server: { metrics: { open: false } } }, true],
+    [{ limits: { ttfb_ms: null, attempt_ms_by_model: { "a/b": 5 }, breaker: {} } }, true],
+    [{ providers: { acme: { api_key: "k", network: null, of_the_plugin: {} } } }, true],
+    [{ providers: { acme: { api_keys: [{ key: "k", limit: 5, limit_reset: "weekly" }] } } }, true],
+    [{ limits: null }, false],
+    [{ server: { metrics: true } }, false],
+    [{ routing: { strategies: { weighted: 3 } } }, false],
+    [{ aliases: { best: ["a/b"] } }, false],
+    [{ providers: { acme: { api_keys: [{ weight: 1 }] } } }, false],
+    [{ providers: { acme: { api_key: { env: "A", of: "b" } } } }, false],
+    [{ providers: { acme: { privacy: { may_trian: true } } } }, false],
+    [{ plugins: { folders: [1] } }, false],
+    [[], false],
+  ])("and the gateway judge alike: %j", async (config, isRight) => {
+    const validate = new Ajv({ strict: false }).compile(schema)
+    const read = await Effect.runPromise(Effect.either(decodeConfig(config)))
+    expect([validate(config), Either.isRight(read)]).toEqual([isRight, isRight])
   })
 })
 

@@ -1,8 +1,9 @@
 /**
  * A model and its hosts as a provider's plugin lists them. It is the form of `models` in the configuration, less the
- * `provider` of each host: that is the provider which lists them.
+ * `provider` of each host: that is the provider which lists them. Made by `scripts/configSchema.ts` of the Schema in
+ * `catalogue/schema.ts`: what is to be changed is changed there.
  */
-import type { quantizations } from "../request/Preferences.ts"
+import type { Quantization } from "../request/Preferences.ts"
 
 /** A decimal of USD such as `"0.0000025"`: not negative, at most 1000, and not finer than 1e-12. Text keeps every digit. */
 export type Usd = string | number
@@ -39,10 +40,18 @@ export interface ListedPrices {
   readonly image_output?: Usd | null
 }
 
-type OverridePrices = { readonly [Name in keyof ListedPrices]?: Usd }
+/** How a model reasons. */
+export interface ListedReasoning {
+  /** Whether it cannot be switched off. Default false. */
+  readonly mandatory?: boolean
+  /** Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default: unknown. */
+  readonly supported_efforts?: ReadonlyArray<string> | null
+  /** Whether it takes a number of tokens. Default false. */
+  readonly supports_max_tokens?: boolean
+}
 
 /** Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by price. */
-export interface ListedPriceOverride extends OverridePrices {
+export interface ListedPriceOverride {
   /** From this day on, UTC, as `2027-01-01`. Default: always. */
   readonly starts?: string
   /** From this many tokens of the prompt on, for the whole request. Default 0. */
@@ -53,13 +62,75 @@ export interface ListedPriceOverride extends OverridePrices {
   readonly utc_end?: number
   /** Weekdays in UTC. Default: all. */
   readonly utc_days?: ReadonlyArray<"monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday">
+  /** Per token of the prompt. */
+  readonly prompt?: Usd
+  /** Per token of the output. */
+  readonly completion?: Usd
+  /** Per request; of a rerank, per search unit where the host counts those. Default: free. */
+  readonly request?: Usd
+  /** Per image in the prompt. Default: free. */
+  readonly image?: Usd
+  /** Per web search. Default: free. */
+  readonly web_search?: Usd
+  /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
+  readonly internal_reasoning?: Usd
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
+  readonly input_cache_read?: Usd
+  /** Per token of the prompt that was written to the cache. Default: as above. */
+  readonly input_cache_write?: Usd
+  /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
+  readonly input_cache_write_1h?: Usd
+  /** Per token of images in the prompt, where the host counts them; besides `image`. Default: `prompt`. */
+  readonly image_token?: Usd
+  /** Per token of audio in the prompt. Default: `prompt`. */
+  readonly audio?: Usd
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
+  readonly input_audio_cache?: Usd
+  /** Per token of audio in the output. Default: `completion`. */
+  readonly audio_output?: Usd
+  /** Per token of images in the output. Default: `completion`. */
+  readonly image_output?: Usd
 }
 
-export interface ListedPricing extends ListedPrices {
+/** USD per unit. What is left out of a host's prices is free, or costs what the comment says. */
+export interface ListedPricing {
+  /** Per token of the prompt. */
+  readonly prompt: Usd
+  /** Per token of the output. */
+  readonly completion: Usd
+  /** Per request; of a rerank, per search unit where the host counts those. Default: free. */
+  readonly request?: Usd
+  /** Per image in the prompt. Default: free. */
+  readonly image?: Usd
+  /** Per web search. Default: free. */
+  readonly web_search?: Usd
+  /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
+  readonly internal_reasoning?: Usd
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
+  readonly input_cache_read?: Usd | null
+  /** Per token of the prompt that was written to the cache. Default: as above. */
+  readonly input_cache_write?: Usd | null
+  /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
+  readonly input_cache_write_1h?: Usd | null
+  /** Per token of images in the prompt, where the host counts them; besides `image`. Default: `prompt`. */
+  readonly image_token?: Usd | null
+  /** Per token of audio in the prompt. Default: `prompt`. */
+  readonly audio?: Usd | null
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
+  readonly input_audio_cache?: Usd | null
+  /** Per token of audio in the output. Default: `completion`. */
+  readonly audio_output?: Usd | null
+  /** Per token of images in the output. Default: `completion`. */
+  readonly image_output?: Usd | null
   /** Share taken off every price, 0 to 1. Default 0. */
   readonly discount?: Usd
   /** Prices that hold from a prompt size on, or at times. Default: none. */
   readonly overrides?: ReadonlyArray<ListedPriceOverride>
+}
+
+export interface ListedTool {
+  /** What the host calls it. */
+  readonly type: string
 }
 
 export interface ListedHost {
@@ -70,7 +141,7 @@ export interface ListedHost {
   /** The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's. */
   readonly api?: string | null
   /** Default `unknown`. */
-  readonly quantization?: (typeof quantizations)[number]
+  readonly quantization?: Quantization
   /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
   readonly pricing?: ListedPricing | null
   /** Tokens. Default: the model's. */
@@ -101,15 +172,7 @@ export interface ListedHost {
   /** The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is known. */
   readonly expiration_date?: string | null
   /** Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type": "web_search" } }`. Listed only. Default: none. */
-  readonly native_tools?: Readonly<
-    Record<
-      string,
-      {
-        /** What the host calls it. */
-        readonly type: string
-      }
-    >
-  >
+  readonly native_tools?: Readonly<Record<string, ListedTool>>
   /** Listed only. Default: false. */
   readonly supports_voice_cloning?: boolean
   /** Listed only. Default: false. */
@@ -118,16 +181,6 @@ export interface ListedHost {
   readonly supports_image_reference?: boolean
   /** Listed only. Default: false. */
   readonly supports_diarization?: boolean
-}
-
-/** How a model reasons. */
-export interface ListedReasoning {
-  /** Whether it cannot be switched off. Default false. */
-  readonly mandatory?: boolean
-  /** Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default: unknown. */
-  readonly supported_efforts?: ReadonlyArray<string> | null
-  /** Whether it takes a number of tokens. Default false. */
-  readonly supports_max_tokens?: boolean
 }
 
 export interface ListedModel {

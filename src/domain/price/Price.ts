@@ -13,6 +13,8 @@ export type PriceUnit = "prompt" | "completion" | "request" | "image" | "webSear
 interface PriceField {
   /** Its name in the configuration and in listings. */
   readonly wire: string
+  /** In USD, for those who write it. */
+  readonly description: string
   readonly unit: PriceUnit
   /**
    * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is charged.
@@ -28,34 +30,98 @@ interface PriceField {
  * schema, the types, the listings and the maximum prices are made from this table.
  */
 export const priceFields = {
-  /** USD per token of the prompt. */
-  prompt: { wire: "prompt", unit: "prompt", otherwise: "required", listed: "always" },
-  /** USD per token of the output. */
-  completion: { wire: "completion", unit: "completion", otherwise: "required", listed: "always" },
-  /** USD per request; of a rerank, per search unit where the host counts those. Default 0. */
-  request: { wire: "request", unit: "request", otherwise: "free" },
-  /** USD per image in the prompt. Default 0. */
-  image: { wire: "image", unit: "image", otherwise: "free" },
-  /** USD per web search. Default 0. */
-  webSearch: { wire: "web_search", unit: "webSearch", otherwise: "free", listed: "always" },
-  /** USD per token of reasoning. Default 0: reasoning costs as much as other output. */
-  internalReasoning: { wire: "internal_reasoning", unit: "completion", otherwise: "free" },
-  /** USD per token of the prompt that was read from the cache. Default: by the rule of the vendor (`Provider.cacheMultipliers`), else `prompt`. */
-  inputCacheRead: { wire: "input_cache_read", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
-  /** USD per token of the prompt that was written to the cache. Default: as above. */
-  inputCacheWrite: { wire: "input_cache_write", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
-  /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
-  inputCacheWrite1h: { wire: "input_cache_write_1h", unit: "prompt", otherwise: { as: "inputCacheWrite" } },
-  /** USD per token of images in the prompt, besides `image`. Default: `prompt`. */
-  imageToken: { wire: "image_token", unit: "prompt", otherwise: { as: "prompt" } },
-  /** USD per token of audio in the prompt. Default: `prompt`. */
-  audio: { wire: "audio", unit: "prompt", otherwise: { as: "prompt" } },
-  /** USD per token of audio in the prompt that was read from the cache. Default: `input_cache_read`. */
-  inputAudioCache: { wire: "input_audio_cache", unit: "prompt", otherwise: { as: "inputCacheRead" } },
-  /** USD per token of audio in the output. Default: `completion`. */
-  audioOutput: { wire: "audio_output", unit: "completion", otherwise: { as: "completion" } },
-  /** USD per token of images in the output. Default: `completion`. */
-  imageOutput: { wire: "image_output", unit: "completion", otherwise: { as: "completion" } },
+  prompt: {
+    wire: "prompt",
+    description: "Per token of the prompt.",
+    unit: "prompt",
+    otherwise: "required",
+    listed: "always",
+  },
+  completion: {
+    wire: "completion",
+    description: "Per token of the output.",
+    unit: "completion",
+    otherwise: "required",
+    listed: "always",
+  },
+  request: {
+    wire: "request",
+    description: "Per request; of a rerank, per search unit where the host counts those. Default: free.",
+    unit: "request",
+    otherwise: "free",
+  },
+  image: {
+    wire: "image",
+    description: "Per image in the prompt. Default: free.",
+    unit: "image",
+    otherwise: "free",
+  },
+  webSearch: {
+    wire: "web_search",
+    description: "Per web search. Default: free.",
+    unit: "webSearch",
+    otherwise: "free",
+    listed: "always",
+  },
+  internalReasoning: {
+    wire: "internal_reasoning",
+    description:
+      "Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs.",
+    unit: "completion",
+    otherwise: "free",
+  },
+  inputCacheRead: {
+    wire: "input_cache_read",
+    description:
+      "Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`.",
+    unit: "prompt",
+    otherwise: { as: "prompt" },
+    listed: "always",
+  },
+  inputCacheWrite: {
+    wire: "input_cache_write",
+    description: "Per token of the prompt that was written to the cache. Default: as above.",
+    unit: "prompt",
+    otherwise: { as: "prompt" },
+    listed: "always",
+  },
+  inputCacheWrite1h: {
+    wire: "input_cache_write_1h",
+    description: "The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`.",
+    unit: "prompt",
+    otherwise: { as: "inputCacheWrite" },
+  },
+  imageToken: {
+    wire: "image_token",
+    description: "Per token of images in the prompt, where the host counts them; besides `image`. Default: `prompt`.",
+    unit: "prompt",
+    otherwise: { as: "prompt" },
+  },
+  audio: {
+    wire: "audio",
+    description: "Per token of audio in the prompt. Default: `prompt`.",
+    unit: "prompt",
+    otherwise: { as: "prompt" },
+  },
+  inputAudioCache: {
+    wire: "input_audio_cache",
+    description:
+      "Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`.",
+    unit: "prompt",
+    otherwise: { as: "inputCacheRead" },
+  },
+  audioOutput: {
+    wire: "audio_output",
+    description: "Per token of audio in the output. Default: `completion`.",
+    unit: "completion",
+    otherwise: { as: "completion" },
+  },
+  imageOutput: {
+    wire: "image_output",
+    description: "Per token of images in the output. Default: `completion`.",
+    unit: "completion",
+    otherwise: { as: "completion" },
+  },
 } as const satisfies Record<string, PriceField>
 
 export type PriceName = keyof typeof priceFields

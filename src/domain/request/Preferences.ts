@@ -17,6 +17,8 @@ export const quantizations = [
   "unknown",
 ] as const
 
+export type Quantization = (typeof quantizations)[number]
+
 /** Values of `sort` that every caller may use. Where the strategy is not installed, the configured one is used. */
 export const documentedSorts: ReadonlyArray<string> = ["price", "throughput", "latency", "exacto"]
 

@@ -1,6 +1,6 @@
 /** Members that occur twice in one JSON object, of which a parser silently takes the last one. */
 import { visit } from "jsonc-parser"
-import { type Path, renderPath } from "../domain/json/Problem.ts"
+import { type Path, renderPath } from "../../domain/json/Problem.ts"
 
 export interface Repeated {
   readonly path: string

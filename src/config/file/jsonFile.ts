@@ -1,8 +1,8 @@
 /** JSON with comments and commas at the end of lists: its value, where its parts stand, and why a text is none. */
 import { type Node, type ParseError, parse, parseTree } from "jsonc-parser"
-import { placeIn } from "../domain/json/jsonFault.ts"
-import { type Path, renderPath } from "../domain/json/Problem.ts"
-import { deepest } from "../wire/jsonDepth.ts"
+import { placeIn } from "../../domain/json/jsonFault.ts"
+import { type Path, renderPath } from "../../domain/json/Problem.ts"
+import { deepest } from "../../wire/jsonDepth.ts"
 
 const lenient = { allowTrailingComma: true, disallowComments: false, allowEmptyContent: false }
 

@@ -3,15 +3,15 @@ import { realpath } from "node:fs/promises"
 import { dirname, join, relative, resolve, sep } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
-import { isJsonObject, isNestedDeeper, isPlainObject } from "../domain/json/Json.ts"
-import { ConfigInvalid, kindOf, type Problem } from "../domain/json/Problem.ts"
-import { watchImportOf } from "../plugin/loading/importWatch.ts"
-import { registerModules } from "../plugin/loading/resolve.ts"
-import { deepest } from "../wire/jsonDepth.ts"
+import { isJsonObject, isNestedDeeper, isPlainObject } from "../../domain/json/Json.ts"
+import { ConfigInvalid, kindOf, type Problem } from "../../domain/json/Problem.ts"
+import { watchImportOf } from "../../plugin/loading/importWatch.ts"
+import { registerModules } from "../../plugin/loading/resolve.ts"
+import { deepest } from "../../wire/jsonDepth.ts"
+import { withoutInline } from "../withoutInline.ts"
 import { importFailure } from "./fileFailure.ts"
 import { parseJson, placesIn, tooDeep } from "./jsonFile.ts"
 import { repeatedMembers } from "./repeatedMembers.ts"
-import { withoutInline } from "./withoutInline.ts"
 
 const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
 
@@ -145,7 +145,7 @@ export const readRaw = (file: string, importMs: number = mostImportMs): Effect.E
 /** The modules that a configuration file brought, by its path. */
 const modulesOf = new Map<string, ReadonlyArray<string>>()
 
-const ownSources = fileURLToPath(new URL("..", import.meta.url))
+const ownSources = fileURLToPath(new URL("../..", import.meta.url))
 
 /** Evaluates the file again, with the modules beside it that it imports, even if it was imported before. */
 const importAnew = async (path: string): Promise<unknown> => {

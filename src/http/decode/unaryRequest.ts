@@ -1,15 +1,13 @@
 /** What the decoders of operations without streams have in common. */
+
+import { onlyFalse } from "../../domain/json/checks.ts"
 import { bytesOf } from "../../domain/request/Estimate.ts"
 import { type MediaTokens, mediaTogether, promptMedia } from "../../domain/request/mediaTokens.ts"
 import { type Needs, noNeeds } from "../../domain/request/Request.ts"
-import { type Check, report } from "./checks.ts"
 import { base64OfUrl } from "./measure.ts"
 
 /** `stream: true` asks for what these operations do not have. */
-export const noStream: Check = (value, path, issues) => {
-  if (value === true) report(issues, path, "must be false: this operation has no streams")
-  else if (typeof value !== "boolean") report(issues, path, "must be a boolean")
-}
+export const noStream = onlyFalse("must be false: this operation has no streams")
 
 /** Sizes of what is read one by one. */
 export class Sizes {

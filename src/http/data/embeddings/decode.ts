@@ -1,35 +1,35 @@
 /** Decodes the JSON of a request for embeddings. All problems are reported at once, at most ten. */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import {
+  byType,
+  type Check,
+  checkOf,
+  described,
+  filledText,
+  type Issues,
+  integer,
+  listOf,
+  objectOf,
+  oneOf,
+  report,
+  text,
+  titled,
+} from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/request/Embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
 import type { EmbeddingsRequest } from "../../../domain/request/Request.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
-import {
-  byType,
-  type Check,
-  filledText,
-  type Issues,
-  integer,
-  listOf,
-  matching,
-  objectOf,
-  oneOf,
-  onlyKnown,
-  orNull,
-  report,
-  text,
-} from "../../decode/checks.ts"
-import { memberTable, most, readMembers, refusalOf, requireModel, sharedMembers } from "../../decode/members.ts"
+import { mediaUrl } from "../../decode/mediaUrl.ts"
+import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { noStream, Sizes } from "../../decode/unaryRequest.ts"
 
-const media = objectOf({ data: filledText, format: orNull(text) }, "data")
-const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const media = objectOf({ data: filledText, format: text }, "data")
 
 const partTypes: ReadonlyMap<string, Check> = new Map([
   ["text", objectOf({ text }, "text")],
-  ["image_url", objectOf({ image_url: objectOf({ url: imageUrl }, "url") }, "image_url")],
+  ["image_url", objectOf({ image_url: objectOf({ url: mediaUrl }, "url") }, "image_url")],
   ["input_audio", objectOf({ input_audio: media }, "input_audio")],
   ["input_video", objectOf({ input_video: media }, "input_video")],
   ["input_file", objectOf({ input_file: media }, "input_file")],
@@ -45,21 +45,25 @@ const kinds: Readonly<Record<string, string>> = {
 
 const token = integer(0, most.tokens)
 const tokens = listOf(token, Number.POSITIVE_INFINITY, 1)
-const texts = listOf(text, most.inputs)
-const tokenLists = listOf(tokens, most.inputs)
-const inParts = listOf(
-  objectOf({ content: listOf(byType(partTypes, onlyKnown(partTypes)), Number.POSITIVE_INFINITY, 1) }, "content"),
-  most.inputs,
-)
+const texts = listOf(text, most.inputs, 1)
+const tokenLists = listOf(tokens, most.inputs, 1)
+const part = titled("EmbeddingPart", byType(partTypes))
+const inParts = listOf(objectOf({ content: listOf(part, Number.POSITIVE_INFINITY, 1) }, "content"), most.inputs, 1)
 
-/** A text, the tokens of one, or a list of texts, of tokens, or of objects with `content`. The first entry tells the kind. */
-const input: Check = (value, path, issues) => {
+const inputSchema = {
+  anyOf: [text, tokens, texts, tokenLists, inParts].map(({ schema }) => schema),
+  description:
+    "A text, the tokens of one, or a list of texts, of lists of tokens, or of objects whose parts become one vector together.",
+}
+
+/** The first entry tells the kind. */
+const input = checkOf(inputSchema, (value, path, issues) => {
   if (typeof value === "string") return
   if (!Array.isArray(value)) return report(issues, path, "must be a string or an array")
   const [first] = value
   if (first === undefined) return report(issues, path, "must have at least 1 entry")
   checkFor(first)(value, path, issues)
-}
+})
 
 const checkFor = (first: unknown): Check => {
   if (typeof first === "number") return tokens
@@ -68,24 +72,23 @@ const checkFor = (first: unknown): Check => {
 }
 
 const parameters: Readonly<Record<string, Check>> = {
-  dimensions: orNull(integer(1, most.tokens)),
-  encoding_format: orNull(oneOf("float", "base64")),
-  input_type: orNull(text),
+  dimensions: described("Length of the vectors. Default: the model's own.", integer(1, most.tokens)),
+  encoding_format: described("Default: as the host gives them.", oneOf("float", "base64")),
+  input_type: described("What the inputs are for, such as search_query.", text),
 }
 
-const table = memberTable(
+export const embeddingsTable = memberTable({
+  title: "EmbeddingsRequest",
   parameters,
-  { ...sharedMembers, input, stream: orNull(noStream) },
-  ["model", "stream", "stream_options"],
-  ["input"],
-)
+  others: { ...sharedMembers, input, stream: noStream },
+  decodedApart: ["model", "stream", "stream_options"],
+  required: ["input"],
+})
 
 /** The request refers to `body`, which must not change any more. */
 export const decodeEmbeddings = (body: JsonObject): Either.Either<EmbeddingsRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  if (body["input"] === undefined) report(issues, "input", "is required")
-  const read = readMembers(body, table, issues)
+  const read = readMembers(body, embeddingsTable, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
   const { payload: written, preferences, parameters, dropped } = read

@@ -1,45 +1,66 @@
 /** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import {
+  checkOf,
+  described,
+  filledText,
+  hasMember,
+  type Issues,
+  integer,
+  listOf,
+  objectOf,
+  refined,
+  report,
+  text,
+  titled,
+} from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import { bytesOf } from "../../../domain/request/Estimate.ts"
 import type { RerankRequest } from "../../../domain/request/Request.ts"
 import type { RerankPayload } from "../../../domain/request/Rerank.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
-import { type Check, filledText, type Issues, integer, listOf, objectOf, orNull, report } from "../../decode/checks.ts"
-import {
-  maybeText,
-  memberTable,
-  most,
-  readMembers,
-  refusalOf,
-  requireModel,
-  sharedMembers,
-} from "../../decode/members.ts"
+import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { noStream, Sizes } from "../../decode/unaryRequest.ts"
 
-const structured = objectOf({ text: maybeText, image: maybeText })
-
-const document: Check = (value, path, issues) => {
-  if (typeof value === "string") return
-  if (!isJsonObject(value)) return report(issues, path, "must be a string or an object")
-  structured(value, path, issues)
-  if (value["text"] == null && value["image"] == null) report(issues, path, "needs a text or an image")
-}
-
-const table = memberTable(
-  { top_n: orNull(integer(1, most.tokens)) },
-  { ...sharedMembers, query: filledText, documents: listOf(document, most.inputs, 1), stream: orNull(noStream) },
-  ["model", "stream", "stream_options"],
-  ["query", "documents"],
+const structured = titled(
+  "RerankDocument",
+  refined(
+    objectOf({ text, image: described("An address, or a data URL.", text) }),
+    { anyOf: [hasMember("text"), hasMember("image")] },
+    (value, path, issues) => {
+      if (isJsonObject(value) && value["text"] == null && value["image"] == null)
+        report(issues, path, "needs a text or an image")
+    },
+  ),
 )
+
+/** A document that is no text, in requests and answers. */
+export const documentSchema = structured.schema
+
+const document = checkOf({ anyOf: [text.schema, structured.schema] }, (value, path, issues) => {
+  if (typeof value === "string") return
+  if (!isJsonObject(value)) report(issues, path, "must be a string or an object")
+  else structured(value, path, issues)
+})
+
+const topN = described(
+  "How many results are wanted, the most relevant ones. Default: every result.",
+  integer(1, most.tokens),
+)
+
+export const rerankTable = memberTable({
+  title: "RerankRequest",
+  parameters: { top_n: topN },
+  others: { ...sharedMembers, query: filledText, documents: listOf(document, most.inputs, 1), stream: noStream },
+  decodedApart: ["model", "stream", "stream_options"],
+  required: ["query", "documents"],
+})
 
 /** The request refers to `body`, which must not change any more. */
 export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
-  const read = readMembers(body, table, issues)
+  const read = readMembers(body, rerankTable, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
   const { payload: written, preferences, parameters, dropped } = read

@@ -5,6 +5,7 @@
 import * as Either from "effect/Either"
 import { BadRequest, HostFailed } from "../../../domain/failures/Failure.ts"
 import type { Host } from "../../../domain/hosts/Host.ts"
+import { type JsonSchema, objectSchema, onlyFalse } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import { type ChatRequest, type NativeRequest, routerOnly } from "../../../domain/request/Request.ts"
 import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
@@ -16,7 +17,7 @@ import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
 import { namesOf, type ResponseNames, usageBody } from "./answer.ts"
 import { compactionReason } from "./compaction.ts"
-import { decodeResponses } from "./decode.ts"
+import { decodeResponses, responsesTable } from "./decode.ts"
 import { refusedMembers } from "./refused.ts"
 
 /** Members of the Responses form that are sent, are the router's, or are refused. */
@@ -27,6 +28,20 @@ const read: ReadonlySet<string> = new Set([
   ...Object.keys(refusedMembers),
 ])
 
+const isWhole = "must be false: a conversation that was compacted comes as a whole"
+
+const readMembers = [...responsesTable.members].filter(([name, { kind }]) => read.has(name) && kind !== "dropped")
+
+export const compactSchema: JsonSchema = {
+  title: "CompactRequest",
+  ...objectSchema({
+    ...Object.fromEntries(readMembers.map(([name, { check }]) => [name, check])),
+    stream: onlyFalse(isWhole),
+  }),
+  description: "Members that are not listed are not sent, and are named in X-GW-Dropped.",
+  allOf: responsesTable.before.map(({ schema }) => schema),
+}
+
 export const decodeCompact = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   if (body["stream"] === true) return Either.left(noStream)
   const members = Object.entries(body)
@@ -36,9 +51,7 @@ export const decodeCompact = (body: JsonObject): Either.Either<ChatRequest, BadR
   return Either.map(decodeResponses(kept), (request) => compacting(request, others))
 }
 
-const noStream = new BadRequest({
-  issues: [{ path: "stream", message: "must be false: a conversation that was compacted comes as a whole" }],
-})
+const noStream = new BadRequest({ issues: [{ path: "stream", message: isWhole }] })
 
 const asksForSomething = (value: unknown): boolean =>
   value !== null && value !== false && !(Array.isArray(value) && value.length === 0)

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
 import { KeyStore } from "../../services/keys/KeyStore.ts"
+import { Answering } from "../answer.ts"
 import { authenticate } from "../authenticate.ts"
 import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
 
@@ -57,4 +58,10 @@ const currentKey = (keys: Context.Tag.Service<KeyStore>) =>
       duration: "30 seconds",
       onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
     }),
-  )
+  ).pipe(Effect.tap(noteKey))
+
+/** Whoever observes the request is told whose it is. */
+const noteKey = (key: KeyRecord) =>
+  Effect.map(Answering, (served) => {
+    if (served !== undefined) served.key = key
+  })

@@ -1,6 +1,7 @@
 /** `headgate plugin …` and `plugins.packages`, outside of the repository and in a package. docs/plugins.md */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises"
+import { existsSync } from "node:fs"
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -190,7 +191,13 @@ describe("the packed package", () => {
       const app = join(home, "app")
       const modules = join(app, "node_modules")
       await mkdir(modules, { recursive: true })
-      const packed = await run(["pm", "pack", "--quiet", "--ignore-scripts", "--destination", home], root)
+      // A copy is packed: another test builds in the folder of the repository.
+      const copy = join(home, "copy")
+      const { files } = await Bun.file(join(root, "package.json")).json()
+      for (const name of ["package.json", ...files])
+        if (existsSync(join(root, name)) && name !== "dist")
+          await cp(join(root, name), join(copy, name), { recursive: true })
+      const packed = await run(["pm", "pack", "--quiet", "--ignore-scripts", "--destination", home], copy)
       expect(packed.code).toBe(0)
       const tarball = (await readdir(home)).find((name) => name.endsWith(".tgz")) ?? ""
       await mkdir(join(modules, "headgate"))

@@ -33,6 +33,15 @@ describe.skipIf(process.platform !== "linux")("a run of the tests", () => {
     expect(code).toBe(75)
   }, 60_000)
 
+  test.each([
+    ["alone", ["crashes.ts"], "The tests ended before they were all run."],
+    ["beside others", ["crashes.ts", "passes.ts"], "1 fail"],
+  ])("fails when a file ends its process, %s", async (_, files, says) => {
+    const { code, text } = await runOf(...files)
+    expect(text).toContain(says)
+    expect(code).toBe(1)
+  })
+
   test("ends as its tests say otherwise", async () => {
     const { code, text } = await runOf("passes.ts")
     expect(text).toContain("1 pass")
@@ -49,7 +58,7 @@ const ciWith = async (...codes: ReadonlyArray<number>) => {
     await Bun.write(join(folder, ".ci/run"), Bun.file(join(root, ".ci/run")))
     for (const [at, code] of codes.entries()) writeFileSync(join(folder, `code${at}`), String(code))
     const npx = join(folder, "bin/npx")
-    // Called as `npx -y bun@… run test`, then as `npx -y bun@… .ci/count.ts REPORT CODE`.
+    // Called as `npx -y bun@… run test`, as `npx -y bun@… run check:full SECONDS`, then as `npx -y bun@… .ci/count.ts REPORT CODE`.
     writeFileSync(
       npx,
       `#!/bin/sh
@@ -87,6 +96,11 @@ describe("the script of the build", () => {
     [
       [75, 75, 0],
       ["a run", again, "a run", "counted with 75"],
+    ],
+    // The tests passed, and a long campaign failed.
+    [
+      [0, 1],
+      ["a run", "a run", "counted with 1"],
     ],
   ])("runs that end with %p", async (codes, expected) => {
     expect(await ciWith(...codes)).toEqual(expected)

@@ -18,12 +18,15 @@ afterAll(async () => {
   for (const close of closing.toReversed()) await close()
 })
 
-/** A provider one of whose hooks never ends for an answer that says so, and a strategy that never ends for a model that is called so. */
+/**
+ * A provider one of whose hooks never ends for an answer that says so, and a strategy that never ends. The hook sleeps in its loop,
+ * the strategy computes: the event loop is blocked by both, and the processors are left to other tests by the first.
+ */
 const looping = `
   import * as Schema from "effect/Schema"
   import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
   const chat = chatProtocol()
-  const mayLoop = (value) => { while (JSON.stringify(value).includes("for ever")); return value }
+  const mayLoop = (value) => { while (JSON.stringify(value).includes("for ever")) Bun.sleepSync(50); return value }
   const decoder = (...asked) => {
     const right = chat.decoder(...asked)
     return { ...right, event: (name, data) => right.event(name, mayLoop(data)) }
@@ -186,7 +189,7 @@ const twoWorkers = async (): Promise<Started> => {
 const askedUntil = async ({ ask }: Started, done: () => boolean) => {
   let answered = 0
   const asking = async () => {
-    while (!done()) if ((await ask()) === 200) answered += 1
+    for (; !done(); await Bun.sleep(20)) if ((await ask()) === 200) answered += 1
   }
   await within(Promise.all(Array.from({ length: 4 }, asking)), "the other worker")
   return answered

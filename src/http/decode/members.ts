@@ -83,12 +83,21 @@ const serviceTier = checkOf(tiers.schema, (value, path, issues) => {
   else tiers(value, path, issues)
 })
 
+const cacheTime = exactly("30m", "must be 30m: the gateway has no price for a longer time")
+const noPrewarm = onlyFalse("is not supported: the gateway sends requests for their answers")
+const cacheShape = objectOf({ mode: text, prewarm: flag })
+
 /** Options of OpenAI's prompt cache. Prices of caches are those of the usual time, so no other may be asked for. */
-const cacheOptions = objectOf({
-  mode: text,
-  ttl: exactly("30m", "must be 30m: the gateway has no price for a longer time"),
-  prewarm: onlyFalse("is not supported: the gateway sends requests for their answers"),
-})
+const cacheOptions = checkOf(
+  objectSchema({ mode: text, ttl: cacheTime, prewarm: noPrewarm }),
+  (value, path, issues) => {
+    cacheShape(value, path, issues)
+    if (!isJsonObject(value)) return
+    const { ttl, prewarm } = value
+    if (ttl != null) cacheTime(ttl, `${path}.ttl`, issues)
+    if (prewarm === true) noPrewarm(prewarm, `${path}.prewarm`, issues)
+  },
+)
 
 const usageAlways = described("Usage comes always.", flag)
 

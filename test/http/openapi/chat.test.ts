@@ -1,6 +1,6 @@
 /**
- * The description of the chat form against the decoder and the answers. The decoder is written by hand, and so is the
- * schema: what one accepts the other must accept.
+ * The description of the chat form against the decoder and the answers. Checks of their own have schemas that are written by
+ * hand: what one accepts the other must accept.
  */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"

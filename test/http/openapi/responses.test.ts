@@ -1,4 +1,4 @@
-/** The description of the Responses form against its decoder. Of an item the schema has only its type. */
+/** The description of the Responses form against its decoder. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"

@@ -60,6 +60,7 @@ export type {
   UserMessage,
   VideoPart,
 } from "./domain/request/Chat.ts"
+export { chatMembers } from "./domain/request/chatMembers.ts"
 export {
   type Embedding,
   type EmbeddingInput,

@@ -7,6 +7,7 @@ import { joinedNames } from "../request/droppedNames.ts"
 import { type HostedTool, kindOfType } from "../request/hostedTools.ts"
 import { withoutNeutral } from "../request/neutralMembers.ts"
 import { type AnyRequest, type AnyUnaryRequest, isUnary, unaryOperations } from "../request/operations.ts"
+import { namesWhere } from "../request/placedParameters.ts"
 import {
   type Bounds,
   type ChatRequest,
@@ -26,11 +27,8 @@ export interface HostRequest<Request extends AnyRequest = AnyRequest> {
   readonly dropped: ReadonlyArray<string>
 }
 
-/** Never removed: they bound the cost of the answer, or each protocol has its own words for them. */
-const kept: ReadonlySet<string> = new Set([
-  ...["max_tokens", "max_completion_tokens"],
-  ...["reasoning", "reasoning_effort", "include_reasoning"],
-])
+/** Never removed: fields of `ChatRequest` are no members of the payload. */
+const kept: ReadonlySet<string> = new Set(namesWhere(({ support }) => support === "field"))
 
 const none: ReadonlyArray<string> = []
 

@@ -16,6 +16,7 @@ import { pricesFor } from "../price/Price.ts"
 import type { HostedTool } from "../request/hostedTools.ts"
 import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
+import { namesWhere } from "../request/placedParameters.ts"
 import type { Bounds, FormNeed, Needs } from "../request/Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
@@ -243,7 +244,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
 ]
 
 /** Parameters for which a host that supports them is better than one that does not. */
-const preferredParameters = ["tools", "response_format", "verbosity"] as const
+const preferredParameters = namesWhere(({ support }) => support === "preferred")
 
 /** Hosts that these exclude are still called when no other host is left. */
 export const softFilters: ReadonlyArray<Filter> = [

@@ -11,6 +11,7 @@ import { at, withDataPlane } from "../openapi/document.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
+import { withExamples } from "./examples.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keys/keyStatus.ts"
@@ -23,7 +24,7 @@ import { VersionGroup } from "./version.ts"
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const complete = (document: Readonly<Record<string, unknown>>) => withSummaries(withDataPlane(document))
+const complete = (document: Readonly<Record<string, unknown>>) => withSummaries(withDataPlane(withExamples(document)))
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)

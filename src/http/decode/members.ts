@@ -1,11 +1,10 @@
 /**
- * What the bodies of all forms have in common: the members that speak to the router, parameters of sampling, and how a body
+ * What the bodies of all forms have in common: the members that speak to the router, and how a body
  * is read member by member. A form adds its own members to the table.
  */
 
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import {
-  anyInteger,
   anyObject,
   anything,
   type Check,
@@ -18,7 +17,6 @@ import {
   integer,
   type JsonSchema,
   listOf,
-  numberWithin,
   objectOf,
   objectSchema,
   oneOf,
@@ -27,9 +25,9 @@ import {
   report,
   shortText,
   text,
-  textOrList,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { mostTokens } from "../../domain/request/chatParameters.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
 import { asksNothing } from "../../domain/request/neutralMembers.ts"
 import type { Preferences } from "../../domain/request/Preferences.ts"
@@ -39,11 +37,10 @@ import { checkInnerJson } from "./innerJson.ts"
 import { operatorMembers } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
 import { preferences, preferencesOf } from "./preferences.ts"
-import { reasoningMembers } from "./reasoning.ts"
 import { type Rule, ruleOf } from "./rules.ts"
 
 /** See docs/guarantees.md#g30. */
-export const most = { members: 1024, tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
+export const most = { members: 1024, tools: 512, models: 16, metadata: 16, inputs: 2048, tokens: mostTokens }
 
 const longestModel = 256
 const malformedModel = /\p{Cc}|[\u2028\u2029]|\.\.[/\\]|%00/u
@@ -77,33 +74,6 @@ const metadata = checkOf(metadataSchema, (value, path, issues) => {
 })
 
 export const tokenCount = integer(1, most.tokens)
-const share = numberWithin(0, 1)
-const penalty = numberWithin(-2, 2)
-
-const bias = numberWithin(-100, 100)
-const logitBias = checkOf({ type: "object", additionalProperties: bias.schema }, (value, path, issues) => {
-  if (!isJsonObject(value)) return report(issues, path, "must be an object")
-  for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
-})
-
-/** Parameters of the canonical form that a host may or may not support (`supported_parameters`). */
-export const samplingMembers = {
-  temperature: numberWithin(0, 2),
-  top_p: share,
-  top_k: integer(0, most.tokens),
-  min_p: share,
-  top_a: share,
-  frequency_penalty: penalty,
-  presence_penalty: penalty,
-  repetition_penalty: numberWithin(0, 2),
-  max_tokens: described("Older name of max_completion_tokens, which wins.", tokenCount),
-  max_completion_tokens: tokenCount,
-  logit_bias: described("By token.", logitBias),
-  seed: anyInteger,
-  stop: textOrList(listOf(text, most.stop), "must be a string or an array of strings"),
-  ...reasoningMembers,
-  verbosity: oneOf("low", "medium", "high", "xhigh", "max"),
-} satisfies Readonly<Record<string, Check>>
 
 const tiers = oneOf("auto", "default", "fast", "flex", "priority", "scale")
 

@@ -1,46 +1,11 @@
-/** The members for reasoning, which several forms share: `reasoning`, `reasoning_effort`, `include_reasoning`. */
+/** How the members for reasoning go together: `reasoning`, `reasoning_effort`, `include_reasoning`. */
 
-import {
-  type Check,
-  described,
-  flag,
-  hasMember,
-  integer,
-  type JsonSchema,
-  objectOf,
-  oneOf,
-  report,
-  titled,
-} from "../../domain/json/checks.ts"
+import { hasMember, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { type Effort, noReasoning, type Reasoning } from "../../domain/request/Request.ts"
 import { ruleOf } from "./rules.ts"
 
 export { noReasoning }
-
-const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
-
-const reasoning = titled(
-  "Reasoning",
-  described(
-    "Either an effort or max_tokens.",
-    objectOf({
-      effort,
-      max_tokens: integer(0, 2 ** 31 - 1),
-      enabled: flag,
-      exclude: described("Reason, but do not return it.", flag),
-      summary: oneOf("auto", "concise", "detailed"),
-      context: oneOf("auto", "all_turns", "current_turn"),
-      mode: oneOf("standard", "pro"),
-    }),
-  ),
-)
-
-export const reasoningMembers = {
-  include_reasoning: flag,
-  reasoning,
-  reasoning_effort: described("Short for reasoning.effort, from which it may not differ.", effort),
-} satisfies Readonly<Record<string, Check>>
 
 /** No schema says that the shorthand may not differ. */
 const effortOrTokens: JsonSchema = {

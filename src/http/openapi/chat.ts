@@ -104,7 +104,7 @@ export const chatPaths: Paths = {
         example: {
           ...exampleAnswer,
           object: "chat.completion.chunk",
-          choices: [{ ...ended, delta: { role: "assistant", content: "" } }],
+          choices: [{ ...ended, delta: { role: "assistant", content: "Paris." } }],
           usage: exampleUsage,
         },
       },

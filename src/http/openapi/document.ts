@@ -6,6 +6,7 @@ import type { JsonSchema } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { forms } from "../data/forms.ts"
 import { explainPaths } from "./explain.ts"
+import { mapped } from "./mapped.ts"
 import type { Paths } from "./operation.ts"
 
 const dataPaths: Paths = Object.assign({}, ...Object.values(forms).map(({ described }) => described), explainPaths)
@@ -56,9 +57,6 @@ class TitledSchemas {
     return { $ref: `#/components/schemas/${title}` }
   }
 }
-
-const mapped = (value: JsonObject, each: (inner: unknown, name: string) => unknown): JsonObject =>
-  Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, each(inner, name)]))
 
 /** Puts a prefix in front of every path of a document. */
 export const at = (prefix: string, document: JsonObject): JsonObject => {

@@ -2,6 +2,7 @@
 
 import type { JsonSchema } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/Json.ts"
+import { mapped } from "./mapped.ts"
 import { described, text } from "./schemas.ts"
 
 /** Operations by path and method. */
@@ -57,13 +58,18 @@ const common = ({ name, description }: Pick<Described, "name" | "description">):
   security: [{ bearer: [] }],
 })
 
-const refusals = (statuses: Readonly<Record<string, string>>, schema: JsonSchema): JsonObject =>
-  Object.fromEntries(
-    Object.entries(statuses).map(([status, description]) => [
-      status,
-      { description, content: { "application/json": { schema } } },
-    ]),
-  )
+const refusals = (
+  statuses: Readonly<Record<string, string>>,
+  schema: JsonSchema,
+  examples: Readonly<Record<string, JsonObject>> = {},
+): JsonObject =>
+  mapped(statuses, (description, status) => {
+    const example = examples[status]
+    return {
+      description,
+      content: { "application/json": example === undefined ? { schema } : { schema, example } },
+    }
+  })
 
 export const operation = ({ name, description, request, answer, event, error }: Described): JsonObject => ({
   ...common({ name, description }),
@@ -83,8 +89,9 @@ export const operation = ({ name, description, request, answer, event, error }: 
   },
 })
 
-/** A `GET` that never succeeds. `error`: the body of all of `statuses`, which say what they mean. */
+/** A `GET` that never succeeds. `error`: the body of all of `statuses`, which say what they mean. `examples`: by status. */
 export const refusedGet = (
   about: Pick<Described, "name" | "description" | "error">,
   statuses: Readonly<Record<string, string>>,
-): JsonObject => ({ ...common(about), responses: refusals(statuses, about.error) })
+  examples: Readonly<Record<string, JsonObject>>,
+): JsonObject => ({ ...common(about), responses: refusals(statuses, about.error, examples) })

@@ -1,5 +1,5 @@
 /** `POST /responses` and `/responses/compact`. */
-
+import { UpgradeRequired } from "../../domain/failures/Failure.ts"
 import { responsesTable } from "../data/responses/decode.ts"
 import { compactSchema } from "../data/responses/decodeCompact.ts"
 import { cost } from "./answers.ts"
@@ -83,6 +83,14 @@ const upgradeRefusals = {
   "503": "The gateway takes no requests now.",
 }
 
+const upgradeExample = {
+  error: {
+    code: 426,
+    message: new UpgradeRequired().message,
+    metadata: { error_type: "upgrade_required" },
+  },
+}
+
 export const responsesPaths: Paths = {
   "/api/v1/responses": {
     post: operation({
@@ -111,6 +119,7 @@ export const responsesPaths: Paths = {
         error: errorBody,
       },
       upgradeRefusals,
+      { "426": upgradeExample },
     ),
   },
 }

@@ -14,7 +14,6 @@ import {
   filledText,
   flag,
   type Issues,
-  integer,
   listOf,
   matching,
   objectOf,
@@ -25,9 +24,10 @@ import {
 } from "../../../domain/json/checks.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { memberTable, most, readMembers, refusalOf, samplingMembers, sharedMembers } from "../../decode/members.ts"
+import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { otherTool } from "../../decode/operatorMembers.ts"
 import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
 import { messages, textContent } from "./messages.ts"
@@ -71,39 +71,25 @@ const formats: ReadonlyMap<string, Check> = new Map([
   ["python", anything],
 ])
 
-/** How many answers. */
-export const answers = integer(1, 8)
-
-export const topLogprobs = integer(0, 20)
-
 /** Parameters that say what the text of the answer is to be. */
 export const textMembers = {
   prediction: objectOf({ type: oneOf("content"), content: textContent }, "type", "content"),
   response_format: byType(formats),
-  structured_outputs: flag,
 } satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
 const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
+  ...parameterChecks,
   ...textMembers,
-  logprobs: flag,
-  top_logprobs: topLogprobs,
   tools,
   tool_choice: toolChoice,
-  parallel_tool_calls: flag,
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   messages,
   prompt: text,
-  n: answers,
-  best_of: answers,
-  modalities: listOf(oneOf("text", "image", "audio")),
-  image_config: anyObject,
-  audio: anyObject,
 }
 
 /** Members that become fields of `ChatRequest`. Protocols encode them for each host. */

@@ -5,7 +5,6 @@
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import {
-  anyObject,
   type Check,
   checkOf,
   described,
@@ -22,12 +21,14 @@ import {
 } from "../../../domain/json/checks.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { chatParameters } from "../../../domain/request/chatParameters.ts"
+import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { memberTable, readMembers, refusalOf, samplingMembers, sharedMembers } from "../../decode/members.ts"
+import { memberTable, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
 import { ruleOf } from "../../decode/rules.ts"
-import { answers, textMembers, topLogprobs } from "../chat/decode.ts"
+import { textMembers } from "../chat/decode.ts"
 
 export const completionsForm = "completions"
 
@@ -54,27 +55,23 @@ const textOnly = refused(`${ofChat}, whose answers may be more than text`)
 /** As the form has it, or as the chat form does. */
 const logprobs = checkOf(
   {
-    anyOf: [flag.schema, topLogprobs.schema],
+    anyOf: [flag.schema, chatParameters.top_logprobs.check.schema],
     description: "How many alternatives for each token, or whether there are any.",
   },
   (value, path, issues) => {
-    if (typeof value !== "boolean") topLogprobs(value, path, issues)
+    if (typeof value !== "boolean") chatParameters.top_logprobs.check(value, path, issues)
   },
 )
 
-const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
-  ...textMembers,
-  logprobs,
-  top_logprobs: topLogprobs,
-}
+const { parallel_tool_calls: _, ...parametersOfText } = parameterChecks
+
+const parameters: Readonly<Record<string, Check>> = { ...parametersOfText, ...textMembers, logprobs }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   prompt,
-  n: answers,
-  best_of: described("Not less than n, and in a stream not more.", answers),
+  best_of: described("Not less than n, and in a stream not more.", chatParameters.best_of.check),
   echo: described("Whether the answer begins with the prompt.", flag),
   suffix: exactly("", "is not supported: models of chat hosts cannot fill in the middle of a text"),
   messages: refused(`${ofChat} for conversations, or give a prompt`),

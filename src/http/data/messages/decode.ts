@@ -21,20 +21,12 @@ import {
 } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import { placedIn } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { dropOthers } from "../../decode/dropped.ts"
-import {
-  memberTable,
-  model,
-  most,
-  readMembers,
-  refusalOf,
-  samplingMembers,
-  sharedMembers,
-  tokenCount,
-} from "../../decode/members.ts"
+import { memberTable, model, most, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
 import { notOfMessages } from "../../decode/notOfMessages.ts"
 import { stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
@@ -77,15 +69,16 @@ const noEarlierMessage = checkThat(
   stored,
 )
 
-const { temperature, top_p, top_k } = samplingMembers
+/** Parameters that this form has with a value of the canonical form. */
+const parameters = placedIn("messages").flatMap(({ name, at, check }) =>
+  check === undefined ? [] : [{ name, at, check }],
+)
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   ...notOfMessages,
   ...translatedMembers,
-  temperature,
-  top_p,
-  top_k,
+  ...Object.fromEntries(parameters.map(({ at, check }) => [at, check])),
   max_tokens: tokenCount,
   stop_sequences: listOf(text),
   tools,
@@ -139,10 +132,10 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const payload = payloadOf(body, own, translation)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
-  const parameters = parametersOf(payload, reasoning, maxTokens)
+  const named = parametersOf(payload, reasoning, maxTokens)
   const onlyForm = translation.onlyForm ?? onlyHere(body)
   const request = chatRequest({
-    ...{ payload, preferences, parameters, reasoning, maxTokens, dropped },
+    ...{ payload, preferences, parameters: named, reasoning, maxTokens, dropped },
     body: routed(body),
     native: onlyForm === undefined && translation.untranslated.length === 0 ? undefined : own,
     form: messagesForm,
@@ -164,7 +157,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
 
 /** The canonical payload. The members are checked. */
 const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation): ChatPayload => {
-  const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
+  const { stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
   const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   const schema = config["format"] ?? body["output_format"]
   for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
@@ -177,9 +170,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   return {
     ...Object.fromEntries(Object.entries(own).filter(([name]) => !translated.has(name))),
     messages,
-    ...(typeof temperature === "number" ? { temperature } : {}),
-    ...(typeof top_p === "number" ? { top_p } : {}),
-    ...(typeof top_k === "number" ? { top_k } : {}),
+    ...parametersIn(body),
     ...(Array.isArray(stop) ? { stop: stop.filter((word) => typeof word === "string") } : {}),
     ...(listed.length === 0
       ? {}
@@ -202,6 +193,12 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
     ...tierField(body["service_tier"]),
     ...(isJsonObject(mark) ? { cache_control: mark } : {}),
   }
+}
+
+const parametersIn = (body: JsonObject): JsonObject => {
+  const found: Record<string, unknown> = {}
+  for (const { name, at } of parameters) if (body[at] != null) found[name] = body[at]
+  return found
 }
 
 const metadataMembers = new Set(["user_id"])
@@ -240,7 +237,8 @@ const reasoningOf = ({ thinking, output_config: config }: JsonObject): Reasoning
 
 /** Members of the canonical form that a host may not support. */
 const optional = [
-  ...["temperature", "top_p", "top_k", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  ...parameters.map(({ name }) => name),
+  ...["stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   "verbosity",
 ]
 
@@ -249,10 +247,10 @@ const parametersOf = (
   reasoning: Reasoning,
   maxTokens: number | undefined,
 ): ReadonlyArray<string> => {
-  const parameters = optional.filter((name) => payload[name] !== undefined)
-  if (reasoning !== noReasoning) parameters.push("reasoning")
-  if (maxTokens !== undefined) parameters.push("max_tokens")
-  return parameters
+  const names = optional.filter((name) => payload[name] !== undefined)
+  if (reasoning !== noReasoning) names.push("reasoning")
+  if (maxTokens !== undefined) names.push("max_tokens")
+  return names
 }
 
 /** The members that speak to the router, with the names that all forms share. */

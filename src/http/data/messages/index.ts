@@ -1,4 +1,6 @@
 /** `POST /messages`: Anthropic's form. Errors have a body of their own. */
+
+import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { messagesErrorBody } from "../../ErrorBody.ts"
@@ -13,15 +15,7 @@ const writersFor =
   (host) =>
     messagesWriter(names, host)
 
-const ownNames = new Map([
-  ["stop", "stop_sequences"],
-  ["reasoning", "thinking"],
-  ["reasoning_effort", "thinking"],
-  ["response_format", "output_config.format"],
-  ["verbosity", "output_config.effort"],
-  ["parallel_tool_calls", "tool_choice.disable_parallel_tool_use"],
-  ["user", "metadata.user_id"],
-])
+const ownNames = new Map([...ownNamesIn("messages"), ["user", "metadata.user_id"]])
 
 export const messages: ClientProtocol = {
   name: messagesForm,

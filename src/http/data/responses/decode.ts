@@ -19,21 +19,14 @@ import {
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
+import { parameterChecks } from "../../../domain/request/placedParameters.ts"
 import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import {
-  memberTable,
-  readMembers,
-  refusalOf,
-  samplingMembers,
-  sharedMembers,
-  tokenCount,
-} from "../../decode/members.ts"
+import { memberTable, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
 import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
-import { topLogprobs } from "../chat/decode.ts"
 import { compactionNeed } from "./compaction.ts"
 import { input, inputRule, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
@@ -60,14 +53,6 @@ const include = oneOf(
   ...["web_search_call.action.sources", "file_search_call.results", "code_interpreter_call.outputs"],
   "computer_call_output.output.image_url",
 )
-
-/** Parameters that the canonical form has under the same name, with the same meaning. */
-const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
-  top_logprobs: topLogprobs,
-  parallel_tool_calls: flag,
-  structured_outputs: flag,
-}
 
 /** What hosts of this form take for an image that is not in the input. It is judged as all texts are: `services/payload/walk.ts`. */
 const anImage = {
@@ -103,7 +88,8 @@ const decodedApart = [
   ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
 ]
 
-const accepted = Object.entries(parameters).filter(([name]) => !Object.hasOwn(refusedMembers, name))
+/** Parameters that the canonical form has under the same name, with the same meaning. */
+const accepted = Object.entries(parameterChecks).filter(([name]) => !Object.hasOwn(refusedMembers, name))
 
 export const responsesTable = memberTable({
   title: "ResponsesRequest",

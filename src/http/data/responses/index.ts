@@ -1,4 +1,6 @@
 /** `POST /responses`, without stored responses: each request has the whole conversation. */
+
+import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
@@ -15,13 +17,7 @@ const writersFor =
     responseWriter(names, host)
 
 /** Members of the canonical form whose value comes from another member of this form. */
-const ownNames = new Map([
-  ["max_tokens", "max_output_tokens"],
-  ["response_format", "text.format"],
-  ["verbosity", "text.verbosity"],
-  ["logprobs", "include"],
-  ["web_search_options", "tools"],
-])
+const ownNames = new Map([...ownNamesIn("responses"), ["web_search_options", "tools"]])
 
 export const responses: ClientProtocol = {
   name: responsesForm,

@@ -22,10 +22,11 @@ import {
 } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
 import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { chatParameters } from "../../../domain/request/chatParameters.ts"
 import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
 import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { most, samplingMembers } from "../../decode/members.ts"
+import { most } from "../../decode/members.ts"
 import { reachesNothing } from "../../decode/operatorMembers.ts"
 import {
   functionKind,
@@ -126,7 +127,7 @@ const formats: ReadonlyMap<string, Check> = new Map([
 
 export const textConfig = objectOf({
   format: byType(formats),
-  verbosity: samplingMembers.verbosity,
+  verbosity: chatParameters.verbosity.check,
 })
 
 /** See docs/guarantees.md#g30. */

@@ -3,9 +3,9 @@
  * table; what the other layers add to an operation is listed in `wire/unary/protocols.ts` and `http/data/forms.ts`.
  */
 
+import { chatMembers } from "./chatMembers.ts"
 import { embeddings } from "./Embeddings.ts"
 import type { AnswerOf, Operation, RequestOf } from "./Operation.ts"
-import { namesWhere } from "./placedParameters.ts"
 import type { ChatRequest } from "./Request.ts"
 import { rerank } from "./Rerank.ts"
 
@@ -13,8 +13,7 @@ const chat: Operation = {
   gives: new Set(["text", "image", "audio"]),
   inability: "it cannot chat",
   promptMember: "messages",
-  // What is a field of `ChatRequest` is no member of the payload.
-  members: new Set(["messages", ...namesWhere(({ support }) => support !== "field")]),
+  members: chatMembers,
 }
 
 /** Operations whose answer comes as a whole, in the order in which they are described. */

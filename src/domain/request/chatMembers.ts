@@ -1,0 +1,7 @@
+import { namesWhere } from "./placedParameters.ts"
+
+/** The top-level members of the canonical form of a chat: `Operation.members`. What is a field of `ChatRequest` is no member of the payload. */
+export const chatMembers: ReadonlySet<string> = new Set([
+  "messages",
+  ...namesWhere(({ support }) => support !== "field"),
+])

@@ -1,9 +1,9 @@
 /** What texts from elsewhere may have where people read them. docs/guarantees.md#g28 */
 import { expect, test } from "bun:test"
 import { decodeModels } from "../../src/catalogue/models.ts"
+import { quoted } from "../../src/domain/json/checks.ts"
 import { escapedControls, withoutControls } from "../../src/domain/json/plainText.ts"
 import { csv } from "../../src/http/csv.ts"
-import { quoted } from "../../src/http/decode/checks.ts"
 import { attributionText } from "../../src/http/headers.ts"
 import { plain } from "../../src/process/terminal.ts"
 

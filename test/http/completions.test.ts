@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../src/domain/json/Json.ts"
+import { parameterChecks } from "../../src/domain/request/placedParameters.ts"
 import { textMembers } from "../../src/http/data/chat/decode.ts"
 import { decodeCompletions } from "../../src/http/data/completions/decode.ts"
-import { costlyMembers, credentialMembers, samplingMembers, sharedMembers } from "../../src/http/decode/members.ts"
+import { costlyMembers, credentialMembers, sharedMembers } from "../../src/http/decode/members.ts"
 import { errorOf } from "../support/clients/answers.ts"
 import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 import { type Answer, closeAfterEach, good, routed, status } from "../support/gateways/routed.ts"
@@ -173,7 +174,7 @@ describe("each member", () => {
   }
 
   test("has its line here", () => {
-    const shared = Object.keys({ ...samplingMembers, ...textMembers, ...sharedMembers })
+    const shared = Object.keys({ ...parameterChecks, ...textMembers, ...sharedMembers })
     expect(shared.filter((name) => fates[name] === undefined)).toEqual([])
   })
 

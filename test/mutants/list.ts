@@ -269,7 +269,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a compaction holds money for a usual answer, although its host is sent no bound",
-    file: "src/http/data/responses/compact.ts",
+    file: "src/http/data/responses/decodeCompact.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",
     tests: ["test/http/responses/compact.test.ts"],

@@ -7,6 +7,7 @@ import {
   type ChatPayload,
   type ChatRequest,
   calledNames,
+  chatMembers,
   type Encoded,
   effortFor,
   type Host,
@@ -34,18 +35,19 @@ const options: Readonly<Record<string, string>> = {
   repetition_penalty: "repeat_penalty",
 }
 
-/** Members that the API has no counterpart for. The server would ignore them without a word. */
-const lacking: ReadonlySet<string> = new Set([
-  ...["n", "best_of", "logit_bias", "top_a", "parallel_tool_calls", "service_tier", "user", "metadata", "verbosity"],
-  ...["modalities", "audio", "prediction", "image_config", "structured_outputs", "web_search_options", "store"],
-  ...["prompt_cache_key", "prompt_cache_retention", "safety_identifier", "cache_control", "functions", "function_call"],
-])
-
-/** Members that are translated. Other members are passed on, since a newer server may know them. */
+/** Members that are translated. Others that the chat form does not have are passed on, since a newer server may know them. */
 const reworded: ReadonlySet<string> = new Set([
   ...["__proto__", "messages", "tools", "tool_choice", "response_format", "stop", "options", "think"],
   ...Object.keys(options),
 ])
+
+/** Members of the chat form that go to the server as they are. */
+const passed: ReadonlySet<string> = new Set(["logprobs", "top_logprobs", "prompt_cache_options"])
+
+/** Members that the API has no counterpart for. The server would ignore them without a word. */
+const lacking: ReadonlySet<string> = new Set(
+  [...chatMembers, "store"].filter((name) => !reworded.has(name) && !passed.has(name)),
+)
 
 /** Members of the server's form that this function writes, or that are the operator's to say. */
 const written: ReadonlySet<string> = new Set(["model", "truncate", "format", "stream", "keep_alive", "template", "raw"])

@@ -4,16 +4,11 @@
  * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
+import type { Issue } from "../json/checks.ts"
 import { formatUsd, type Picodollars } from "../price/Money.ts"
 import type { ChatUsage } from "../request/Chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { HostReason } from "./HostReason.ts"
-
-/** One thing wrong with a request, and where: `messages[0].role`. */
-export interface Issue {
-  readonly path: string
-  readonly message: string
-}
 
 /** The request itself is at fault. */
 export class BadRequest extends Data.TaggedError("BadRequest")<{

@@ -2,6 +2,7 @@
 
 import type { Picodollars } from "../price/Money.ts"
 import { effectivePrice, type Prices, type Pricing, priceNames } from "../price/Price.ts"
+import { chatParameterRows } from "../request/chatParameters.ts"
 import type { pricesWithCeiling } from "../request/Preferences.ts"
 import type { Host, Model } from "./Host.ts"
 
@@ -27,10 +28,12 @@ export type Charged = Readonly<Record<(typeof pricesWithCeiling)[number], Picodo
 
 /** Names of one thing: a host that lists one of a group supports them all. */
 const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  [
-    ["max_tokens", "max_completion_tokens"],
-    ["reasoning", "reasoning_effort", "include_reasoning"],
-  ].flatMap((group) => group.map((name) => [name, group])),
+  Object.values(Object.groupBy(chatParameterRows, ([name, { listedWith = name }]) => listedWith)).flatMap(
+    (rows = []) => {
+      const group = rows.map(([name]) => name)
+      return group.map((name) => [name, group] as const)
+    },
+  ),
 )
 
 // Hosts live as long as their configuration.

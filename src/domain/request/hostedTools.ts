@@ -61,11 +61,17 @@ const clientRun =
   /^(?:function|custom|namespace|local_shell|apply_patch|computer|computer_use|computer_use_preview|(?:bash|text_editor|computer|memory|computer_toolset|browser_toolset)_\d{8})$/
 
 /** Tools that reach another server, or what is stored at the host, by what they are. */
-const reaching =
-  /^(?:mcp|mcp_toolset|connector|file_search|collections_search|retrieval|knowledge_base|azure_ai_search|agent)$/
+const reaching = [
+  ...["mcp", "mcp_toolset", "connector", "file_search", "collections_search", "retrieval", "knowledge_base"],
+  ...["azure_ai_search", "agent"],
+]
+const reachingTypes: ReadonlySet<string> = new Set(reaching)
+
+/** A regular expression of the types that are refused, in lower case: for a JSON Schema, which cannot ignore case. */
+export const reachingPattern = `^\\s*((open)?router:)?(${reaching.join("|")})(_\\d{8}|_\\d{4}_\\d{2}_\\d{2})?\\s*$`
 
 /** Whether the tool is refused: it reaches something of the operator's, or an address. */
-export const reachesOut = (type: string): boolean => reaching.test(normalType(type))
+export const reachesOut = (type: string): boolean => reachingTypes.has(normalType(type))
 
 const search = /^web_search(?:_preview)?$/
 const ofMessages = /^(?:web_fetch|tool_search_tool_[a-z0-9]+)$/

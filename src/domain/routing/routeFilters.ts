@@ -14,8 +14,10 @@ import {
 import { formatUsd, type Picodollars } from "../price/Money.ts"
 import { pricesFor } from "../price/Price.ts"
 import type { HostedTool } from "../request/hostedTools.ts"
+import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
-import type { AnyRequest, Bounds, FormNeed, Needs } from "../request/Request.ts"
+import { namesWhere } from "../request/placedParameters.ts"
+import type { Bounds, FormNeed, Needs } from "../request/Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
@@ -242,7 +244,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
 ]
 
 /** Parameters for which a host that supports them is better than one that does not. */
-const preferredParameters = ["tools", "response_format", "verbosity"] as const
+const preferredParameters = namesWhere(({ support }) => support === "preferred")
 
 /** Hosts that these exclude are still called when no other host is left. */
 export const softFilters: ReadonlyArray<Filter> = [

@@ -1,24 +1,17 @@
 /**
  * The description of the API. The routes of the control plane are made from it; those of the data plane are added to its
- * document, each form from a file in `http/openapi`.
+ * document (`http/openapi/document.ts`).
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
-import { chatForm } from "../openapi/chat.ts"
-import { compactForm } from "../openapi/compact.ts"
-import { completionsForm } from "../openapi/completions.ts"
-import { embeddingsForm } from "../openapi/embeddings.ts"
-import { commonSchemas } from "../openapi/members.ts"
-import { messagesForm } from "../openapi/messages.ts"
-import { rerankForm } from "../openapi/rerank.ts"
-import { responsesForm } from "../openapi/responses.ts"
-import { at, withForms } from "../openapi/schema.ts"
+import { at, withDataPlane } from "../openapi/document.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
+import { withExamples } from "./examples.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keys/keyStatus.ts"
@@ -31,18 +24,7 @@ import { VersionGroup } from "./version.ts"
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const withForm = withForms(
-  commonSchemas,
-  chatForm,
-  completionsForm,
-  messagesForm,
-  responsesForm,
-  compactForm,
-  embeddingsForm,
-  rerankForm,
-)
-
-const withDataPlane = (document: Readonly<Record<string, unknown>>) => withSummaries(withForm(document))
+const complete = (document: Readonly<Record<string, unknown>>) => withSummaries(withDataPlane(withExamples(document)))
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)
@@ -58,8 +40,7 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(OpenApi.Transform, withDataPlane)
+  .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */
-export const apiAt = (prefix: Prefix) =>
-  Api.annotate(OpenApi.Transform, (document) => at(prefix, withDataPlane(document)))
+export const apiAt = (prefix: Prefix) => Api.annotate(OpenApi.Transform, (document) => at(prefix, complete(document)))

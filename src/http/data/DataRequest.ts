@@ -1,7 +1,7 @@
 /** One request of the data plane with what its steps share, and the route that it is for. */
 import { CallerGone, type Failure } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/Json.ts"
-import type { AnswerBody } from "../../services/dispatch/Dispatcher.ts"
+import type { AnswerBody } from "../../services/dispatch/readAnswer.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
 import type { ServedRequest } from "../../services/request/ServedRequest.ts"

@@ -9,20 +9,18 @@ import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/f
 import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
 import { formatUsd } from "../../domain/price/Money.ts"
+import { formPaths } from "../../domain/request/forms.ts"
+import { conversationOf } from "../../services/request/Conversations.ts"
 import type { Steps } from "../../services/request/Steps.ts"
 import type { Explanation as Explained } from "../../services/routing/explain.ts"
-import { chatError, render } from "../ErrorBody.ts"
+import { chatError, chatErrorBody, render } from "../ErrorBody.ts"
 import { requestIdHeaders } from "../headers.ts"
 import { admit, type Terms } from "./admit.ts"
 import type { DataRequest, DataRoute } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
 import type { Explanation } from "./Explanation.ts"
 import type { Asked, Form } from "./Form.ts"
-
-/** Requests of which forms are explained, by their names; the first one where none is named. And the form of errors. */
-export interface ExplainedForms extends Pick<Form, "error"> {
-  readonly forms: ReadonlyMap<string, Form>
-}
+import { forms } from "./forms.ts"
 
 /** What the query asks for. */
 interface Wanted {
@@ -33,15 +31,19 @@ interface Wanted {
   readonly body: Form["body"]
 }
 
-export const explanation = (path: string, { forms, error }: ExplainedForms): DataRoute => {
-  const terms: Terms<Asked, Wanted> = {
-    kinds: "any",
-    isCounted: true,
-    isPaid: false,
-    asked: (services, request, caller) => wantedOf(services, request, queryOf(request.http.url, forms), caller),
-  }
-  return { name: `POST ${path}`, form: null, error, respond: (services, request) => respond(services, request, terms) }
+const terms: Terms<Asked, Wanted> = {
+  kinds: "any",
+  isCounted: true,
+  isPaid: false,
+  asked: (services, request, caller) => wantedOf(services, request, queryOf(request.http.url), caller),
 }
+
+export const explanation = (path: string): DataRoute => ({
+  name: `POST ${path}`,
+  form: null,
+  error: chatErrorBody,
+  respond: (services, request) => respond(services, request, terms),
+})
 
 const respond = function* (
   services: DataServices,
@@ -56,7 +58,7 @@ const respond = function* (
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
   const made = yield* explain(content.request, budget, {
     seed,
-    conversation: content.request.operation === "chat" ? conversations.of(key.id, content.request) : undefined,
+    conversation: conversationOf(conversations, key.id, content.request),
     permissions: key,
     key: key.id,
   })
@@ -100,8 +102,8 @@ interface Query {
   readonly form: Form
 }
 
-/** `form`: the name of one of `forms`. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
-const queryOf = (url: string, forms: ExplainedForms["forms"]): Either.Either<Query, BadRequest> => {
+/** `form`: the name of one. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const queryOf = (url: string): Either.Either<Query, BadRequest> => {
   const { searchParams } = new URL(url)
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
@@ -109,12 +111,12 @@ const queryOf = (url: string, forms: ExplainedForms["forms"]): Either.Either<Que
     return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
   }
   if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
-  const [first = ""] = forms.keys()
-  const [name = first, ...names] = searchParams.getAll("form")
-  const form = names.length > 0 ? undefined : forms.get(name)
-  if (form === undefined) return Either.left(badQuery("form", `must be one of ${[...forms.keys()].join(", ")}`))
+  const known = [...formPaths.keys()]
+  const [asked = known[0], ...more] = searchParams.getAll("form")
+  const name = more.length > 0 ? undefined : known.find((one) => one === asked)
+  if (name === undefined) return Either.left(badQuery("form", `must be one of ${known.join(", ")}`))
   return Either.right({
-    form,
+    form: forms[name],
     seed: seed === undefined ? undefined : Number(seed),
     keyHash: hash === undefined ? undefined : KeyId.make(hash),
   })

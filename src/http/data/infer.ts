@@ -4,9 +4,9 @@ import * as Exit from "effect/Exit"
 import type { Failure } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import type { ConversationRecord } from "../../services/request/Conversations.ts"
+import { type ConversationRecord, conversationOf } from "../../services/request/Conversations.ts"
 import type { IdempotentRequest } from "../../services/request/Idempotency.ts"
 import { RequestContext } from "../../services/request/RequestContext.ts"
 import { isFinished, type Steps, unwrap } from "../../services/request/Steps.ts"
@@ -43,7 +43,7 @@ const infer = function* (
   }
   const { meter, conversations, router } = services
   const budgeting = meter.budget({ _tag: "Key", key })
-  const conversation = asked.request.operation === "chat" ? conversations.of(key.id, asked.request) : undefined
+  const conversation = conversationOf(conversations, key.id, asked.request)
   const budget = yield* unwrap(budgeting)
   const plan = yield* unwrap(router.plan(asked.request, budget, { conversation, permissions: key, key: key.id }))
   if (!isFinished(budgeting)) lifetime.look()

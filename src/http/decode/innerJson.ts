@@ -2,9 +2,10 @@
  * JSON in texts of a body: the arguments of tool calls, which hosts of some forms are sent as objects. Their values count as those
  * of the body do (`jsonScan.ts`), or a text of empty arrays would take a gigabyte and seconds in `JSON.parse`. See docs/guarantees.md#g30.
  */
+
+import { type Issues, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { valuesIn } from "../../wire/jsonDepth.ts"
-import { type Issues, report } from "./checks.ts"
 import { mostValues } from "./jsonScan.ts"
 
 /** Reports arguments of tool calls, in a body of any form, that have more values together than a body may have. */

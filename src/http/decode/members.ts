@@ -1,147 +1,120 @@
 /**
- * What the bodies of all forms have in common: the members that speak to the router, parameters of sampling, and how a body
+ * What the bodies of all forms have in common: the members that speak to the router, and how a body
  * is read member by member. A form adds its own members to the table.
  */
 
 import { BadRequest } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import { normalName } from "../../domain/request/hostedTools.ts"
-import { asksNothing } from "../../domain/request/neutralMembers.ts"
-import { noPreferences, type Preferences } from "../../domain/request/Preferences.ts"
-import { routerOnly } from "../../domain/request/Request.ts"
-import { findingInBody } from "../../services/payload/walk.ts"
 import {
-  anyInteger,
   anyObject,
   anything,
   type Check,
+  checkOf,
+  described,
+  exactly,
   flag,
+  hasMember,
   type Issues,
   integer,
+  type JsonSchema,
   listOf,
-  numberWithin,
   objectOf,
+  objectSchema,
   oneOf,
-  orNull,
+  onlyFalse,
   quoted,
   report,
   shortText,
   text,
-} from "./checks.ts"
+} from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { mostTokens } from "../../domain/request/chatParameters.ts"
+import { normalName } from "../../domain/request/hostedTools.ts"
+import { asksNothing } from "../../domain/request/neutralMembers.ts"
+import type { Preferences } from "../../domain/request/Preferences.ts"
+import { routerOnly } from "../../domain/request/Request.ts"
+import { findingInBody } from "../../services/payload/walk.ts"
 import { checkInnerJson } from "./innerJson.ts"
-import { operatorMembers, refused } from "./operatorMembers.ts"
+import { operatorMembers } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
-import { decodePreferences } from "./preferences.ts"
-import { reasoningMembers } from "./reasoning.ts"
+import { preferences, preferencesOf } from "./preferences.ts"
+import { type Rule, ruleOf } from "./rules.ts"
 
 /** See docs/guarantees.md#g30. */
-export const most = { members: 1024, tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
+export const most = { members: 1024, tools: 512, models: 16, metadata: 16, inputs: 2048, tokens: mostTokens }
 
-export const maybeText = orNull(text)
-export const maybeFlag = orNull(flag)
-export const maybeObject = orNull(anyObject)
-
+const longestModel = 256
 const malformedModel = /\p{Cc}|[\u2028\u2029]|\.\.[/\\]|%00/u
 
-export const model: Check = (value, path, issues) => {
-  if (typeof value !== "string" || value === "") report(issues, path, "must be a non-empty string")
-  else if (value.length > 256 || malformedModel.test(value))
-    report(issues, path, `${quoted(value)} is not a valid model ID`)
-}
+export const model: Check = checkOf(
+  { type: "string", minLength: 1, maxLength: longestModel, not: { pattern: malformedModel.source } },
+  (value, path, issues) => {
+    if (typeof value !== "string" || value === "") report(issues, path, "must be a non-empty string")
+    else if (value.length > longestModel || malformedModel.test(value))
+      report(issues, path, `${quoted(value)} is not a valid model ID`)
+  },
+)
 
+const metadataName = 64
 const metadataValue = shortText(512)
-const metadata: Check = (value, path, issues) => {
+const metadataSchema = {
+  type: "object",
+  maxProperties: most.metadata,
+  propertyNames: { type: "string", maxLength: metadataName },
+  additionalProperties: metadataValue.schema,
+}
+const metadata = checkOf(metadataSchema, (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const names = Object.keys(value)
   if (names.length > most.metadata)
     report(issues, path, `must have at most ${most.metadata} members, not ${names.length}`)
   for (const key of names) {
-    if (key.length > 64) report(issues, path, `${quoted(key)} is longer than 64 characters`)
+    if (key.length > metadataName) report(issues, path, `${quoted(key)} is longer than ${metadataName} characters`)
     metadataValue(value[key], `${path}[${quoted(key)}]`, issues)
   }
-}
+})
 
-export const tokenCount = orNull(integer(1, most.tokens))
-const share = orNull(numberWithin(0, 1))
-const penalty = orNull(numberWithin(-2, 2))
-
-const bias = numberWithin(-100, 100)
-const logitBias: Check = (value, path, issues) => {
-  if (!isJsonObject(value)) return report(issues, path, "must be an object")
-  for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
-}
-
-const stops = listOf(text, most.stop)
-const stop: Check = (value, path, issues) => {
-  if (Array.isArray(value)) stops(value, path, issues)
-  else if (typeof value !== "string") report(issues, path, "must be a string or an array of strings")
-}
-
-/** Parameters of the canonical form that a host may or may not support (`supported_parameters`). */
-export const samplingMembers = {
-  temperature: orNull(numberWithin(0, 2)),
-  top_p: share,
-  top_k: orNull(integer(0, most.tokens)),
-  min_p: share,
-  top_a: share,
-  frequency_penalty: penalty,
-  presence_penalty: penalty,
-  repetition_penalty: orNull(numberWithin(0, 2)),
-  max_tokens: tokenCount,
-  max_completion_tokens: tokenCount,
-  logit_bias: orNull(logitBias),
-  seed: orNull(anyInteger),
-  stop: orNull(stop),
-  ...reasoningMembers,
-  verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
-} satisfies Readonly<Record<string, Check>>
+export const tokenCount = integer(1, most.tokens)
 
 const tiers = oneOf("auto", "default", "fast", "flex", "priority", "scale")
 
 /** A tier without a price is refused with a sentence, and not as an unknown word. */
-const serviceTier: Check = (value, path, issues) => {
+const serviceTier = checkOf(tiers.schema, (value, path, issues) => {
   if (value === "ultrafast") report(issues, path, "is a tier that this gateway has no price for: use priority")
   else tiers(value, path, issues)
-}
-
-const cacheShape = objectOf({ mode: maybeText, prewarm: maybeFlag })
+})
 
 /** Options of OpenAI's prompt cache. Prices of caches are those of the usual time, so no other may be asked for. */
-const cacheOptions: Check = (value, path, issues) => {
-  cacheShape(value, path, issues)
-  if (!isJsonObject(value)) return
-  const { ttl, prewarm } = value
-  if (ttl != null && ttl !== "30m")
-    report(issues, `${path}.ttl`, "must be 30m: the gateway has no price for a longer time")
-  if (prewarm === true)
-    report(issues, `${path}.prewarm`, "is not supported: the gateway sends requests for their answers")
-}
+const cacheOptions = objectOf({
+  mode: text,
+  ttl: exactly("30m", "must be 30m: the gateway has no price for a longer time"),
+  prewarm: onlyFalse("is not supported: the gateway sends requests for their answers"),
+})
 
-/** Members that mean the same in every form and are no parameters. `provider` is read by `readMembers` itself. */
+const usageAlways = described("Usage comes always.", flag)
+
+/** Members that mean the same in every form and are no parameters. */
 export const sharedMembers = {
-  model: orNull(model),
-  models: listOf(model, most.models),
-  route: orNull(oneOf("fallback", "sort")),
+  model: described("<author>/<slug>, possibly with variants such as :nitro; or an alias.", model),
+  models: described("Tried after model, in this order.", listOf(model, most.models)),
+  provider: preferences,
+  route: described("Older form of provider.sort.partition.", oneOf("fallback", "sort")),
   preset,
-  stream: maybeFlag,
-  stream_options: orNull(objectOf({ include_usage: maybeFlag })),
-  usage: orNull(objectOf({ include: maybeFlag })),
-  service_tier: orNull(serviceTier),
+  stream: flag,
+  stream_options: objectOf({ include_usage: usageAlways }),
+  usage: objectOf({ include: usageAlways }),
+  service_tier: serviceTier,
   cache_control: objectOf({ type: oneOf("ephemeral"), ttl: oneOf("5m", "1h") }, "type"),
-  prompt_cache_key: maybeText,
-  prompt_cache_options: orNull(cacheOptions),
-  session_id: shortText(256),
-  user: maybeText,
-  metadata: orNull(metadata),
+  prompt_cache_key: text,
+  prompt_cache_options: cacheOptions,
+  session_id: described("Requests of one session stay with one host.", shortText(256)),
+  user: text,
+  metadata,
   trace: anyObject,
   plugins,
   transforms,
   stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
   debug: anyObject,
-  background: refused(
-    "must be false: an answer in the background could not be fetched here",
-    (value) => value === false,
-  ),
+  background: exactly(false, "must be false: an answer in the background could not be fetched here"),
   ...operatorMembers,
 } satisfies Readonly<Record<string, Check>>
 
@@ -187,24 +160,43 @@ interface Member {
   readonly kind: "parameter" | "other" | "dropped"
 }
 
-/** How the members of one form's bodies are read. Members that are not listed are passed on unchecked. */
+/** How the bodies of one form are read. Members that are not listed are passed on unchecked. */
 export interface MemberTable {
+  /** Of the whole body. */
+  readonly schema: JsonSchema
   readonly members: ReadonlyMap<string, Member>
   /** Members that are not copied into the payload. */
   readonly notSent: ReadonlySet<string>
   /** Members that may not be null. */
-  readonly required: ReadonlySet<string>
+  readonly required: ReadonlyArray<string>
   /** The members that this form knows, by their normal names (`normalName`). */
   readonly known: ReadonlyMap<string, string>
+  readonly before: ReadonlyArray<Rule>
+  readonly after: ReadonlyArray<Rule>
 }
 
-/** `decodedApart`: members of this form that become fields of `ChatRequest`, or that it translates. */
-export const memberTable = (
-  parameters: Readonly<Record<string, Check>>,
-  others: Readonly<Record<string, Check>>,
-  decodedApart: ReadonlyArray<string>,
-  required: ReadonlyArray<string>,
-): MemberTable => {
+export interface FormMembers {
+  /** Of the schema. */
+  readonly title: string
+  /** Members that a host may or may not support. */
+  readonly parameters: Readonly<Record<string, Check>>
+  readonly others: Readonly<Record<string, Check>>
+  /** Members that become fields of `ChatRequest`, or that the form translates. */
+  readonly decodedApart: ReadonlyArray<string>
+  /** Members that must be there and may not be null. */
+  readonly required?: ReadonlyArray<string>
+  /** Rules for the whole body that are looked at before its members, and after them. */
+  readonly before?: ReadonlyArray<Rule>
+  readonly after?: ReadonlyArray<Rule>
+}
+
+/** What becomes of a member that a form does not know. See docs/guarantees.md#g36. */
+const aboutOthers =
+  "Members that are not listed go unread to hosts of openai-compatible providers and to local servers, and to other hosts where their plugin or extra_members of the provider names them. The others are named in X-GW-Dropped."
+
+export const memberTable = (form: FormMembers): MemberTable => {
+  const { title, parameters, others, decodedApart, required = [], before = [], after = [] } = form
+  const rules = [modelRule, ...before, ...after]
   const members = new Map<string, Member>([
     ...Object.entries(parameters).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
     ...Object.entries(others).map(([key, check]) => [key, { check, kind: "other" }] as const),
@@ -212,11 +204,19 @@ export const memberTable = (
   const notKnown = [...credentialMembers, ...costlyMembers].filter((key) => !members.has(key))
   for (const key of notKnown) members.set(key, { check: anything, kind: "dropped" })
   return {
+    schema: {
+      title,
+      ...objectSchema({ ...others, ...parameters }, required),
+      description: aboutOthers,
+      allOf: rules.map(({ schema }) => schema),
+    },
     members,
     // As a member of a new object `__proto__` would become its prototype.
     notSent: new Set([...routerOnly, ...decodedApart, "background", "__proto__"]),
-    required: new Set(required),
+    required,
     known: new Map([...members.keys(), ...routerOnly, ...decodedApart].map((key) => [normalName(key), key])),
+    before: [modelRule, ...before],
+    after,
   }
 }
 
@@ -230,14 +230,15 @@ export interface ReadMembers {
   readonly dropped: ReadonlyArray<string>
 }
 
-/** Checks every member of a body. Problems are added to `issues`; the result is valid only if there are none. */
+/** Checks a body and every member of it. Problems are added to `issues`; the result is valid only if there are none. */
 export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues): ReadMembers => {
   const parameters: Array<string> = []
   const payload: Record<string, unknown> = {}
-  let preferences: Preferences = noPreferences
   // Appended to in place: a caller may send as many such members as a body may have.
   const dropped: Array<string> = []
   let count = 0
+  for (const rule of table.before) rule(body, issues)
+  for (const name of table.required) if (body[name] === undefined) report(issues, name, "is required")
   for (const key in body) {
     // Each is copied and judged several times, for each host anew.
     if (++count > most.members) {
@@ -246,10 +247,6 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     }
     const value = body[key]
     if (value === undefined) continue
-    if (key === "provider") {
-      preferences = decodePreferences(value, key, issues)
-      continue
-    }
     const member = table.members.get(key)
     // Another spelling of a name that is known may be the same to a host.
     if (member?.kind === "dropped" || (member === undefined && isRespelt(key, table))) {
@@ -258,11 +255,12 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     }
     if (!table.notSent.has(key)) payload[key] = value
     // Some clients write null for fields that are not set.
-    if (member === undefined || (value === null && !table.required.has(key))) continue
+    if (member === undefined || (value === null && !table.required.includes(key))) continue
     member.check(value, key, issues)
     if (member.kind === "parameter") parameters.push(key)
   }
-  return { payload, preferences, parameters, dropped }
+  for (const rule of table.after) rule(body, issues)
+  return { payload, preferences: preferencesOf(body["provider"]), parameters, dropped }
 }
 
 /**
@@ -283,11 +281,13 @@ export const refusalOf = (body: JsonObject, { dropped }: ReadMembers, issues: Is
 const isRespelt = (key: string, { known, notSent }: MemberTable): boolean =>
   !notSent.has(key) && known.has(normalName(key))
 
-export const requireModel = (body: JsonObject, issues: Issues): void => {
+const modelSchema = { anyOf: [hasMember("model", text.schema), hasMember("models", { type: "array", minItems: 1 })] }
+
+const modelRule = ruleOf(modelSchema, (body, issues) => {
   if (body["model"] != null) return
   const { models } = body
   if (models === undefined) {
     const message = body["model"] === null ? "must be a non-empty string" : "is required, or models in its place"
     report(issues, "model", message)
   } else if (Array.isArray(models) && models.length === 0) report(issues, "models", "must name at least one model")
-}
+})

@@ -1,4 +1,18 @@
 /** The `provider` member of a request to `Preferences`. */
+
+import {
+  checkOf,
+  described,
+  filledText,
+  flag,
+  listOf,
+  notNegative,
+  objectOf,
+  objectOr,
+  oneOf,
+  report,
+  titled,
+} from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { type Picodollars, scaled } from "../../domain/price/Money.ts"
 import {
@@ -9,18 +23,6 @@ import {
   quantizations,
 } from "../../domain/request/Preferences.ts"
 import { percentiles, type Thresholds } from "../../domain/request/thresholds.ts"
-import {
-  type Check,
-  filledText,
-  flag,
-  type Issues,
-  listOf,
-  notNegative,
-  objectOf,
-  oneOf,
-  orNull,
-  report,
-} from "./checks.ts"
 
 /** See docs/guarantees.md#g30. */
 const mostNames = 64
@@ -40,39 +42,47 @@ const ceilingOf = (name: string, ceiling: unknown): Picodollars | undefined => {
   return scaled(ceiling, name === "prompt" || name === "completion" ? 6 : 12)?.value
 }
 
-const price: Check = (value, path, issues) => {
+const decimal = { type: "string", pattern: "^\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$", maxLength: longestPrice }
+const price = checkOf({ anyOf: [notNegative.schema, decimal] }, (value, path, issues) => {
   if (ceilingOf("request", value) === undefined)
     report(issues, path, "must be a non-negative number, or one as a decimal string")
-}
-
-const names = orNull(listOf(filledText, mostNames))
-const threshold = orNull((value, path, issues) => {
-  if (isJsonObject(value)) thresholds(value, path, issues)
-  else notNegative(value, path, issues)
 })
-const perhaps = orNull(notNegative)
-const thresholds = objectOf({ p50: perhaps, p75: perhaps, p90: perhaps, p99: perhaps })
+
+const names = listOf(filledText, mostNames)
+const threshold = objectOr(
+  objectOf({ p50: notNegative, p75: notNegative, p90: notNegative, p99: notNegative }),
+  notNegative,
+)
 
 // The router knows which strategies are installed.
-const sortObject = objectOf({ by: orNull(filledText), partition: orNull(oneOf("model", "none")) })
-const sort: Check = (value, path, issues) => (isJsonObject(value) ? sortObject : filledText)(value, path, issues)
+const sort = objectOr(objectOf({ by: filledText, partition: oneOf("model", "none") }), filledText)
 
-const provider = objectOf({
-  order: names,
-  only: names,
-  ignore: names,
-  allow_fallbacks: orNull(flag),
-  sort: orNull(sort),
-  require_parameters: orNull(flag),
-  data_collection: orNull(oneOf("allow", "deny")),
-  zdr: orNull(flag),
-  enforce_distillable_text: orNull(flag),
-  quantizations: orNull(listOf(oneOf(...quantizations), mostNames)),
-  max_price: orNull(objectOf({ prompt: price, completion: price, request: price, image: price, audio: price })),
-  preferred_min_throughput: threshold,
-  preferred_max_latency: threshold,
-  hedge: orNull(flag),
-})
+/** The `provider` member. */
+export const preferences = titled(
+  "ProviderPreferences",
+  objectOf({
+    order: described("Hosts to try first, in this order: tags, slugs or display names.", names),
+    only: described("Only these hosts.", names),
+    ignore: described("Not these hosts.", names),
+    allow_fallbacks: described("false: only the listed hosts, or only the first one. Default true.", flag),
+    sort: described(
+      "How hosts are ordered: price, throughput, latency, exacto, or another strategy that is installed.",
+      sort,
+    ),
+    require_parameters: described("Only hosts that support every parameter of the request.", flag),
+    data_collection: described("deny: no host that may train on prompts.", oneOf("allow", "deny")),
+    zdr: described("Only hosts that keep no prompts.", flag),
+    enforce_distillable_text: described("Only models whose author allows distillation.", flag),
+    quantizations: listOf(oneOf(...quantizations), mostNames),
+    max_price: described(
+      "Ceilings, inclusive: USD per 1M tokens for prompt and completion, per unit for the rest.",
+      objectOf({ prompt: price, completion: price, request: price, image: price, audio: price }),
+    ),
+    preferred_min_throughput: described("Tokens per second; slower hosts are tried later.", threshold),
+    preferred_max_latency: described("Seconds to the first token; slower hosts are tried later.", threshold),
+    hedge: described("Whether a second host may be called beside a slow one.", flag),
+  }),
+)
 
 const textsOf = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((item) => typeof item === "string") : []
@@ -143,9 +153,5 @@ export const withSiblings = (preferences: Preferences, body: JsonObject): Prefer
 const isPartitioned = (written: unknown): boolean =>
   isJsonObject(written) && isJsonObject(written["sort"]) && written["sort"]["partition"] != null
 
-/** Adds problems to `issues`; the preferences are valid only if there are none. Unknown members are ignored. */
-export const decodePreferences = (value: unknown, path: string, issues: Issues): Preferences => {
-  if (value === null) return noPreferences
-  provider(value, path, issues)
-  return isJsonObject(value) ? read(value) : noPreferences
-}
+/** Of a checked member, or of none. Unknown members are ignored. */
+export const preferencesOf = (value: unknown): Preferences => (isJsonObject(value) ? read(value) : noPreferences)

@@ -1,30 +1,22 @@
-/** The members for reasoning, which several forms share: `reasoning`, `reasoning_effort`, `include_reasoning`. */
+/** How the members for reasoning go together: `reasoning`, `reasoning_effort`, `include_reasoning`. */
+
+import { hasMember, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { type Effort, noReasoning, type Reasoning } from "../../domain/request/Request.ts"
-import { type Check, flag, type Issues, integer, objectOf, oneOf, orNull, report } from "./checks.ts"
+import { ruleOf } from "./rules.ts"
 
 export { noReasoning }
 
-const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
-
-const reasoning = objectOf({
-  effort: orNull(effort),
-  max_tokens: orNull(integer(0, 2 ** 31 - 1)),
-  enabled: flag,
-  exclude: flag,
-  summary: orNull(oneOf("auto", "concise", "detailed")),
-  context: oneOf("auto", "all_turns", "current_turn"),
-  mode: oneOf("standard", "pro"),
-})
-
-export const reasoningMembers = {
-  include_reasoning: orNull(flag),
-  reasoning: orNull(reasoning),
-  reasoning_effort: orNull(effort),
-} satisfies Readonly<Record<string, Check>>
+/** No schema says that the shorthand may not differ. */
+const effortOrTokens: JsonSchema = {
+  not: {
+    ...hasMember("reasoning", hasMember("max_tokens")),
+    anyOf: [hasMember("reasoning_effort"), hasMember("reasoning", hasMember("effort"))],
+  },
+}
 
 /** Effort, its shorthand and a token budget exclude each other, unless they agree. */
-export const checkReasoning = (body: JsonObject, issues: Issues): void => {
+export const reasoningRule = ruleOf(effortOrTokens, (body, issues) => {
   const { reasoning: asked, reasoning_effort: shorthand } = body
   if (!isJsonObject(asked)) return
   if (asked["max_tokens"] != null && (asked["effort"] ?? shorthand) != null) {
@@ -33,7 +25,7 @@ export const checkReasoning = (body: JsonObject, issues: Issues): void => {
   if (shorthand != null && asked["effort"] != null && asked["effort"] !== shorthand) {
     report(issues, "reasoning_effort", "differs from reasoning.effort")
   }
-}
+})
 
 /** Combines the three members, which were checked before. */
 export const reasoningOf = (body: JsonObject): Reasoning => {

@@ -1,54 +1,13 @@
-/** `POST /rerank`: the decoder is `http/data/rerank/decode.ts`. */
-import { most } from "../decode/members.ts"
-import { noStream, unaryMembers } from "./embeddings.ts"
-import { cost, modelRules, otherMembers, sharedSchemas } from "./members.ts"
-import {
-  amount,
-  anyOf,
-  count,
-  type DescribedForm,
-  described,
-  filledText,
-  given,
-  integer,
-  listOf,
-  named,
-  operation,
-  type Schema,
-  taken,
-  text,
-} from "./schema.ts"
-
-const has = (name: string): Schema => ({ properties: { [name]: text }, required: [name] })
-
-const structured: Schema = {
-  ...taken({ text, image: described("An address, or a data URL.", text) }),
-  ...anyOf(has("text"), has("image")),
-}
-
-const request: Schema = {
-  ...taken(
-    {
-      ...sharedSchemas,
-      stream: noStream,
-      query: filledText,
-      documents: listOf(anyOf(text, named("RerankDocument")), { minItems: 1, maxItems: most.inputs }),
-      top_n: described(
-        "How many results are wanted, the most relevant ones. Default: every result.",
-        integer(1, most.tokens),
-      ),
-    },
-    "query",
-    "documents",
-  ),
-  description: otherMembers,
-  allOf: modelRules,
-}
+/** `POST /rerank`. */
+import { documentSchema, rerankTable } from "../data/rerank/decode.ts"
+import { cost, unaryMembers } from "./answers.ts"
+import { operation, type Paths } from "./operation.ts"
+import { amount, count, described, errorBody, given, listOf, titled } from "./schemas.ts"
 
 const result = given({
   index: described("The place of the document.", count),
   relevance_score: amount,
-  document: described("As it was given; a text as the text of an object.", named("RerankDocument")),
+  document: described("As it was given; a text as the text of an object.", documentSchema),
 })
 
 const usage = given(
@@ -56,24 +15,38 @@ const usage = given(
   "search_units",
 )
 
-const answer = given(
-  {
-    ...unaryMembers,
-    results: described("The most relevant first.", listOf(result)),
-    usage,
-  },
-  "openrouter_metadata",
+const answer = titled(
+  "RerankAnswer",
+  given(
+    {
+      ...unaryMembers,
+      results: described("The most relevant first.", listOf(result)),
+      usage,
+    },
+    "openrouter_metadata",
+  ),
 )
 
-export const rerankForm: DescribedForm = {
-  operations: {
-    "/api/v1/rerank": operation({
+export const rerankPaths: Paths = {
+  "/api/v1/rerank": {
+    post: operation({
       name: "rerank",
       description: "Documents by their relevance to a query.",
-      request: named("RerankRequest"),
-      answer: named("RerankAnswer"),
-      error: named("Error"),
+      request: {
+        schema: rerankTable.schema,
+        example: { model: "cohere/rerank-v3.5", query: "red fox", documents: ["a grey wolf", "a red fox"], top_n: 1 },
+      },
+      answer: {
+        schema: answer,
+        example: {
+          id: "gen-1764000000-4fGh2kLm9PqRsT7vWxYz",
+          model: "cohere/rerank-v3.5",
+          provider: "Cohere",
+          results: [{ index: 1, relevance_score: 0.98, document: { text: "a red fox" } }],
+          usage: { total_tokens: 12, search_units: 1, cost: 0.002 },
+        },
+      },
+      error: errorBody,
     }),
   },
-  schemas: { RerankRequest: request, RerankDocument: structured, RerankAnswer: answer },
 }

@@ -13,10 +13,9 @@ import type { Limits } from "../../catalogue/ResolvedConfig.ts"
 import { HedgeBudget } from "../../domain/hosts/HedgeBudget.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import type { ChatResponse } from "../../domain/request/Chat.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import { Upstream } from "../../upstream/Upstream.ts"
 import { makeUpstreamClient } from "../calls/upstreamCall.ts"
@@ -39,18 +38,6 @@ import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
 import { type CallHost, type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { UnaryAnswer } from "./unaryAnswer.ts"
-
-/** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
-export type AnswerBody = string | Uint8Array<ArrayBuffer>
-
-/** Adds the cost to an answer, and gives its body in the caller's form. */
-export type WithCost = (charge: Charge) => string
-
-/**
- * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
- * charged. `native`: the host's own body, where it is in the caller's form.
- */
-export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
 
 /** A whole answer, charged and in the ledger. */
 export interface Completed {

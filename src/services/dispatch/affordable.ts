@@ -8,7 +8,8 @@ import { endpointFor } from "../../catalogue/endpoints.ts"
 import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
 import { affordableTokens, type BudgetSnapshot } from "../../domain/money/Hold.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import { requestFor } from "../../domain/routing/hostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
 import { byteLength } from "./byteLength.ts"
@@ -26,7 +27,7 @@ export const withAffordable = <Failed>(
   hosts: ReadonlyArray<Unaffordable>,
   registry: Registry,
 ): Failed | PaymentRequired => {
-  if (!(failure instanceof PaymentRequired) || request.operation !== "chat") return failure
+  if (!(failure instanceof PaymentRequired) || isUnary(request)) return failure
   // Its endpoint takes no bound, so none that is lower could be asked for.
   if (request.native?.compacts === true) return failure
   const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
@@ -75,7 +76,7 @@ const sentTokens = (
 ): number => {
   const endpoint = registry.endpoint(host)
   const { request: asked } = requestFor(request, host, adjustment)
-  if (endpoint === undefined || asked.operation !== "chat") return 0
+  if (endpoint === undefined || isUnary(asked)) return 0
   const longest = Math.min(asked.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const sizeWith = (maxTokens: number): number | undefined => {
     const encoded = encodeFor(endpointFor(endpoint, asked), { ...asked, maxTokens }, host)

@@ -39,11 +39,10 @@ export const firstEventTimer = (services: TimerServices, limits: Limits, begun: 
 
 type Measured = (stats: TimerServices["stats"], begun: Begun, awaited: Awaited) => number
 
-const measuredWholeMs: Measured = (stats, { attempt: { host, context }, answerContext }, awaited) => {
+const measuredWholeMs: Measured = (stats, { attempt: { host }, answerContext }, awaited) => {
   const { maxTokens, bounds } = answerContext.request
-  const most = Math.min(maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens) * bounds.choices
-  // Vectors and ranks are no output that takes its time token by token.
-  const outputTokens = context.operation === "chat" ? most : 0
+  // 0 where the operation has no output that takes its time token by token, such as vectors and ranks.
+  const outputTokens = Math.min(maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens) * bounds.choices
   return wholeAnswerMs(awaited, outputTokens, {
     slowSpeed: stats.snapshot(host).throughputAt(99),
     slowDurationMs: stats.wholeAnswerAt(host, 99),

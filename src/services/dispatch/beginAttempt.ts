@@ -17,7 +17,8 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { canGrow, mostHiddenTokens } from "../../domain/money/Hold.ts"
 import type { ChatPayload } from "../../domain/request/Chat.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
-import { type AnyRequest, type ChatRequest, noReasoning } from "../../domain/request/Request.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import { type ChatRequest, noReasoning } from "../../domain/request/Request.ts"
 import { countsAsFree } from "../../domain/routing/freeModels.ts"
 import { requestFor } from "../../domain/routing/hostRequest.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
@@ -77,8 +78,8 @@ export const beginAttempt = function* (
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
-    grows: request.operation === "chat" && canGrow(request, host, first.right.dropped),
-    mostHidden: request.operation === "chat" ? mostHiddenTokens(request, host, first.right.dropped) : 0,
+    grows: !isUnary(request) && canGrow(request, host, first.right.dropped),
+    mostHidden: isUnary(request) ? 0 : mostHiddenTokens(request, host, first.right.dropped),
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
@@ -114,7 +115,7 @@ export const beginAttempt = function* (
   }
   const { dropped: untranslated = [] } = signed
   const dropped = joinedNames(unsupported, untranslated)
-  const tools = request.operation === "chat" ? toolsCalled(request, endpoint) : undefined
+  const tools = isUnary(request) ? undefined : toolsCalled(request, endpoint)
   const attempt = new Attempt(context, host, hold, permit, key, dropped, tools, addedBySign(encoded.right, signed))
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
@@ -130,13 +131,13 @@ const unsigned = () => new HostFailed({ reason: "ended" })
 const within = (request: AnyRequest, { outputBound }: Hold): boolean =>
   outputBound === undefined || outputBound === request.maxTokens
 
-/** Only a chat has an output to bound. */
+/** An operation that is no conversation has no output to bound. */
 const bounded = (request: AnyRequest, { outputBound }: Hold): AnyRequest =>
-  request.operation === "chat" ? { ...request, maxTokens: outputBound } : request
+  isUnary(request) ? request : { ...request, maxTokens: outputBound }
 
 /** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
 const narrow = (request: AnyRequest, host: Host): AnswerContext => {
   const { stream, maxTokens, bounds } = request
-  const reasoning = request.operation === "chat" ? request.reasoning : noReasoning
+  const reasoning = isUnary(request) ? noReasoning : request.reasoning
   return { request: { stream, maxTokens, reasoning, bounds }, host }
 }

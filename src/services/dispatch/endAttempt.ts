@@ -14,6 +14,7 @@ import type { ChatUsage } from "../../domain/request/Chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../../domain/request/Estimate.ts"
 import { hiddenTokens } from "../../domain/request/hiddenTokens.ts"
 import { allMedia, type MediaTokens } from "../../domain/request/mediaTokens.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import { HostStats } from "../hosts/HostStats.ts"
@@ -151,7 +152,7 @@ export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | HostStats 
           return Effect.void
         }
         // Nothing of a whole answer is seen before all of it is there.
-        const isWholeAnswer = context.operation === "chat" && !hold.streamed
+        const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
         const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
         const hidden = hiddenBy(attempt, 0, mostHidden)
         return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })

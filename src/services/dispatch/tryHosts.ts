@@ -19,7 +19,7 @@ import {
 } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import { RefusedModels } from "../../domain/routing/fallback.ts"
 import type { Plan, Unaffordable } from "../../domain/routing/Plan.ts"
 import { withoutSecrets } from "../calls/upstreamCall.ts"

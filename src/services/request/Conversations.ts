@@ -14,6 +14,7 @@ import type { KeyId } from "../../domain/Ids.ts"
 import { discountsCacheReads } from "../../domain/price/Price.ts"
 import type { Usage } from "../../domain/price/Usage.ts"
 import { tokensIn } from "../../domain/request/Estimate.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import { hashText, openingHash, type Prefix, prefixesOf } from "../../domain/routing/promptHash.ts"
 import { RecentHosts, type Served } from "../../domain/routing/RecentHosts.ts"
@@ -47,6 +48,13 @@ export class Conversations extends Context.Tag("headgate/Conversations")<
     }),
   )
 }
+
+/** What is remembered of the request's conversation; `undefined`: its operation has none. */
+export const conversationOf = (
+  conversations: Context.Tag.Service<Conversations>,
+  key: KeyId,
+  request: AnyRequest,
+): Conversation | undefined => (isUnary(request) ? undefined : conversations.of(key, request))
 
 interface Memory {
   readonly hosts: RecentHosts

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { ChatPayload } from "../../domain/request/Chat.ts"
+import { chatParameterRows } from "../../domain/request/chatParameters.ts"
 import type { Reasoning } from "../../domain/request/Request.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
 import { must, shown } from "../check.ts"
@@ -27,19 +28,6 @@ interface Parameter {
 
 const schema = { type: "object", properties: { headgate_schema: { type: "string" } }, required: ["headgate_schema"] }
 
-/** Each with two values. */
-const numbers: Readonly<Record<string, readonly [value: number, another: number]>> = {
-  temperature: [0.375, 0.75],
-  top_p: [0.625, 0.875],
-  top_k: [37, 21],
-  min_p: [0.0625, 0.125],
-  top_a: [0.4375, 0.25],
-  frequency_penalty: [0.875, 0.5],
-  presence_penalty: [1.125, 0.625],
-  repetition_penalty: [1.0625, 1.25],
-  seed: [90_210, 4711],
-}
-
 const wish = (reasoning: Partial<Reasoning>, written: object): Parameter => ({
   name: "reasoning",
   reasoning: { ...reasoning, written: { reasoning: written } },
@@ -47,7 +35,9 @@ const wish = (reasoning: Partial<Reasoning>, written: object): Parameter => ({
 })
 
 const parameters: ReadonlyArray<Parameter> = [
-  ...Object.entries(numbers).map(([name, [value, another]]) => ({ name, value, another })),
+  ...chatParameterRows.flatMap(([name, { samples }]) =>
+    samples === undefined ? [] : [{ name, value: samples[0], another: samples[1] }],
+  ),
   { name: "stop", value: [marks.stop, "HEADGATE-END"], texts: [marks.stop, "HEADGATE-END"] },
   { name: "stop", value: marks.stop, texts: [marks.stop] },
   { name: "logprobs", value: true },

@@ -7,6 +7,7 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { Message, Tool } from "../../domain/request/Chat.ts"
+import { namesWhere } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
@@ -14,14 +15,7 @@ import type { ChatQuirks } from "./quirks.ts"
 import { withoutResultMedia } from "./resultMedia.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
-const additions: ReadonlyArray<string> = [
-  "top_k",
-  "top_a",
-  "min_p",
-  "repetition_penalty",
-  "structured_outputs",
-  "image_config",
-]
+const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition === true)
 
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {

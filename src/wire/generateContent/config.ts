@@ -3,31 +3,26 @@
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChatPayload, ResponseFormat } from "../../domain/request/Chat.ts"
+import { addParameters, type PlacedParameter, placedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest, Effort } from "../../domain/request/Request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import { given } from "./json.ts"
 import type { ModelFacts, ThinkingControl, ThinkingLevel } from "./models.ts"
 
+/** Parameters that need no function of their own. */
+export const parameters: ReadonlyArray<PlacedParameter> = placedIn("generateContent")
+
 export const generationConfig = (request: ChatRequest, host: Host, facts: ModelFacts): JsonObject => {
   const { payload, maxTokens } = request
-  const { stop, top_k: topK, n, logprobs, top_logprobs: alternatives } = payload
-  return given({
-    maxOutputTokens: maxTokens,
-    temperature: payload.temperature ?? undefined,
-    topP: payload.top_p ?? undefined,
-    // 0 means all, which is Google's default.
-    topK: topK == null || topK === 0 ? undefined : topK,
-    candidateCount: n == null || n === 1 ? undefined : n,
-    stopSequences: stop == null || stop.length === 0 ? undefined : typeof stop === "string" ? [stop] : stop,
-    seed: payload.seed ?? undefined,
-    presencePenalty: payload.presence_penalty ?? undefined,
-    frequencyPenalty: payload.frequency_penalty ?? undefined,
-    responseLogprobs: logprobs === true ? true : undefined,
-    logprobs: logprobs === true && alternatives ? alternatives : undefined,
+  const config: Record<string, unknown> = maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }
+  addParameters(parameters, payload, config)
+  const others: JsonObject = {
     ...formatFields(payload.response_format),
     ...outputFields(payload),
     thinkingConfig: thinkingConfig(request, host, facts.thinking),
-  })
+  }
+  for (const name in others) if (others[name] !== undefined) config[name] = others[name]
+  return config
 }
 
 const formatFields = (format: ResponseFormat | null | undefined): JsonObject => {

@@ -4,21 +4,22 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChatPayload } from "../../domain/request/Chat.ts"
+import { translatedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
-import { generationConfig } from "./config.ts"
+import { generationConfig, parameters } from "./config.ts"
 import { conversationOf } from "./contents.ts"
 import { given } from "./json.ts"
 import type { Reader } from "./media.ts"
 import { modelFacts } from "./models.ts"
 import { toolFields } from "./tools.ts"
 
-/** Members that are translated, or passed on under their own names. */
+/** Parameters that this protocol has, and what it takes besides. */
 const carried: ReadonlySet<string> = new Set([
-  ...["messages", "tools", "tool_choice", "web_search_options", "response_format", "temperature", "top_p", "top_k"],
-  ...["stop", "seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "n", "modalities"],
-  ...["image_config", "audio", "service_tier", "safetySettings"],
+  ...["messages", "safetySettings"],
+  ...translatedIn("generateContent"),
+  ...parameters.map(({ name }) => name),
 ])
 
 export const encodeGenerateContent = (

@@ -12,7 +12,7 @@ import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "./content.ts"
 import { isForeign } from "./foreignThinking.ts"
-import { isForced, tierField, version } from "./request.ts"
+import { isForced, parameters, samplingParameters, tierField, version } from "./request.ts"
 import { lacksThinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
 
 /** Name of the form. */
@@ -20,24 +20,16 @@ export const messagesForm = "messages"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([
-  ...["temperature", "top_p", "top_k", "tools", "tool_choice"].map((name) => [name, name] as const),
+  ...parameters.map(({ at, name }) => [at, name] as const),
+  ["tools", "tools"],
+  ["tool_choice", "tool_choice"],
   ["stop_sequences", "stop"],
 ])
 
 /** Members of the form, each checked where the body comes in. Others are sent only where the operator says so. */
 const known: ReadonlySet<string> = new Set([
-  ...[
-    "model",
-    "messages",
-    "max_tokens",
-    "system",
-    "tools",
-    "tool_choice",
-    "thinking",
-    "output_config",
-    "output_format",
-  ],
-  ...["metadata", "stop_sequences", "stream", "temperature", "top_k", "top_p", "service_tier", "cache_control"],
+  ...["model", "messages", "max_tokens", "system", "thinking", "output_config", "output_format"],
+  ...["metadata", "stream", "service_tier", "cache_control", ...counterparts.keys()],
   ...["context_management", "compaction", "diagnostics", "speed", "inference_geo", "billing_policy"],
 ])
 
@@ -184,7 +176,7 @@ const setThinking = (
     if (wish === undefined || wish === "off") return
     const asked = thinkingFor(kind, request, maxTokens, isForced(choice), turnsOf(sent["messages"]))
     if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
-    if (!asked.sampling) for (const name of ["temperature", "top_p", "top_k"]) drop(sent, name, dropped)
+    if (!asked.sampling) for (const { at } of samplingParameters) drop(sent, at, dropped)
     return
   }
   // The host does not reason, and requestFor says so.

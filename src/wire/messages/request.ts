@@ -4,6 +4,17 @@ import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/Chat.ts"
+import {
+  addMember,
+  addParameters,
+  byName,
+  isLost,
+  lackingIn,
+  type PlacedParameter,
+  placedIn,
+  renamesIn,
+  translatedIn,
+} from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
@@ -17,24 +28,30 @@ export const version = "2023-06-01"
 /** The beta that enables uploaded files. */
 const filesBeta = "files-api-2025-04-14"
 
-/** Members of the payload that Anthropic refuses. */
-const refused: ReadonlySet<string> = new Set([
-  ...["n", "best_of", "logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"],
-  ...["repetition_penalty", "min_p", "top_a", "seed", "modalities", "audio", "image_config", "prediction"],
-  ...["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "store", "safety_identifier"],
-  ...["structured_outputs", "web_search_options", "functions", "function_call", "prompt"],
-])
+/** Parameters that need no function of their own. */
+export const parameters: ReadonlyArray<PlacedParameter> = placedIn("messages")
 
-/** Members that are translated. */
+/** Those that are sent where the model may be asked for them, after the rest. */
+export const samplingParameters: ReadonlyArray<PlacedParameter> = parameters.filter(
+  ({ unlessThinking }) => unlessThinking,
+)
+
+const others = byName(parameters.filter(({ unlessThinking }) => !unlessThinking))
+
+/** Members of the payload that Anthropic refuses. */
+const refused: ReadonlySet<string> = new Set([...lackingIn("messages"), "store", "prompt"])
+
+/** Members that functions of this protocol write. */
 const reworded: ReadonlySet<string> = new Set([
-  ...["messages", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
-  ...["temperature", "top_p", "top_k", "thinking", "output_config", "verbosity", "user", "metadata", "service_tier"],
+  ...["messages", "thinking", "output_config"],
+  ...translatedIn("messages"),
+  ...samplingParameters.map(({ name }) => name),
 ])
 
 /** Members of the host's form that this function writes: the caller's of these names are not copied. */
 const written: ReadonlySet<string> = new Set([
-  ...["model", "max_tokens", "system", "stop_sequences", "stream", "mcp_servers", "container", "context_management"],
-  ...["output_format", "inference_geo", "speed", "skills"],
+  ...["__proto__", "model", "max_tokens", "system", "stop_sequences", "stream", "mcp_servers", "container"],
+  ...["context_management", "output_format", "inference_geo", "speed", "skills", ...renamesIn("messages")],
 ])
 
 export const encodeMessages = (
@@ -80,12 +97,15 @@ const headersFor = (turns: ReadonlyArray<Turn>): Record<string, string> => {
   return { "anthropic-version": version, ...(files ? { "anthropic-beta": filesBeta } : {}) }
 }
 
-const passedOn = (payload: ChatPayload): JsonObject =>
-  Object.fromEntries(
-    Object.entries(payload).filter(
-      ([name, value]) => value != null && !refused.has(name) && !reworded.has(name) && !written.has(name),
-    ),
-  )
+/** Parameters, and members that may pass, as the caller ordered them. */
+const passedOn = (payload: ChatPayload): JsonObject => {
+  const passed: Record<string, unknown> = {}
+  for (const name in payload) {
+    if (payload[name] == null || refused.has(name) || reworded.has(name) || written.has(name)) continue
+    addMember(others, name, payload, passed)
+  }
+  return passed
+}
 
 const systemField = ({ system }: Conversation): JsonObject => (system.length > 0 ? { system } : {})
 
@@ -146,14 +166,10 @@ const isEffort = (value: unknown): boolean => efforts.some((effort) => effort ==
 const schemaIn = ({ response_format: format }: ChatPayload): JsonObject | null | undefined =>
   format?.type === "json_schema" ? format.json_schema?.schema : undefined
 
-/**
- * The host's temperatures go to 1, those of the chat form to 2. Newer models refuse temperature and top_p together, so
- * only the temperature is sent. A top_k of 0 means none.
- */
-const samplingFields = ({ temperature, top_p: topP, top_k: topK }: ChatPayload): JsonObject => {
-  const k = topK == null || topK === 0 ? {} : { top_k: topK }
-  if (temperature != null) return { temperature: Math.min(temperature, 1), ...k }
-  return { ...(topP == null ? {} : { top_p: topP }), ...k }
+const samplingFields = (payload: ChatPayload): JsonObject => {
+  const fields: Record<string, unknown> = {}
+  addParameters(samplingParameters, payload, fields)
+  return fields
 }
 
 const stopField = (stop: ChatPayload["stop"]): JsonObject => {
@@ -177,14 +193,12 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
   const dropped = Object.keys(payload).filter(
     (name) => payload[name] != null && (refused.has(name) || written.has(name)),
   )
-  for (const name of ["temperature", "top_p", "service_tier"]) {
-    if (payload[name] != null && body[name] === undefined) dropped.push(name)
-  }
+  for (const parameter of parameters) if (isLost(parameter, payload, body)) dropped.push(parameter.name)
+  if (payload.service_tier != null && body["service_tier"] === undefined) dropped.push("service_tier")
   if (payload.metadata != null && !isWithin(payload.metadata, body["metadata"])) dropped.push("metadata")
   if (payload["thinking"] != null && !isJsonObject(body["thinking"])) dropped.push("thinking")
   const config = payload["output_config"]
   if (config != null && !(isJsonObject(config) && isEffort(config["effort"]))) dropped.push("output_config")
-  if (payload.top_k != null && payload.top_k !== 0 && body["top_k"] === undefined) dropped.push("top_k")
   const output = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   if (payload.verbosity != null && output["effort"] !== payload.verbosity) dropped.push("verbosity")
   // `json_object` has no counterpart.

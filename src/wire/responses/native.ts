@@ -14,14 +14,15 @@ import { type Encoded, jsonBody } from "../Protocol.ts"
 import { readableParts } from "./agentText.ts"
 import { addsTools } from "./offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
-import { belowLeast, encrypted, lacking, wantsEncrypted } from "./request.ts"
+import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./request.ts"
 
 /** Name of the form. */
 export const responsesForm = "responses"
 
-/** Members that the canonical form has under the same name. Where that was taken out, the host lacks the parameter. */
-const counterparts: ReadonlySet<string> = new Set([
-  ...["temperature", "top_p", "top_logprobs", "tool_choice", "parallel_tool_calls"],
+/** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
+const counterparts: ReadonlyMap<string, string> = new Map([
+  ["tool_choice", "tool_choice"],
+  ...[...parameters.values()].map(({ at, name }) => [at, name] as const),
 ])
 
 /** Written anew. */
@@ -32,9 +33,8 @@ const own: ReadonlySet<string> = new Set([
 
 /** Members of the form that are sent as they came: each is checked where the body comes in. */
 const known: ReadonlySet<string> = new Set([
-  ...["instructions", "temperature", "top_p", "top_logprobs", "tool_choice", "parallel_tool_calls", "max_tool_calls"],
-  ...["truncation", "stream_options", "metadata", "user", "safety_identifier", "image", "client_metadata"],
-  ...["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
+  ...["instructions", "max_tool_calls", "truncation", "stream_options", "image", "client_metadata"],
+  ...counterparts.keys(),
 ])
 
 export const encodeNative = (
@@ -49,7 +49,7 @@ export const encodeNative = (
   const dropped: Array<string> = []
   const refused = new Set(quirks.drop)
   const passes = new Set([...(quirks.own ?? []), ...(host.extraMembers ?? [])])
-  const { parameters } = request.routing
+  const { parameters: asked } = request.routing
   const sent: Record<string, unknown> = {
     model: host.upstreamModel,
     input: inputOf(body["input"], request, quirks),
@@ -57,7 +57,8 @@ export const encodeNative = (
   }
   for (const name in body) {
     const value = body[name]
-    const isLacking = counterparts.has(name) && payload[name] === undefined && parameters.includes(name)
+    const canonical = counterparts.get(name)
+    const isLacking = canonical !== undefined && payload[canonical] === undefined && asked.includes(canonical)
     if (value === null || own.has(name) || isLacking) continue
     const isTaken = known.has(name) || (passes.has(name) && !lacking.has(name))
     if (isTaken && !refused.has(name)) sent[name] = value

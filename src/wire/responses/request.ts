@@ -4,6 +4,15 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
 import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/Chat.ts"
+import {
+  addMember,
+  byName,
+  lackingIn,
+  type PlacedParameter,
+  placedIn,
+  renamesIn,
+  translatedIn,
+} from "../../domain/request/placedParameters.ts"
 import { type ChatRequest, mostSearches } from "../../domain/request/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
@@ -12,11 +21,13 @@ import { customCallOf, hasReasoning, inputOf } from "./input.ts"
 import type { ResponsesQuirks } from "./quirks.ts"
 
 /** Members of the canonical form that this form has no counterpart for. */
-export const lacking: ReadonlySet<string> = new Set([
-  ...["stop", "n", "best_of", "seed", "logit_bias", "frequency_penalty", "presence_penalty", "repetition_penalty"],
-  ...["top_k", "top_a", "min_p", "structured_outputs", "modalities", "audio", "image_config", "prediction"],
-  ...["cache_control", "functions", "function_call"],
-])
+export const lacking: ReadonlySet<string> = new Set(lackingIn("responses"))
+
+/** Parameters that need no function of their own. */
+export const parameters: ReadonlyMap<string, PlacedParameter> = byName(placedIn("responses"))
+
+/** Those that functions of this protocol write, and the canonical form's own. */
+const translated: ReadonlySet<string> = new Set(["messages", "store", ...translatedIn("responses")])
 
 /**
  * Members that this function writes, from what it translates: the caller's of these names are not copied. Every other member that
@@ -24,13 +35,8 @@ export const lacking: ReadonlySet<string> = new Set([
  */
 const written: ReadonlySet<string> = new Set([
   ...["__proto__", "model", "input", "instructions", "stream", "store", "max_output_tokens", "max_tool_calls"],
-  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "include"],
-  ...["web_search_options", "text", "reasoning", "background", "conversation", "previous_response_id", "prompt"],
-])
-
-/** Those among them that are translated, and the canonical form's own. */
-const translated: ReadonlySet<string> = new Set([
-  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options", "store"],
+  ...["include", "text", "background", "conversation", "previous_response_id", "prompt", ...translated],
+  ...renamesIn("responses"),
 ])
 
 export const encodeResponses = (
@@ -51,7 +57,7 @@ export const encodeResponses = (
     if (value == null || translated.has(name)) continue
     if (lacking.has(name) || refused.has(name) || written.has(name)) {
       if (!asksNothing(name, value)) dropped.push(name)
-    } else out[name] = value
+    } else addMember(parameters, name, payload, out)
   }
   for (const [at, message] of payload.messages.entries()) {
     // Images that the model made are no input of an assistant in this form.

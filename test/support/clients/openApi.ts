@@ -19,8 +19,12 @@ const compiled = (ref: string) => {
 }
 
 /** What a value breaks of a schema of the description, as one line each; empty: nothing. */
-export const faultsIn = (schema: string, value: unknown): ReadonlyArray<string> => {
-  const validate = compiled(`/components/schemas/${schema}`)
+export const faultsIn = (schema: string, value: unknown): ReadonlyArray<string> =>
+  faultsAt(`/components/schemas/${schema}`, value)
+
+/** The same of a schema that stands elsewhere. `pointer`: RFC 6901, as a part of a URL. */
+export const faultsAt = (pointer: string, value: unknown): ReadonlyArray<string> => {
+  const validate = compiled(pointer)
   if (validate(value) === true) return []
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 }

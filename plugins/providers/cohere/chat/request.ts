@@ -17,6 +17,28 @@ import { type Conversation, conversationOf } from "./content.ts"
 /** Cohere's own members, and those that it calls as the canonical form does. */
 const passed = ["citation_options", "safety_mode", "strict_tools", "seed"] as const
 
+const share = (value: number | null | undefined): number | undefined =>
+  value != null && value >= 0 && value <= 1 ? value : undefined
+
+interface Parameter {
+  readonly name: string
+  /** What Cohere calls it. */
+  readonly at: string
+  /** Its value there; `null` and `undefined`: it has no counterpart. */
+  readonly as: (payload: ChatPayload) => unknown
+}
+
+/** Parameters of sampling, in the order in which they are sent. */
+const sampling: ReadonlyArray<Parameter> = [
+  { name: "temperature", at: "temperature", as: ({ temperature }) => temperature },
+  // From 0.01 to 0.99 here.
+  { name: "top_p", at: "p", as: ({ top_p: p }) => (p == null ? undefined : Math.min(Math.max(p, 0.01), 0.99)) },
+  { name: "top_k", at: "k", as: ({ top_k: k }) => (k == null ? undefined : Math.min(k, 500)) },
+  // Only from 0 to 1 here; what is beyond has no counterpart.
+  { name: "frequency_penalty", at: "frequency_penalty", as: (payload) => share(payload.frequency_penalty) },
+  { name: "presence_penalty", at: "presence_penalty", as: (payload) => share(payload.presence_penalty) },
+]
+
 export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
   const conversation = conversationOf(payload.messages)
@@ -88,19 +110,13 @@ const formatOf = ({ response_format: format }: ChatPayload): JsonObject => {
 }
 
 const samplingOf = (payload: ChatPayload): JsonObject => {
-  const { temperature, top_p: p, top_k: k, frequency_penalty: frequency, presence_penalty: presence } = payload
-  return {
-    ...(temperature == null ? {} : { temperature }),
-    // From 0.01 to 0.99 here.
-    ...(p == null ? {} : { p: Math.min(Math.max(p, 0.01), 0.99) }),
-    ...(k == null ? {} : { k: Math.min(k, 500) }),
-    // Only from 0 to 1 here; what is beyond has no counterpart.
-    ...(isShare(frequency) ? { frequency_penalty: frequency } : {}),
-    ...(isShare(presence) ? { presence_penalty: presence } : {}),
+  const members: Record<string, unknown> = {}
+  for (const { at, as } of sampling) {
+    const value = as(payload)
+    if (value != null) members[at] = value
   }
+  return members
 }
-
-const isShare = (value: number | null | undefined): value is number => value != null && value >= 0 && value <= 1
 
 const stopOf = (stop: ChatPayload["stop"]): JsonObject => {
   const texts = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "")
@@ -120,10 +136,8 @@ const thinkingOf = (request: ChatRequest, host: Host): unknown => {
 
 /** Members that are translated, as far as that is possible. */
 const counterparts: ReadonlyMap<string, string> = new Map([
-  ...["messages", "tools", "documents", "temperature", "thinking", ...passed].map((name) => [name, name] as const),
-  ...["frequency_penalty", "presence_penalty"].map((name) => [name, name] as const),
-  ["top_p", "p"],
-  ["top_k", "k"],
+  ...["messages", "tools", "documents", "thinking", ...passed].map((name) => [name, name] as const),
+  ...sampling.map(({ name, at }) => [name, at] as const),
   ["stop", "stop_sequences"],
 ])
 

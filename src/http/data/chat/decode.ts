@@ -1,45 +1,35 @@
 /**
  * Decodes the JSON of a chat completion to a `ChatRequest`. All problems are reported at once, at most ten. Plain
- * functions and a table, since it runs on every request (see `../../decode/checks.ts`). Optional members may be null.
+ * functions and a table, since it runs on every request (see `domain/json/checks.ts`). Optional members may be null.
  * Ranges that depend on the host are left to the host.
  */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload } from "../../../domain/request/Chat.ts"
-import type { ChatRequest } from "../../../domain/request/Request.ts"
-import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
   anything,
   byType,
   type Check,
+  described,
   filledText,
+  flag,
   type Issues,
-  integer,
   listOf,
   matching,
   objectOf,
+  objectOr,
   oneOf,
-  onlyKnown,
-  orNull,
-  report,
   text,
-} from "../../decode/checks.ts"
-import {
-  maybeFlag,
-  maybeObject,
-  maybeText,
-  memberTable,
-  most,
-  readMembers,
-  refusalOf,
-  requireModel,
-  samplingMembers,
-  sharedMembers,
-} from "../../decode/members.ts"
-import { otherTool } from "../../decode/otherRouters.ts"
-import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
+  titled,
+} from "../../../domain/json/checks.ts"
+import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
+import type { ChatRequest } from "../../../domain/request/Request.ts"
+import { chatRequest, countOf } from "../../decode/chatRequest.ts"
+import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
+import { otherTool } from "../../decode/operatorMembers.ts"
+import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
 import { messages, textContent } from "./messages.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
@@ -48,20 +38,24 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   [
     "function",
     objectOf(
-      { function: objectOf({ name, description: maybeText, parameters: maybeObject, strict: maybeFlag }, "name") },
+      {
+        function: objectOf(
+          { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
+          "name",
+        ),
+      },
       "function",
     ),
   ],
 ])
 
-const tools = listOf(byType(toolTypes, otherTool), most.tools)
+const tools = listOf(titled("ChatTool", byType(toolTypes, otherTool)), most.tools)
 
 const namedChoice = byType(
   new Map([["function", objectOf({ function: objectOf({ name: filledText }, "name") }, "function")]]),
-  () => {},
+  anything,
 )
-const wordChoice = oneOf("none", "auto", "required")
-const toolChoice: Check = (value, path, issues) => (isJsonObject(value) ? namedChoice : wordChoice)(value, path, issues)
+const toolChoice = objectOr(namedChoice, oneOf("none", "auto", "required"))
 
 const formats: ReadonlyMap<string, Check> = new Map([
   ["text", anything],
@@ -69,7 +63,7 @@ const formats: ReadonlyMap<string, Check> = new Map([
   [
     "json_schema",
     objectOf(
-      { json_schema: objectOf({ name, description: maybeText, schema: maybeObject, strict: maybeFlag }, "name") },
+      { json_schema: objectOf({ name, description: text, schema: anyObject, strict: flag }, "name") },
       "json_schema",
     ),
   ],
@@ -77,39 +71,25 @@ const formats: ReadonlyMap<string, Check> = new Map([
   ["python", anything],
 ])
 
-/** How many answers. */
-export const answers = orNull(integer(1, 8))
-
-export const topLogprobs = integer(0, 20)
-
 /** Parameters that say what the text of the answer is to be. */
 export const textMembers = {
-  prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
-  response_format: orNull(byType(formats, onlyKnown(formats))),
-  structured_outputs: maybeFlag,
+  prediction: objectOf({ type: oneOf("content"), content: textContent }, "type", "content"),
+  response_format: byType(formats),
 } satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
 const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
+  ...parameterChecks,
   ...textMembers,
-  logprobs: maybeFlag,
-  top_logprobs: orNull(topLogprobs),
-  tools: orNull(tools),
-  tool_choice: orNull(toolChoice),
-  parallel_tool_calls: maybeFlag,
+  tools,
+  tool_choice: toolChoice,
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   messages,
   prompt: text,
-  n: answers,
-  best_of: answers,
-  modalities: orNull(listOf(oneOf("text", "image", "audio"))),
-  image_config: anyObject,
-  audio: anyObject,
 }
 
 /** Members that become fields of `ChatRequest`. Protocols encode them for each host. */
@@ -118,15 +98,16 @@ const decodedApart = [
   ...["reasoning", "reasoning_effort", "include_reasoning"],
 ]
 
-const table = memberTable(parameters, others, decodedApart, ["messages"])
+export const chatTable = memberTable({
+  ...{ title: "ChatRequest", parameters, others, decodedApart },
+  required: ["messages"],
+  after: [reasoningRule],
+})
 
 /** The request refers to `body`, which must not change any more. */
 export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const read = readMembers(body, table, issues)
-  checkReasoning(body, issues)
+  const read = readMembers(body, chatTable, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
   const { payload, preferences, parameters, dropped } = read

@@ -4,73 +4,78 @@
  */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import {
+  type Check,
+  checkOf,
+  described,
+  emptyList,
+  exactly,
+  flag,
+  type Issues,
+  type JsonSchema,
+  listOf,
+  oneOf,
+  refused,
+  report,
+  text,
+} from "../../../domain/json/checks.ts"
 import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { chatParameters } from "../../../domain/request/chatParameters.ts"
+import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { anyObject, type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
-import {
-  maybeFlag,
-  memberTable,
-  readMembers,
-  refusalOf,
-  requireModel,
-  samplingMembers,
-  sharedMembers,
-} from "../../decode/members.ts"
-import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
-import { answers, textMembers, topLogprobs } from "../chat/decode.ts"
+import { memberTable, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
+import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
+import { ruleOf } from "../../decode/rules.ts"
+import { textMembers } from "../chat/decode.ts"
 
 export const completionsForm = "completions"
 
 const tokens = "is a list of tokens, which mean something to one model only: give the prompt as a text"
 
-const prompt: Check = (value, path, issues) => {
+const promptSchema = {
+  anyOf: [text.schema, { type: "array", items: text.schema, minItems: 1, maxItems: 1 }],
+  description: "A text, or a list of one.",
+}
+const prompt = checkOf(promptSchema, (value, path, issues) => {
   if (typeof value === "string") return
   if (!Array.isArray(value)) return report(issues, path, "must be a string, or a list of one string")
   const [first] = value
   if (typeof first === "number" || Array.isArray(first)) report(issues, path, tokens)
   else if (value.length !== 1) report(issues, path, `must be one prompt, not ${value.length}: send a request for each`)
   else if (typeof first !== "string") report(issues, `${path}[0]`, "must be a string")
-}
-
-const refused =
-  (message: string): Check =>
-  (_value, path, issues) =>
-    report(issues, path, message)
+})
 
 const ofChat = "is not a member of this form: use /chat/completions"
-const noTools = refused(`${ofChat}, which has tools`)
+const withTools = `${ofChat}, which has tools`
+const noTools = refused(withTools)
 const textOnly = refused(`${ofChat}, whose answers may be more than text`)
 
-const suffix: Check = (value, path, issues) => {
-  if (value !== "") report(issues, path, "is not supported: models of chat hosts cannot fill in the middle of a text")
-}
+/** As the form has it, or as the chat form does. */
+const logprobs = checkOf(
+  {
+    anyOf: [flag.schema, chatParameters.top_logprobs.check.schema],
+    description: "How many alternatives for each token, or whether there are any.",
+  },
+  (value, path, issues) => {
+    if (typeof value !== "boolean") chatParameters.top_logprobs.check(value, path, issues)
+  },
+)
 
-/** How many alternatives to report for each token, as the form has it, or the flag of the chat form. */
-const logprobs: Check = (value, path, issues) => {
-  if (typeof value !== "boolean") topLogprobs(value, path, issues)
-}
+const { parallel_tool_calls: _, ...parametersOfText } = parameterChecks
 
-const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
-  ...textMembers,
-  logprobs,
-  top_logprobs: orNull(topLogprobs),
-}
+const parameters: Readonly<Record<string, Check>> = { ...parametersOfText, ...textMembers, logprobs }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  web_search_options: anyObject,
+  ...otherChecks,
   prompt,
-  n: answers,
-  best_of: answers,
-  echo: maybeFlag,
-  suffix,
+  best_of: described("Not less than n, and in a stream not more.", chatParameters.best_of.check),
+  echo: described("Whether the answer begins with the prompt.", flag),
+  suffix: exactly("", "is not supported: models of chat hosts cannot fill in the middle of a text"),
   messages: refused(`${ofChat} for conversations, or give a prompt`),
-  tools: (value, path, issues) => {
-    if (!Array.isArray(value) || value.length > 0) noTools(value, path, issues)
-  },
+  tools: emptyList(withTools),
   tool_choice: noTools,
   parallel_tool_calls: noTools,
   functions: noTools,
@@ -80,7 +85,42 @@ const others: Readonly<Record<string, Check>> = {
   audio: textOnly,
 }
 
-const table = memberTable(parameters, others, [], ["prompt"])
+const notNull: JsonSchema = { not: { type: "null" } }
+
+/** Both members, with these values, exclude each other. */
+const excludes = (first: string, value: JsonSchema, second: string, other: JsonSchema): JsonSchema => ({
+  not: { properties: { [first]: value, [second]: other }, required: [first, second] },
+})
+
+/** No schema says what `best_of` has to be beside `n`. */
+const together: JsonSchema = {
+  allOf: [
+    excludes("echo", { const: true }, "logprobs", { anyOf: [{ const: true }, { type: "number" }] }),
+    excludes("logprobs", { type: "number" }, "top_logprobs", notNull),
+  ],
+}
+
+/** Members that exclude each other. */
+const togetherRule = ruleOf(together, ({ n, best_of, stream, echo, logprobs, top_logprobs }, issues) => {
+  const wanted = countOf(n) ?? 1
+  const made = countOf(best_of) ?? wanted
+  if (made < wanted) report(issues, "best_of", "must not be less than n")
+  if (made > wanted && stream === true) {
+    report(issues, "best_of", "must not be greater than n in a stream: which answers are best is known at their end")
+  }
+  const wantsLogprobs = typeof logprobs === "number" || logprobs === true
+  if (echo === true && wantsLogprobs)
+    report(issues, "echo", "excludes logprobs: hosts do not report them for the prompt")
+  if (typeof logprobs === "number" && top_logprobs != null) {
+    report(issues, "top_logprobs", "excludes logprobs as a number, which says the same")
+  }
+})
+
+export const completionsTable = memberTable({
+  ...{ title: "CompletionRequest", parameters, others, decodedApart: [] },
+  required: ["prompt"],
+  after: [reasoningRule, togetherRule],
+})
 
 /** Members that are translated, become fields of `ChatRequest`, or ask for nothing once they are accepted. */
 const notCanonical: ReadonlySet<string> = new Set([
@@ -93,11 +133,7 @@ const notCanonical: ReadonlySet<string> = new Set([
 
 export const decodeCompletions = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  if (body["prompt"] === undefined) report(issues, "prompt", "is required")
-  const read = readMembers(body, table, issues)
-  checkReasoning(body, issues)
-  checkTogether(body, issues)
+  const read = readMembers(body, completionsTable, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
   const { payload: own, preferences, parameters: written, dropped } = read
@@ -111,22 +147,6 @@ export const decodeCompletions = (body: JsonObject): Either.Either<ChatRequest, 
     ...request,
     native: { form: completionsForm, body: own, headers: {}, untranslated: [], pathOf },
   })
-}
-
-/** Members that exclude each other. */
-const checkTogether = ({ n, best_of, stream, echo, logprobs, top_logprobs }: JsonObject, issues: Issues): void => {
-  const wanted = countOf(n) ?? 1
-  const made = countOf(best_of) ?? wanted
-  if (made < wanted) report(issues, "best_of", "must not be less than n")
-  if (made > wanted && stream === true) {
-    report(issues, "best_of", "must not be greater than n in a stream: which answers are best is known at their end")
-  }
-  const wantsLogprobs = typeof logprobs === "number" || logprobs === true
-  if (echo === true && wantsLogprobs)
-    report(issues, "echo", "excludes logprobs: hosts do not report them for the prompt")
-  if (typeof logprobs === "number" && top_logprobs != null) {
-    report(issues, "top_logprobs", "excludes logprobs as a number, which says the same")
-  }
 }
 
 /** The canonical payload. The members are checked. */

@@ -3,12 +3,21 @@
  * several: results of tools are messages of their own there.
  */
 
+import {
+  byType,
+  checkedElsewhere,
+  hasMember,
+  type Issues,
+  type JsonSchema,
+  objectOf,
+  report,
+  text,
+} from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../../domain/request/Chat.ts"
 import type { FormNeed } from "../../../domain/request/Request.ts"
 import { reasoningFormat } from "../../../wire/messages/content.ts"
 import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
-import { type Issues, report } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { sharedMembers } from "../../decode/members.ts"
 import { documentParts, imagePart } from "./media.ts"
@@ -22,6 +31,34 @@ interface Place {
 }
 
 const mostMessages = 4096
+
+const noFile = hasMember("source", hasMember("type", { const: "file" }))
+
+/** Of a block the schema has its type alone; `Translation` names what is wrong within one. */
+const block: JsonSchema = {
+  title: "MessagesBlock",
+  description:
+    "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this form only. Files that are stored at the host are not allowed.",
+  ...hasMember("type", text.schema),
+  not: { anyOf: [{ properties: { type: { const: "container_upload" } } }, noFile] },
+}
+
+const turn = {
+  type: "object",
+  properties: {
+    role: { type: "string", enum: ["user", "assistant", "system"] },
+    content: { anyOf: [text.schema, { type: "array", items: block }] },
+  },
+  required: ["role", "content"],
+}
+
+/** The members that `Translation` checks. */
+export const translatedMembers = {
+  messages: checkedElsewhere({ type: "array", items: turn, minItems: 1, maxItems: mostMessages }),
+  system: checkedElsewhere({
+    anyOf: [text.schema, { type: "array", items: byType(new Map([["text", objectOf({ text }, "text")]])).schema }],
+  }),
+}
 
 /** Members of each type of block that are translated. */
 const carried: ReadonlyMap<string, ReadonlySet<string>> = new Map([

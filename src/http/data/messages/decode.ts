@@ -4,103 +4,114 @@
  */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
-import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
-import { messagesForm } from "../../../wire/messages/native.ts"
-import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
-  anything,
   type Check,
+  checkThat,
+  described,
   type Issues,
   integer,
   listOf,
   objectOf,
   oneOf,
-  orNull,
   quoted,
+  refined,
   report,
   text,
-} from "../../decode/checks.ts"
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import { placedIn } from "../../../domain/request/placedParameters.ts"
+import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
+import { messagesForm } from "../../../wire/messages/native.ts"
+import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { dropOthers } from "../../decode/dropped.ts"
-import {
-  maybeText,
-  memberTable,
-  model,
-  most,
-  readMembers,
-  refusalOf,
-  requireModel,
-  samplingMembers,
-  sharedMembers,
-  tokenCount,
-} from "../../decode/members.ts"
+import { memberTable, model, most, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
 import { notOfMessages } from "../../decode/notOfMessages.ts"
-import { refused, stored } from "../../decode/operatorMembers.ts"
+import { stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
-import { Translation } from "./content.ts"
-import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
+import { ruleOf } from "../../decode/rules.ts"
+import { Translation, translatedMembers } from "./content.ts"
+import { choiceOf, needsWhere, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
 
 const thinkingShape = objectOf(
   {
     type: oneOf("enabled", "disabled", "adaptive"),
-    budget_tokens: integer(1, most.tokens),
-    display: orNull(oneOf("summarized", "omitted")),
+    budget_tokens: described("Required where type is enabled.", integer(1, most.tokens)),
+    display: oneOf("summarized", "omitted"),
   },
   "type",
 )
-const thinking: Check = (value, path, issues) => {
-  thinkingShape(value, path, issues)
+const thinking = refined(thinkingShape, needsWhere("enabled", "budget_tokens"), (value, path, issues) => {
   if (isJsonObject(value) && value["type"] === "enabled" && value["budget_tokens"] === undefined) {
     report(issues, `${path}.budget_tokens`, "is required")
   }
-}
+})
 
 const format = objectOf({ type: oneOf("json_schema"), schema: anyObject }, "type", "schema")
 const outputConfig = objectOf({
-  effort: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
-  format: orNull(format),
-  task_budget: orNull(anyObject),
+  effort: oneOf("low", "medium", "high", "xhigh", "max"),
+  format,
+  task_budget: anyObject,
 })
 
 const mostFallbacks = 3
 const fallbackShape = objectOf({ model }, "model")
-const fallbacks: Check = listOf((value, path, issues) => {
-  fallbackShape(value, path, issues)
+const fallback = refined(fallbackShape, { additionalProperties: false }, (value, path, issues) => {
   for (const name in isJsonObject(value) ? value : {}) {
     if (name !== "model") report(issues, `${path}.${name}`, "is not a member of a fallback, which has only a model")
   }
-}, mostFallbacks)
+})
 
-const { temperature, top_p, top_k } = samplingMembers
+const noEarlierMessage = checkThat(
+  { type: "object", properties: { previous_message_id: { type: "null" } } },
+  (value) => isJsonObject(value) && value["previous_message_id"] == null,
+  stored,
+)
+
+/** Parameters that this form has with a value of the canonical form. */
+const parameters = placedIn("messages").flatMap(({ name, at, check }) =>
+  check === undefined ? [] : [{ name, at, check }],
+)
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   ...notOfMessages,
-  temperature,
-  top_p,
-  top_k,
+  ...translatedMembers,
+  ...Object.fromEntries(parameters.map(({ at, check }) => [at, check])),
   max_tokens: tokenCount,
-  stop_sequences: orNull(listOf(text)),
-  system: anything,
-  messages: anything,
-  tools: orNull(tools),
-  tool_choice: orNull(toolChoice),
-  thinking: orNull(thinking),
-  output_config: orNull(outputConfig),
-  output_format: orNull(format),
-  metadata: orNull(objectOf({ user_id: maybeText })),
-  service_tier: orNull(oneOf("auto", "standard_only", "default", "flex", "priority")),
-  context_management: orNull(anyObject),
-  compaction: orNull(anyObject),
-  cache_control: orNull(sharedMembers.cache_control),
-  fallbacks: orNull(fallbacks),
-  modalities: orNull(listOf(oneOf("text", "image"))),
-  diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
+  stop_sequences: listOf(text),
+  tools,
+  tool_choice: toolChoice,
+  thinking,
+  output_config: outputConfig,
+  output_format: format,
+  metadata: objectOf({ user_id: text }),
+  service_tier: oneOf("auto", "standard_only", "default", "flex", "priority"),
+  context_management: anyObject,
+  compaction: anyObject,
+  fallbacks: described("Models to try after this one. Not together with models.", listOf(fallback, mostFallbacks)),
+  modalities: listOf(oneOf("text", "image")),
+  diagnostics: noEarlierMessage,
 }
 
-const table = memberTable({}, members, ["user", ...Object.keys(notOfMessages)], ["messages"])
+const isGiven = { not: { type: "null" } }
+const oneListOfModels = {
+  not: { properties: { fallbacks: isGiven, models: isGiven }, required: ["fallbacks", "models"] },
+}
+const fallbacksRule = ruleOf(oneListOfModels, (body, issues) => {
+  if (body["fallbacks"] != null && body["models"] != null)
+    report(issues, "fallbacks", "excludes models: give one of them")
+})
+
+export const messagesTable = memberTable({
+  title: "MessagesRequest",
+  parameters: {},
+  others: members,
+  decodedApart: ["user", ...Object.keys(notOfMessages)],
+  required: ["messages"],
+  after: [fallbacksRule],
+})
 
 /** Known members that hosts of other forms are not sent. */
 const ownMembers = ["context_management", "diagnostics"]
@@ -110,11 +121,7 @@ const translated: ReadonlySet<string> = new Set(Object.keys(members).filter((nam
 
 export const decodeMessages = (body: JsonObject, headers: Headers): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const read = readMembers(body, table, issues)
-  if (body["fallbacks"] != null && body["models"] != null)
-    report(issues, "fallbacks", "excludes models: give one of them")
+  const read = readMembers(body, messagesTable, issues)
   const betas = betasOf(headers, issues)
   const translation = new Translation(issues)
   translation.system(body["system"])
@@ -125,10 +132,10 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const payload = payloadOf(body, own, translation)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
-  const parameters = parametersOf(payload, reasoning, maxTokens)
+  const named = parametersOf(payload, reasoning, maxTokens)
   const onlyForm = translation.onlyForm ?? onlyHere(body)
   const request = chatRequest({
-    ...{ payload, preferences, parameters, reasoning, maxTokens, dropped },
+    ...{ payload, preferences, parameters: named, reasoning, maxTokens, dropped },
     body: routed(body),
     native: onlyForm === undefined && translation.untranslated.length === 0 ? undefined : own,
     form: messagesForm,
@@ -150,7 +157,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
 
 /** The canonical payload. The members are checked. */
 const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation): ChatPayload => {
-  const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
+  const { stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
   const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   const schema = config["format"] ?? body["output_format"]
   for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
@@ -163,9 +170,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   return {
     ...Object.fromEntries(Object.entries(own).filter(([name]) => !translated.has(name))),
     messages,
-    ...(typeof temperature === "number" ? { temperature } : {}),
-    ...(typeof top_p === "number" ? { top_p } : {}),
-    ...(typeof top_k === "number" ? { top_k } : {}),
+    ...parametersIn(body),
     ...(Array.isArray(stop) ? { stop: stop.filter((word) => typeof word === "string") } : {}),
     ...(listed.length === 0
       ? {}
@@ -188,6 +193,12 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
     ...tierField(body["service_tier"]),
     ...(isJsonObject(mark) ? { cache_control: mark } : {}),
   }
+}
+
+const parametersIn = (body: JsonObject): JsonObject => {
+  const found: Record<string, unknown> = {}
+  for (const { name, at } of parameters) if (body[at] != null) found[name] = body[at]
+  return found
 }
 
 const metadataMembers = new Set(["user_id"])
@@ -226,7 +237,8 @@ const reasoningOf = ({ thinking, output_config: config }: JsonObject): Reasoning
 
 /** Members of the canonical form that a host may not support. */
 const optional = [
-  ...["temperature", "top_p", "top_k", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  ...parameters.map(({ name }) => name),
+  ...["stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   "verbosity",
 ]
 
@@ -235,10 +247,10 @@ const parametersOf = (
   reasoning: Reasoning,
   maxTokens: number | undefined,
 ): ReadonlyArray<string> => {
-  const parameters = optional.filter((name) => payload[name] !== undefined)
-  if (reasoning !== noReasoning) parameters.push("reasoning")
-  if (maxTokens !== undefined) parameters.push("max_tokens")
-  return parameters
+  const names = optional.filter((name) => payload[name] !== undefined)
+  if (reasoning !== noReasoning) names.push("reasoning")
+  if (maxTokens !== undefined) names.push("max_tokens")
+  return names
 }
 
 /** The members that speak to the router, with the names that all forms share. */

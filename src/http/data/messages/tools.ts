@@ -1,33 +1,39 @@
 /** Tools of the Messages form, and the choice among them. */
 
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
-import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import {
   anyObject,
-  type Check,
+  type CheckFunction,
+  checkOf,
+  described,
   filledText,
   flag,
+  hasMember,
+  type JsonSchema,
   listOf,
   matching,
   objectOf,
   oneOf,
-  orNull,
   quoted,
+  refined,
   report,
-} from "../../decode/checks.ts"
+  text,
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import type { Dropped } from "../../decode/dropped.ts"
-import { maybeText, most, sharedMembers } from "../../decode/members.ts"
+import { most, sharedMembers } from "../../decode/members.ts"
+import { reachesNothing } from "../../decode/operatorMembers.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
 
 const customTool = objectOf(
   {
     name,
-    description: maybeText,
-    input_schema: anyObject,
-    strict: orNull(flag),
-    cache_control: orNull(sharedMembers.cache_control),
+    description: text,
+    input_schema: described("JSON Schema of the input.", anyObject),
+    strict: flag,
+    cache_control: sharedMembers.cache_control,
   },
   "name",
   "input_schema",
@@ -35,16 +41,23 @@ const customTool = objectOf(
 
 export const isCustom = (tool: JsonObject): boolean => tool["type"] == null || tool["type"] === "custom"
 
+const toolSchema = {
+  anyOf: [
+    { allOf: [customTool.schema, { properties: { type: { enum: ["custom", null] } } }] },
+    { allOf: [reachesNothing, hasMember("type", { type: "string", not: { const: "custom" } })] },
+  ],
+}
+
 /** A tool. Those that hosts run are judged for each host (`src/http/decode/hosted.ts`). */
-const checkTool: Check = (value, path, issues) => {
+const checkTool = checkOf(toolSchema, (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
   if (isCustom(value)) customTool(value, path, issues)
   else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
-}
+})
 
 /** One that is defined amid the conversation is for the caller to run: hosts cannot be chosen by it. */
-export const checkLaterTool: Check = (value, path, issues) => {
+export const checkLaterTool: CheckFunction = (value, path, issues) => {
   checkTool(value, path, issues)
   if (isJsonObject(value) && runnerOf(value) !== "client")
     report(issues, `${path}.type`, `${quoted(String(value["type"]))} is a tool that hosts run: offer it in tools`)
@@ -53,16 +66,24 @@ export const checkLaterTool: Check = (value, path, issues) => {
 export const tools = listOf(checkTool, most.tools)
 
 const choiceShape = objectOf(
-  { type: oneOf("auto", "any", "tool", "none"), name: filledText, disable_parallel_tool_use: orNull(flag) },
+  {
+    type: oneOf("auto", "any", "tool", "none"),
+    name: described("Required where type is tool.", filledText),
+    disable_parallel_tool_use: flag,
+  },
   "type",
 )
 
-export const toolChoice: Check = (value, path, issues) => {
-  choiceShape(value, path, issues)
+/** Where `type` has this value, another member must be given. */
+export const needsWhere = (type: string, member: string): JsonSchema => ({
+  anyOf: [{ not: { properties: { type: { const: type } } } }, { required: [member] }],
+})
+
+export const toolChoice = refined(choiceShape, needsWhere("tool", "name"), (value, path, issues) => {
   if (isJsonObject(value) && value["type"] === "tool" && value["name"] === undefined) {
     report(issues, `${path}.name`, "is required")
   }
-}
+})
 
 /** Members of a custom tool that the canonical form has no counterpart for. */
 const untranslatedMembers = ["input_examples", "eager_input_streaming", "defer_loading", "allowed_callers"]

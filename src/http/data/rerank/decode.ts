@@ -1,50 +1,57 @@
-/** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
-import * as Either from "effect/Either"
-import type { BadRequest } from "../../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import { bytesOf } from "../../../domain/request/Estimate.ts"
-import type { RerankRequest } from "../../../domain/request/Request.ts"
-import type { RerankPayload } from "../../../domain/request/Rerank.ts"
-import { routingOf } from "../../decode/chatRequest.ts"
-import { type Check, filledText, type Issues, integer, listOf, objectOf, orNull, report } from "../../decode/checks.ts"
+/** Decodes the JSON of a request to rank documents. */
 import {
-  maybeText,
-  memberTable,
-  most,
-  readMembers,
-  refusalOf,
-  requireModel,
-  sharedMembers,
-} from "../../decode/members.ts"
-import { noStream, Sizes } from "../../decode/unaryRequest.ts"
+  checkOf,
+  described,
+  filledText,
+  hasMember,
+  integer,
+  listOf,
+  objectOf,
+  refined,
+  report,
+  text,
+  titled,
+} from "../../../domain/json/checks.ts"
+import { isJsonObject } from "../../../domain/json/Json.ts"
+import { bytesOf } from "../../../domain/request/Estimate.ts"
+import { memberTable, most, sharedMembers } from "../../decode/members.ts"
+import { noStream, Sizes, unaryDecoder } from "../../decode/unaryRequest.ts"
 
-const structured = objectOf({ text: maybeText, image: maybeText })
-
-const document: Check = (value, path, issues) => {
-  if (typeof value === "string") return
-  if (!isJsonObject(value)) return report(issues, path, "must be a string or an object")
-  structured(value, path, issues)
-  if (value["text"] == null && value["image"] == null) report(issues, path, "needs a text or an image")
-}
-
-const table = memberTable(
-  { top_n: orNull(integer(1, most.tokens)) },
-  { ...sharedMembers, query: filledText, documents: listOf(document, most.inputs, 1), stream: orNull(noStream) },
-  ["model", "stream", "stream_options"],
-  ["query", "documents"],
+const structured = titled(
+  "RerankDocument",
+  refined(
+    objectOf({ text, image: described("An address, or a data URL.", text) }),
+    { anyOf: [hasMember("text"), hasMember("image")] },
+    (value, path, issues) => {
+      if (isJsonObject(value) && value["text"] == null && value["image"] == null)
+        report(issues, path, "needs a text or an image")
+    },
+  ),
 )
 
-/** The request refers to `body`, which must not change any more. */
-export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, BadRequest> => {
-  const issues: Issues = []
-  requireModel(body, issues)
-  for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
-  const read = readMembers(body, table, issues)
-  const refusal = refusalOf(body, read, issues)
-  if (refusal !== undefined) return Either.left(refusal)
-  const { payload: written, preferences, parameters, dropped } = read
-  const payload = checkedPayload(written)
-  const { query, documents } = payload
+/** A document that is no text, in requests and answers. */
+export const documentSchema = structured.schema
+
+const document = checkOf({ anyOf: [text.schema, structured.schema] }, (value, path, issues) => {
+  if (typeof value === "string") return
+  if (!isJsonObject(value)) report(issues, path, "must be a string or an object")
+  else structured(value, path, issues)
+})
+
+const topN = described(
+  "How many results are wanted, the most relevant ones. Default: every result.",
+  integer(1, most.tokens),
+)
+
+export const rerankTable = memberTable({
+  title: "RerankRequest",
+  parameters: { top_n: topN },
+  others: { ...sharedMembers, query: filledText, documents: listOf(document, most.inputs, 1), stream: noStream },
+  decodedApart: ["model", "stream", "stream_options"],
+  required: ["query", "documents"],
+})
+
+export const decodeRerank = unaryDecoder("rerank", rerankTable, ({ query, documents }) => {
   const queryBytes = bytesOf(query)
   const sizes = new Sizes()
   let units = 0
@@ -56,26 +63,13 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
     units += Math.ceil(together / unitPart)
     if (image != null) sizes.media("image", image)
   }
-  const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
-  return Either.right({
-    operation: "rerank",
-    routing: routingOf(body, preferences, parameters, sizes.needs()),
-    bounds: {
-      ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
-      ...sizes.tokens(),
-      messages: documents.length,
-      repeatedBytes: queryBytes * (documents.length - 1),
-      searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),
-      searches: 0,
-      maxTokens: 0,
-      choices: 1,
-    },
-    stream: false,
-    maxTokens: 0,
-    payload,
-    ...(dropped.length === 0 ? {} : { dropped }),
-  })
-}
+  return {
+    sizes,
+    messages: documents.length,
+    repeatedBytes: queryBytes * (documents.length - 1),
+    searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),
+  }
+})
 
 /**
  * A search unit is a query with up to 100 parts of documents, and a part has up to 500 tokens with the query (Cohere's
@@ -83,6 +77,3 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
  */
 const partsOfUnit = 100
 const unitPart = 500
-
-/** The checks above guarantee the type. */
-const checkedPayload = (payload: Record<string, unknown>): RerankPayload => payload as unknown as RerankPayload

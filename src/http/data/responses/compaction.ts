@@ -2,10 +2,10 @@
  * Items by which a host of the Responses form compacts a conversation. The result is encrypted, and only such a host can
  * read it. Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other names.
  */
+
+import { anyObject, type Check, filledText, objectOf, text } from "../../../domain/json/checks.ts"
 import { isJsonObject } from "../../../domain/json/Json.ts"
 import type { FormNeed } from "../../../domain/request/Request.ts"
-import { anyObject, type Check, filledText, objectOf } from "../../decode/checks.ts"
-import { maybeText } from "../../decode/members.ts"
 
 const compacted = objectOf({ encrypted_content: filledText }, "encrypted_content")
 
@@ -14,7 +14,7 @@ export const compactionItems: ReadonlyMap<string, Check> = new Map([
   ["compaction_trigger", anyObject],
   ["compaction", compacted],
   ["compaction_summary", compacted],
-  ["context_compaction", objectOf({ encrypted_content: maybeText })],
+  ["context_compaction", objectOf({ encrypted_content: text })],
 ])
 
 export const isCompaction = (item: unknown): boolean =>

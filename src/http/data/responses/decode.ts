@@ -4,39 +4,31 @@
  */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
+import {
+  anyObject,
+  type Check,
+  checkedElsewhere,
+  flag,
+  type Issues,
+  listOf,
+  objectOf,
+  oneOf,
+  shortText,
+  text,
+} from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
 import type { ChatPayload } from "../../../domain/request/Chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
+import { parameterChecks } from "../../../domain/request/placedParameters.ts"
 import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import {
-  anyObject,
-  type Check,
-  type Issues,
-  integer,
-  listOf,
-  objectOf,
-  oneOf,
-  orNull,
-  shortText,
-} from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import {
-  maybeFlag,
-  maybeText,
-  memberTable,
-  readMembers,
-  refusalOf,
-  requireModel,
-  samplingMembers,
-  sharedMembers,
-  tokenCount,
-} from "../../decode/members.ts"
-import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
+import { memberTable, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
+import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
 import { compactionNeed } from "./compaction.ts"
-import { input, requireInput, translatedInput } from "./input.ts"
+import { input, inputRule, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
 import { ToolNames } from "./toolNames.ts"
 import {
@@ -62,32 +54,31 @@ const include = oneOf(
   "computer_call_output.output.image_url",
 )
 
-/** Parameters that the canonical form has under the same name, with the same meaning. */
-const parameters: Readonly<Record<string, Check>> = {
-  ...samplingMembers,
-  top_logprobs: orNull(integer(0, 20)),
-  parallel_tool_calls: maybeFlag,
-  structured_outputs: maybeFlag,
+/** What hosts of this form take for an image that is not in the input. It is judged as all texts are: `services/payload/walk.ts`. */
+const anImage = {
+  not: { type: "string", pattern: "^([/\\\\]{2}|[\\\\~.]|/(?!9j/))" },
+  description: "Only hosts of this form get it. No path of a machine, and no address within a network.",
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   web_search_options: anyObject,
   input,
-  instructions: maybeText,
+  instructions: text,
   max_output_tokens: tokenCount,
-  max_tool_calls: orNull(integer(1, 2 ** 31 - 1)),
-  tools: orNull(tools),
-  tool_choice: orNull(toolChoice),
-  text: orNull(textConfig),
-  include: orNull(listOf(include)),
-  truncation: orNull(oneOf("auto", "disabled")),
-  stream_options: orNull(objectOf({ include_obfuscation: maybeFlag })),
-  modalities: orNull(listOf(oneOf("text", "image"))),
+  max_tool_calls: tokenCount,
+  tools,
+  tool_choice: toolChoice,
+  text: textConfig,
+  include: listOf(include),
+  truncation: oneOf("auto", "disabled"),
+  stream_options: objectOf({ include_obfuscation: flag }),
+  modalities: listOf(oneOf("text", "image")),
   image_config: anyObject,
-  user: orNull(shortText(256)),
-  safety_identifier: maybeText,
-  prompt_cache_retention: maybeText,
+  image: checkedElsewhere(anImage),
+  user: shortText(256),
+  safety_identifier: text,
+  prompt_cache_retention: text,
 }
 
 /** Members that become fields of `ChatRequest`, or others of the payload. */
@@ -97,22 +88,22 @@ const decodedApart = [
   ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
 ]
 
-const accepted = Object.entries(parameters).filter(([name]) => !Object.hasOwn(refusedMembers, name))
+/** Parameters that the canonical form has under the same name, with the same meaning. */
+const accepted = Object.entries(parameterChecks).filter(([name]) => !Object.hasOwn(refusedMembers, name))
 
-const table = memberTable(
-  Object.fromEntries(accepted),
-  { ...others, ...refusedMembers },
-  [...decodedApart, ...Object.keys(refusedMembers)],
-  [],
-)
+export const responsesTable = memberTable({
+  title: "ResponsesRequest",
+  parameters: Object.fromEntries(accepted),
+  others: { ...others, ...refusedMembers },
+  decodedApart: [...decodedApart, ...Object.keys(refusedMembers)],
+  before: [inputRule],
+  after: [reasoningRule],
+})
 
 /** The request refers to `body`, which must not change any more. */
 export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  requireModel(body, issues)
-  requireInput(body, issues)
-  const read = readMembers(body, table, issues)
-  checkReasoning(body, issues)
+  const read = readMembers(body, responsesTable, issues)
   if (issues.length === 0) checkToolCount(body, issues)
   const names = new ToolNames(issues.length === 0 ? body : {})
   if (issues.length === 0) checkChoice(body, names, issues)

@@ -1,5 +1,19 @@
 /** The input of the Responses form: its items, checked, and translated to canonical messages. */
 
+import {
+  anyObject,
+  type Check,
+  type CheckFunction,
+  checkOf,
+  choiceSchema,
+  hasMember,
+  type JsonSchema,
+  objectOf,
+  oneOf,
+  quoted,
+  report,
+  text,
+} from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
 import type {
   AssistantMessage,
@@ -10,18 +24,8 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "../../../domain/request/Chat.ts"
-import {
-  anyObject,
-  type Check,
-  type Issues,
-  objectOf,
-  oneOf,
-  orNull,
-  quoted,
-  report,
-  text,
-} from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { ruleOf } from "../../decode/rules.ts"
 import { compactionItems, isCompaction } from "./compaction.ts"
 import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
@@ -32,19 +36,20 @@ import type { ToolNames } from "./toolNames.ts"
 /** See docs/guarantees.md#g30. */
 const most = { items: 4096 }
 
-const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
+const roles: ReadonlyMap<string, Check> = new Map([
   ["user", objectOf({ content: inputContent }, "content")],
   ["system", objectOf({ content: textContent }, "content")],
   ["developer", objectOf({ content: textContent }, "content")],
-  ["assistant", objectOf({ content: orNull(outputContent) })],
+  ["assistant", objectOf({ content: outputContent })],
 ])
 
-const message: Check = (value, path, issues) => {
+const message = checkOf({ anyOf: choiceSchema("role", roles) }, (value, path, issues) => {
   if (!isJsonObject(value)) return
-  const check = roles.get(value["role"])
+  const byRole: ReadonlyMap<unknown, Check> = roles
+  const check = byRole.get(value["role"])
   if (check === undefined) report(issues, `${path}.role`, `must be one of ${[...roles.keys()].join(", ")}`)
   else check(value, path, issues)
-}
+})
 
 const items: ReadonlyMap<string, Check> = new Map([
   ["message", message],
@@ -71,7 +76,15 @@ const reference =
 const isBareReference = (value: JsonObject): boolean =>
   value["type"] == null && value["role"] == null && value["content"] == null && typeof value["id"] === "string"
 
-const item: Check = (value, path, issues) => {
+const itemSchema: JsonSchema = {
+  title: "ResponsesItem",
+  anyOf: [
+    { ...message.schema, properties: { type: { enum: ["message", null] } } },
+    ...choiceSchema("type", new Map([...items].filter(([type]) => type !== "message"))),
+  ],
+}
+
+const item = checkOf(itemSchema, (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
   if (type === "item_reference" || isBareReference(value)) report(issues, path, reference)
@@ -80,9 +93,9 @@ const item: Check = (value, path, issues) => {
     else message(value, path, issues)
   } else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
   else (items.get(type) ?? unknownItem)(value, path, issues)
-}
+})
 
-const unknownItem: Check = (value, path, issues) => {
+const unknownItem: CheckFunction = (value, path, issues) => {
   const type = isJsonObject(value) ? textOr(value["type"], "") : ""
   report(
     issues,
@@ -91,18 +104,23 @@ const unknownItem: Check = (value, path, issues) => {
   )
 }
 
-export const input: Check = (value, path, issues) => {
+const inputSchema = {
+  anyOf: [text.schema, { type: "array", items: item.schema, minItems: 1, maxItems: most.items }],
+  description: "A text, or the items of a conversation.",
+}
+
+export const input = checkOf(inputSchema, (value, path, issues) => {
   if (typeof value === "string") return
   if (!Array.isArray(value)) return report(issues, path, "must be a string or an array of items")
   if (value.length === 0) return report(issues, path, "must have at least one item")
   if (value.length > most.items)
     return report(issues, path, `must have at most ${most.items} items, not ${value.length}`)
   for (let at = 0; at < value.length; at++) item(value[at], `${path}[${at}]`, issues)
-}
+})
 
-export const requireInput = (body: JsonObject, issues: Issues): void => {
+export const inputRule = ruleOf(hasMember("input"), (body, issues) => {
   if (body["input"] == null) report(issues, "input", "is required")
-}
+})
 
 /** Where a canonical message comes from, as paths in the caller's body. */
 interface Place {

@@ -1,50 +1,51 @@
 /** Content parts of the Responses form: checked, and translated to those of the canonical form. */
 
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
-import type { Content, ContentPart } from "../../../domain/request/Chat.ts"
 import {
   anyObject,
   byType,
   type Check,
   filledText,
+  hasMember,
   listOf,
-  matching,
   objectOf,
-  onlyKnown,
+  refined,
+  refused,
   report,
   text,
-} from "../../decode/checks.ts"
+  textOrList,
+  titled,
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
+import type { Content, ContentPart } from "../../../domain/request/Chat.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { notStored, refused } from "./refused.ts"
+import { mediaUrl } from "../../decode/mediaUrl.ts"
+import { notStored } from "./refused.ts"
 
-const webOrData = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
 const fileId = refused(`names a file ${notStored}: send the content, or a URL`)
 
-/** Reports the absence of all of these members. */
-const oneOfThem =
-  (check: Check, ...names: ReadonlyArray<string>): Check =>
-  (value, path, issues) => {
-    check(value, path, issues)
+/** Reports the absence of all of these members. A `file_id` is refused by itself. */
+const oneOfThem = (check: Check, ...names: ReadonlyArray<string>): Check =>
+  refined(check, { anyOf: names.map((name) => hasMember(name)) }, (value, path, issues) => {
     if (isJsonObject(value) && names.every((name) => value[name] == null) && value["file_id"] == null)
       report(issues, path, `must have ${names.join(" or ")}`)
-  }
+  })
 
 const textPart = objectOf({ text, prompt_cache_breakpoint: anyObject, cache_control: anyObject }, "text")
 const filePart = oneOfThem(
-  objectOf({ filename: text, file_data: filledText, file_url: webOrData, file_id: fileId }),
+  objectOf({ filename: text, file_data: filledText, file_url: mediaUrl, file_id: fileId }),
   "file_data",
   "file_url",
 )
 
 const inputTypes: ReadonlyMap<string, Check> = new Map([
   ["input_text", textPart],
-  ["input_image", oneOfThem(objectOf({ image_url: webOrData, detail: text, file_id: fileId }), "image_url")],
+  ["input_image", oneOfThem(objectOf({ image_url: mediaUrl, detail: text, file_id: fileId }), "image_url")],
   ["input_file", filePart],
   [
     "input_audio",
     objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
   ],
-  ["input_video", objectOf({ video_url: webOrData }, "video_url")],
+  ["input_video", objectOf({ video_url: mediaUrl }, "video_url")],
 ])
 const outputTypes: ReadonlyMap<string, Check> = new Map([
   ["output_text", objectOf({ text }, "text")],
@@ -52,24 +53,18 @@ const outputTypes: ReadonlyMap<string, Check> = new Map([
   ["input_text", textPart],
 ])
 
-const contentOf = (types: ReadonlyMap<string, Check>): Check => {
-  const parts = listOf(byType(types, onlyKnown(types)))
-  return (value, path, issues) => {
-    if (Array.isArray(value)) parts(value, path, issues)
-    else if (typeof value !== "string") report(issues, path, "must be a string or an array of parts")
-  }
-}
+const contentOf = (part: Check): Check => textOrList(listOf(part), "must be a string or an array of parts")
 
 /** Of a user, or the result of a call. */
-export const inputContent: Check = contentOf(inputTypes)
+export const inputContent: Check = contentOf(titled("ResponsesInputPart", byType(inputTypes)))
 /** Of the assistant. */
-export const outputContent: Check = contentOf(outputTypes)
+export const outputContent: Check = contentOf(byType(outputTypes))
 /** Of a message of one agent to another. */
 export const agentContent: Check = contentOf(
-  new Map([...inputTypes, ["encrypted_content", objectOf({ encrypted_content: text }, "encrypted_content")]]),
+  byType(new Map([...inputTypes, ["encrypted_content", objectOf({ encrypted_content: text }, "encrypted_content")]])),
 )
 /** Of instructions. */
-export const textContent: Check = contentOf(new Map([["input_text", textPart]]))
+export const textContent: Check = contentOf(byType(new Map([["input_text", textPart]])))
 
 /** Members of each kind of part that are translated. */
 const carried: ReadonlyMap<string, ReadonlySet<string>> = new Map([

@@ -3,16 +3,16 @@
  * reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
  */
 
+import { type Check, listOf, objectOf, oneOf, text } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
 import type { ReasoningDetail } from "../../../domain/request/Chat.ts"
 import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
-import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
 import type { CallId } from "./callerTools.ts"
 
 /** The format of encrypted content whose item does not name one: that of the vendor whose form this is. */
 const defaultFormat = "openai-responses-v1"
 
-const partsOfType = (type: string): Check => orNull(listOf(objectOf({ type: oneOf(type), text }, "type", "text")))
+const partsOfType = (type: string): Check => listOf(objectOf({ type: oneOf(type), text }, "type", "text"))
 
 export const reasoningItem: Check = objectOf({
   id: text,

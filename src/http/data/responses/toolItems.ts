@@ -1,19 +1,22 @@
 /** Items about tools that the caller runs: their checks, and their translation to the canonical form. */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
-import type { Message, ToolCall } from "../../../domain/request/Chat.ts"
-import { readableParts } from "../../../wire/responses/agentText.ts"
 import {
   anyObject,
   anything,
   type Check,
+  exactly,
   filledText,
+  hasMember,
   listOf,
   objectOf,
   oneOf,
+  refined,
   report,
   text,
-} from "../../decode/checks.ts"
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
+import type { Message, ToolCall } from "../../../domain/request/Chat.ts"
+import { readableParts } from "../../../wire/responses/agentText.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
 import { agentContent, inputContent, translatedContent } from "./parts.ts"
@@ -21,23 +24,21 @@ import type { ToolNames } from "./toolNames.ts"
 import { tools } from "./tools.ts"
 
 /** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
-const byClient: Check = (value, path, issues) => {
-  if (value !== "client")
-    report(issues, path, 'must be "client": this gateway passes on no search of tools that hosts run')
-}
+const byClient = exactly("client", 'must be "client": this gateway passes on no search of tools that hosts run')
 
 const shellAction = objectOf({ commands: listOf(text) }, "commands")
 const localAction = objectOf({ command: listOf(text) }, "command")
 const patch = objectOf({ type: oneOf("create_file", "update_file", "delete_file"), path: text }, "type", "path")
 
-const anyLocalOutput = objectOf({ id: filledText, call_id: filledText, output: text }, "output")
-
 /** The vendor's types have the call's id in `id`. */
-const localOutput: Check = (value, path, issues) => {
-  anyLocalOutput(value, path, issues)
-  if (isJsonObject(value) && value["id"] == null && value["call_id"] == null)
-    report(issues, `${path}.call_id`, "is required")
-}
+const localOutput = refined(
+  objectOf({ id: filledText, call_id: filledText, output: text }, "output"),
+  { anyOf: [hasMember("id"), hasMember("call_id")] },
+  (value, path, issues) => {
+    if (isJsonObject(value) && value["id"] == null && value["call_id"] == null)
+      report(issues, `${path}.call_id`, "is required")
+  },
+)
 
 export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   [

@@ -1,27 +1,33 @@
 /** Tools, the choice among them, and the format of the text: in the Responses form, and in the canonical one. */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
-import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
-import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
-import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import {
   anyObject,
   anything,
   byType,
   type Check,
+  checkOf,
+  described,
   filledText,
+  flag,
   type Issues,
   listOf,
   matching,
   objectOf,
+  objectOr,
   oneOf,
-  onlyKnown,
-  orNull,
   quoted,
   report,
-} from "../../decode/checks.ts"
+  text,
+  titled,
+} from "../../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
+import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { chatParameters } from "../../../domain/request/chatParameters.ts"
+import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
+import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
+import { most } from "../../decode/members.ts"
+import { reachesNothing } from "../../decode/operatorMembers.ts"
 import {
   functionKind,
   hasGrammar,
@@ -41,22 +47,19 @@ const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
 /** A tool that takes text. Only hosts of this form enforce its format, so that is left to them to check. */
-const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
+const custom = objectOf({ name, description: text, format: anyObject }, "name")
 
 /** What may stand in a namespace. */
 const namedTypes: ReadonlyMap<string, Check> = new Map([
   [
     "function",
-    objectOf(
-      { name, description: maybeText, parameters: maybeObject, strict: maybeFlag, cache_control: anyObject },
-      "name",
-    ),
+    objectOf({ name, description: text, parameters: anyObject, strict: flag, cache_control: anyObject }, "name"),
   ],
   ["custom", custom],
 ])
 
 const namespace = objectOf(
-  { name, description: maybeText, tools: listOf(byType(namedTypes, onlyKnown(namedTypes)), most.tools, 1) },
+  { name, description: text, tools: listOf(byType(namedTypes), most.tools, 1) },
   "name",
   "tools",
 )
@@ -64,36 +67,44 @@ const namespace = objectOf(
 const toolTypes: ReadonlyMap<string, Check> = new Map([
   ...namedTypes,
   ["namespace", namespace],
-  ["tool_search", objectOf({ description: maybeText, parameters: maybeObject })],
+  ["tool_search", objectOf({ description: text, parameters: anyObject })],
 ])
 
+const typeOf = (value: unknown): string => (isJsonObject(value) ? textOr(value["type"], "") : "")
+
+const otherSchema = {
+  anyOf: [
+    { allOf: [webSearch.schema, { properties: { type: { pattern: searchTool.source } } }] },
+    { allOf: [reachesNothing, { properties: { type: { not: { pattern: searchTool.source } } } }] },
+  ],
+}
+/** Others that hosts run are judged for each host: `src/http/decode/hosted.ts`. */
+const otherTool = checkOf(otherSchema, (tool, path, issues) => {
+  const type = typeOf(tool)
+  if (searchTool.test(type)) webSearch(tool, path, issues)
+  else if (reachesOut(type))
+    report(
+      issues,
+      `${path}.type`,
+      `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes tools that the caller runs, namespaces of them, and web_search`,
+    )
+})
+
 /** Of the body, or of an item that adds tools. */
-export const tools = listOf(
-  byType(toolTypes, (type, tool, path, issues) => {
-    if (searchTool.test(type)) webSearch(tool, path, issues)
-    // Others that hosts run are judged for each host: `src/http/decode/hosted.ts`.
-    else if (reachesOut(type))
-      report(
-        issues,
-        `${path}.type`,
-        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes tools that the caller runs, namespaces of them, and web_search`,
-      )
-  }),
-  most.tools,
-)
+export const tools = listOf(titled("ResponsesTool", byType(toolTypes, otherTool)), most.tools)
 
 const named = objectOf({ name: filledText }, "name")
 
 /** Tools that are chosen by their names. */
-const namedChoices: ReadonlyMap<string, Check> = new Map([
+const namedChoices: ReadonlyArray<readonly [type: string, check: Check]> = [
   ["function", named],
   ["custom", named],
-])
+]
 
 /** A tool that hosts run may be chosen, but for those that reach what is not the caller's. */
-const otherChoice = (type: string, value: JsonObject, path: string, issues: Issues): void => {
-  if (reachesOut(type)) onlyKnown(choices)(type, value, path, issues)
-}
+const otherChoice = checkOf(reachesNothing, (value, path, issues) => {
+  if (reachesOut(typeOf(value))) report(issues, `${path}.type`, "must be one of function, custom, allowed_tools")
+})
 const allowedTool = byType(new Map([...namedChoices, ["namespace", named]]), otherChoice)
 
 const choices: ReadonlyMap<string, Check> = new Map([
@@ -103,20 +114,20 @@ const choices: ReadonlyMap<string, Check> = new Map([
     objectOf({ mode: oneOf("auto", "required"), tools: listOf(allowedTool, most.tools, 1) }, "mode", "tools"),
   ],
 ])
-const choice = byType(choices, otherChoice)
-const wordChoice = oneOf("none", "auto", "required")
-export const toolChoice: Check = (value, path, issues) =>
-  (isJsonObject(value) ? choice : wordChoice)(value, path, issues)
+export const toolChoice = described(
+  "Tools of the caller that are named must be among the tools, or those that items add.",
+  objectOr(byType(choices, otherChoice), oneOf("none", "auto", "required")),
+)
 
 const formats: ReadonlyMap<string, Check> = new Map([
   ["text", anything],
   ["json_object", anything],
-  ["json_schema", objectOf({ name, description: maybeText, schema: anyObject, strict: maybeFlag }, "name", "schema")],
+  ["json_schema", objectOf({ name, description: text, schema: anyObject, strict: flag }, "name", "schema")],
 ])
 
 export const textConfig = objectOf({
-  format: byType(formats, onlyKnown(formats)),
-  verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
+  format: byType(formats),
+  verbosity: chatParameters.verbosity.check,
 })
 
 /** See docs/guarantees.md#g30. */

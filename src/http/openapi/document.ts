@@ -1,0 +1,66 @@
+/**
+ * The description of the data plane, in the document of the control plane. Requests are described by the tables that decode them;
+ * answers and examples by the files here, one for each form.
+ */
+import type { JsonSchema } from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { forms } from "../data/forms.ts"
+import { explainPaths } from "./explain.ts"
+import { mapped } from "./mapped.ts"
+import type { Paths } from "./operation.ts"
+
+const dataPaths: Paths = Object.assign({}, ...Object.values(forms).map(({ described }) => described), explainPaths)
+
+/** The document with the data plane in it. */
+export const withDataPlane = (document: JsonObject): JsonObject => {
+  const { paths, components, tags } = document
+  const { schemas, ...others } = isJsonObject(components) ? components : {}
+  const titled = new TitledSchemas()
+  const described = titled.outside(dataPaths)
+  return {
+    ...document,
+    paths: Object.assign({}, described, paths),
+    components: { ...others, schemas: Object.assign({}, schemas, titled.components()) },
+    tags: [{ name: "inference" }, ...(Array.isArray(tags) ? tags : [])],
+  }
+}
+
+/** Takes schemas with titles out of where they are used, and leaves references to them. */
+class TitledSchemas {
+  private readonly found = new Map<string, JsonSchema>()
+  private readonly written: Record<string, unknown> = {}
+
+  components(): JsonObject {
+    return this.written
+  }
+
+  /** Whatever has schemas in members of the name `schema`. What examples say is left as it is. */
+  outside(value: unknown): unknown {
+    if (!isJsonObject(value)) return Array.isArray(value) ? value.map((entry) => this.outside(entry)) : value
+    return mapped(value, (inner, name) => {
+      if (name === "example") return inner
+      return name === "schema" ? this.within(inner) : this.outside(inner)
+    })
+  }
+
+  private within(schema: unknown): unknown {
+    if (!isJsonObject(schema)) return Array.isArray(schema) ? schema.map((entry) => this.within(entry)) : schema
+    const { title, ...others } = schema
+    // A member of an object may have this name too.
+    if (typeof title !== "string") return mapped(schema, (inner) => this.within(inner))
+    const earlier = this.found.get(title)
+    if (earlier !== undefined && earlier !== schema) throw new Error(`two schemas have the title ${title}`)
+    if (earlier === undefined) {
+      this.found.set(title, schema)
+      this.written[title] = mapped(others, (inner) => this.within(inner))
+    }
+    return { $ref: `#/components/schemas/${title}` }
+  }
+}
+
+/** Puts a prefix in front of every path of a document. */
+export const at = (prefix: string, document: JsonObject): JsonObject => {
+  const { paths } = document
+  if (prefix === "" || !isJsonObject(paths)) return document
+  return { ...document, paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [prefix + path, item])) }
+}

@@ -3,7 +3,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/failures/Failure.ts"
-import type { InFlight } from "../services/request/InFlight.ts"
+import type { BodyPlaces } from "../services/request/InFlight.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import { wait } from "../services/request/Steps.ts"
 import type { Timer, Timers } from "../services/request/Timers.ts"
@@ -41,7 +41,7 @@ export const jsonType: ContentType = {
 export interface Reading {
   readonly limitBytes: number
   readonly timers: Context.Tag.Service<Timers>
-  readonly places: Pick<Context.Tag.Service<InFlight>, "place" | "keep"> | undefined
+  readonly places: BodyPlaces | undefined
   /** Default: JSON. */
   readonly type?: ContentType
 }

@@ -8,13 +8,12 @@
  * outcome `crashed`; everything else is dropped. See docs/guarantees.md#g2 and docs/decisions/0018-the-journal.md.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
 import type { JournalEntry, LedgerRow, Orphan, StorageUnavailable } from "../storage/ledger.ts"
 import { Streak } from "../storage/outage.ts"
-import type { Storage } from "../storage/Storage.ts"
+import type { JournalRepository, LedgerRepository } from "../storage/Storage.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
 /** What the journal reads of a request in flight. */
@@ -54,7 +53,7 @@ interface Written extends Member {
 
 /** Clears what earlier processes left, then writes until the scope is closed. */
 export const makeJournal = <Request extends Journaled>(
-  { journal, ledger }: Pick<Context.Tag.Service<Storage>, "journal" | "ledger">,
+  { journal, ledger }: { readonly journal: JournalRepository; readonly ledger: LedgerRepository },
   { open, crashed, onBooked, lease }: JournalOptions<Request>,
 ): Effect.Effect<Journal<Request>, never, Scope.Scope> =>
   Effect.gen(function* () {

@@ -42,9 +42,17 @@ const mostBodyBytes = { ofProcess: 256 * mebibyte, ofKey: 64 * mebibyte }
 /** When so many keys are kept, those without a request in flight are forgotten. */
 const mostIdleKeys = 1000
 
+/** What reading a body asks. */
+export interface BodyPlaces {
+  /** Gives the request one of the places (`max_in_flight`), once its body has come or much of it. Does nothing the second time. */
+  readonly place: (lifetime: Lifetime) => Unavailable | undefined
+  /** Counts more bytes of its body, which it keeps until `releaseBody` of the lifetime or `leave`. */
+  readonly keep: (lifetime: Lifetime, bytes: number) => Unavailable | RateLimited | undefined
+}
+
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
-  {
+  BodyPlaces & {
     /**
      * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
      * deadline. It has no place yet: a caller who opens a request and sends no body takes no place from others.
@@ -52,10 +60,6 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly admit: () => Lifetime | Unavailable
     /** Counts the request with its key, or returns why not: the key has as many as it may. Called once. */
     readonly own: (lifetime: Lifetime, key: KeyId) => RateLimited | undefined
-    /** Gives the request one of the places (`max_in_flight`), once its body has come or much of it. Does nothing the second time. */
-    readonly place: (lifetime: Lifetime) => Unavailable | undefined
-    /** Counts more bytes of its body, which it keeps until `releaseBody` of the lifetime or `leave`. */
-    readonly keep: (lifetime: Lifetime, bytes: number) => Unavailable | RateLimited | undefined
     /** The request is over. Does nothing the second time. */
     readonly leave: (lifetime: Lifetime) => void
     /** Ends the running requests of a key that was disabled or deleted. */

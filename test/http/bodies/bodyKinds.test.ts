@@ -9,6 +9,7 @@ import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import type { Asked, Form } from "../../../src/http/data/Form.ts"
 import { Inference } from "../../../src/http/data/Inference.ts"
 import { inference } from "../../../src/http/data/infer.ts"
+import { rerank } from "../../../src/http/data/rerank/index.ts"
 import { chatErrorBody } from "../../../src/http/ErrorBody.ts"
 import { chatReader } from "../../../src/services/dispatch/readAnswer.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
@@ -42,10 +43,8 @@ const spoken = (request: ChatRequest): Asked => ({
   },
 })
 
-const formOf = (body: Body<Asked>): Form => ({
-  ...{ name: "spoken", error: chatErrorBody, body },
-  ...{ schema: {}, described: {} },
-})
+/** Its description does not matter here. */
+const formOf = (body: Body<Asked>): Form => ({ ...rerank, name: "spoken", error: chatErrorBody, body })
 
 const missing = new BadRequest({ issues: [{ path: "file", message: "is required" }] })
 

@@ -71,7 +71,7 @@ type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, i
 type Operations = { readonly [Group in Groups as Group["identifier"]]: Methods<Group> }
 
 export interface ExplainOptions {
-  /** The form of the body: `chat` (default), `completions`, `messages`, `responses`, `compact`, `embeddings` or `rerank`. */
+  /** The form of the body by its name, such as `embeddings`; docs/routing.md has all. Default: `chat`. */
   readonly form?: string
   /** Repeats the random draws of an earlier plan. */
   readonly seed?: number

@@ -66,6 +66,7 @@ export {
   type EmbeddingInput,
   type EmbeddingPart,
   type EmbeddingsPayload,
+  type EmbeddingsRequest,
   type EmbeddingsResponse,
   inputsOf,
 } from "./domain/request/Embeddings.ts"
@@ -75,14 +76,18 @@ export {
   type Bounds,
   type ChatRequest,
   type Effort,
-  type EmbeddingsRequest,
   type NativeRequest,
   type Reasoning,
-  type RerankRequest,
   type Routing,
   routerOnly,
 } from "./domain/request/Request.ts"
-export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/request/Rerank.ts"
+export type {
+  RerankDocument,
+  RerankPayload,
+  RerankRequest,
+  RerankResponse,
+  RerankResult,
+} from "./domain/request/Rerank.ts"
 export type { Percentile } from "./domain/request/thresholds.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
@@ -135,7 +140,6 @@ export {
 } from "./wire/content.ts"
 export { chunkOf } from "./wire/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
-export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./wire/httpError.ts"
 export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
@@ -143,14 +147,13 @@ export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from ".
 export {
   type AnswerContext,
   type Decoder,
-  type EmbeddingsProtocol,
   type Encoded,
   type Framing,
   jsonBody,
   type NativeProtocol,
   type Protocol,
-  type RerankProtocol,
 } from "./wire/Protocol.ts"
-export { type RerankQuirks, rerankProtocol } from "./wire/rerank.ts"
 export type { ResponsesQuirks } from "./wire/responses/quirks.ts"
 export { responsesProtocol } from "./wire/responses.ts"
+export { type EmbeddingsProtocol, type EmbeddingsQuirks, embeddingsProtocol } from "./wire/unary/embeddings.ts"
+export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./wire/unary/rerank.ts"

@@ -13,7 +13,7 @@ import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.t
 import type { ConfigInvalid } from "../domain/json/Problem.ts"
 import { ControlSettings } from "../http/control/ControlSettings.ts"
 import { controlRoutes, serveControl } from "../http/control/onDemand.ts"
-import { Inference, type InferenceHandler } from "../http/data/inference.ts"
+import { Inference, type InferenceHandler } from "../http/data/Inference.ts"
 import { DataPlane, dataRoutes } from "../http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "../http/Mount.ts"
 import { closedByStop } from "../http/stopping.ts"
@@ -30,6 +30,7 @@ import { Meter } from "../services/money/Meter.ts"
 import { Conversations } from "../services/request/Conversations.ts"
 import { Idempotency } from "../services/request/Idempotency.ts"
 import { InFlight } from "../services/request/InFlight.ts"
+import { RequestEnds } from "../services/request/RequestEnds.ts"
 import { Timers } from "../services/request/Timers.ts"
 import { Router } from "../services/routing/Router.ts"
 import type { Storage } from "../services/storage/Storage.ts"
@@ -53,6 +54,7 @@ export type State =
   | InFlight
   | Meter
   | ProviderRegistry
+  | RequestEnds
   | RequestLimits
   | Settings
   | Timers
@@ -130,16 +132,19 @@ export const setupOf = ({
 const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
 
 const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
-  Layer.mergeAll(
-    HostHealth.layer,
-    HostStats.layer,
-    Conversations.layer,
-    InFlight.layer,
-    Meter.layer,
-    Idempotency.layer,
-    RequestLimits.layer,
-    ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
-  ).pipe(
+  RequestEnds.layer.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        HostHealth.layer,
+        HostStats.layer,
+        Conversations.layer,
+        InFlight.layer,
+        Meter.layer,
+        Idempotency.layer,
+        RequestLimits.layer,
+        ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
+      ),
+    ),
     Layer.provideMerge(
       Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
     ),

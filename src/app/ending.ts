@@ -2,6 +2,13 @@
 import * as Effect from "effect/Effect"
 import type { Drained } from "../services/request/InFlight.ts"
 
+/** The requests of a process that ends. */
+export interface EndingRequests {
+  readonly drained: () => Drained
+  /** Ends those that still run. */
+  readonly cut: () => void
+}
+
 export interface StopFacts extends Drained {
   /** A signal, or what went wrong. */
   readonly why: string
@@ -22,14 +29,19 @@ export const stopLine = ({ why, running, cut, tookMs }: StopFacts): string => {
 export class Ending {
   private why: string | undefined
   private since = 0
-  /** What became of the requests. */
-  drained: () => Drained = () => ({ running: 0, cut: 0 })
+  /** `undefined` until requests are served. */
+  requests: EndingRequests | undefined
 
   /** The first reason to stop counts. */
   begin(why: string): void {
     if (this.why !== undefined) return
     this.why = why
     this.since = performance.now()
+  }
+
+  /** What became of the requests. */
+  get drained(): Drained {
+    return this.requests?.drained() ?? { running: 0, cut: 0 }
   }
 
   get hasBegun(): boolean {
@@ -40,6 +52,6 @@ export class Ending {
   readonly write: Effect.Effect<void> = Effect.sync(() => {
     const { why, since } = this
     if (why === undefined) return
-    process.stdout.write(`${stopLine({ why, ...this.drained(), tookMs: performance.now() - since })}\n`)
+    process.stdout.write(`${stopLine({ why, ...this.drained, tookMs: performance.now() - since })}\n`)
   })
 }

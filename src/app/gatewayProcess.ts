@@ -10,30 +10,30 @@ import { KeyStore } from "../services/keys/KeyStore.ts"
 import * as PostgresStorage from "../sql/postgres/PostgresStorage.ts"
 import * as MemoryStorage from "../sql/sqlite/MemoryStorage.ts"
 import * as SqliteStorage from "../sql/sqlite/SqliteStorage.ts"
-import { stopThreadAhead } from "../sql/sqlite/startThread.ts"
+import type { ThreadAhead } from "../sql/sqlite/startThread.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { compileAsUsual } from "./compiling.ts"
 import { Ending } from "./ending.ts"
 import * as Gateway from "./Gateway.ts"
 import { layerReload } from "./reload.ts"
 import { firstStart } from "./start/firstStart.ts"
-import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start/start.ts"
+import { cutAtSecondSignal, layerEnding, runtimeWarnings, warningsInto } from "./start/start.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
 import { watchEventLoop } from "./workers/watchdog.ts"
 import { reportServing, reportStopped, sendBeat, workerNumber } from "./workers/worker.ts"
 
-const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
-  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability }, say)
-  stopThreadAhead()
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], thread: ThreadAhead, say: Say) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layerWith(thread.take, { path: storage.path, durability }, say)
+  thread.stop()
   if (storage._tag === "Memory") return MemoryStorage.layer
   return PostgresStorage.layer({ url: storage.url, durability, spoolFolder }, say)
 }
 
 /**
- * Serves until it is interrupted. `speaks`: whether this process shows the address and the first keys, and logs the warnings
+ * Serves until it is interrupted. `thread`: for SQLite. `speaks`: whether this process shows the address and the first keys, and logs the warnings
  * about the configuration; of several workers the first one does.
  */
-export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
+export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, thread: ThreadAhead, speaks: boolean) {
   const { managementKey, warnings, ...reading } = loaded
   const worker = workerNumber()
   yield* watchEventLoop(worker === undefined ? {} : { worker }, sendBeat)
@@ -58,15 +58,16 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
       return writtenSummary(summaryOf(facts), styleOf(process.stdout))
     })
 
-  const storage = Layer.scopedContext(withProgress((say) => Layer.build(storageOf(config, say))))
+  const storage = Layer.scopedContext(withProgress((say) => Layer.build(storageOf(config, thread, say))))
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
+  yield* cutAtSecondSignal(ending)
   const started = Layer.effectDiscard(Effect.sync(compileAsUsual))
   return yield* Layer.mergeAll(
     started,
     Layer.provide(reportServing, announced),
-    cutAtSecondSignal(ending),
+    layerEnding(ending),
     reloads,
     layerStopDelay(config.server.drainDelaySeconds * 1000),
   ).pipe(
@@ -77,7 +78,7 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
     Layer.provide(storage),
     Layer.launch,
     Effect.ensuring(
-      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained()))),
+      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained))),
     ),
   )
-})
+}, Effect.scoped)

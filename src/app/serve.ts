@@ -3,16 +3,16 @@
  * started here, in the database's thread (`sql/sqlite/sqliteThread.ts`) and for the other commands
  * (`cli/run.ts`).
  */
-import "./start/startAhead.ts"
+
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "../config/loadConfig.ts"
 import type { Overrides } from "../config/overrides.ts"
 import { layerLogger } from "../process/logger.ts"
-import { stopThreadAhead } from "../sql/sqlite/startThread.ts"
 import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start/start.ts"
-import { awaitHangup } from "./workers/reloads.ts"
+import { threadAhead } from "./start/startAhead.ts"
+import { Hangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
 const worker = workerNumber()
@@ -25,12 +25,12 @@ const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
 const run = (loaded: LoadedConfig, overrides: Overrides) =>
   Effect.gen(function* () {
     if (isSupervisor(loaded)) {
-      stopThreadAhead()
+      threadAhead.stop()
       const { superviseProcesses } = yield* Effect.promise(() => import("./workers/processes.ts"))
       return yield* superviseProcesses(loaded.config, overrides)
     }
     const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
-    return yield* runGateway(loaded, worker === undefined || worker === 1)
+    return yield* runGateway(loaded, threadAhead, worker === undefined || worker === 1)
   }).pipe(
     Effect.catchAllDefect((defect) => {
       const why = notServed(defect)
@@ -55,26 +55,31 @@ const listening = ({ config: { server } }: LoadedConfig, why: string) =>
     return new NotListening({ message })
   })
 
+const served = (overrides: Overrides) =>
+  Effect.flatMap(loadConfig(overrides), (loaded) => Logger.withMinimumLogLevel(run(loaded, overrides), loaded.logLevel))
+
 const program = (overrides: Overrides) =>
-  loadConfig(overrides).pipe(
-    Effect.flatMap((loaded) => Logger.withMinimumLogLevel(run(loaded, overrides), loaded.logLevel)),
-    Effect.raceFirst(uncaughtException),
+  Effect.gen(function* () {
+    yield* outliveRejections
+    if (worker !== undefined) yield* endWithSupervisor
+    const thrown = yield* uncaughtException
+    return yield* Effect.raceFirst(served(overrides), thrown)
+  }).pipe(
+    Effect.provide(Hangup.layer),
     Effect.catchAll((refusal) =>
       Effect.sync(() => {
         process.stderr.write(`${refusal.message}\n`)
         process.exitCode = exitCodeOf(refusal)
       }),
     ),
+    Effect.scoped,
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
     Effect.provide(layerLogger),
   )
 
 /** Starts the gateway. `overrides`: the flags of the command line. */
 export const serve = (overrides: Overrides): void => {
-  outliveRejections()
-  awaitHangup()
   // A reader of what is printed, such as `head`, may leave.
   process.stdout.on("error", () => {})
-  if (worker !== undefined) endWithSupervisor()
   BunRuntime.runMain(program(overrides), { disablePrettyLogger: true, teardown })
 }

@@ -15,29 +15,42 @@ import type { BadRequest } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { WantedModel } from "../domain/routing/variants.ts"
 
+export interface ConfigInForce {
+  /** Read it anew for each request. */
+  readonly current: () => ResolvedConfig
+}
+
+/** What the path of a request asks of each host. */
+export interface Endpoints {
+  /** How the host is called; `undefined`: it cannot be called, and `unavailable` has the reason. */
+  readonly endpoint: (host: Host) => Endpoint | undefined
+  /** Why the host cannot be called, for callers: `its provider is disabled`; `undefined`: it can. */
+  readonly unavailable: (host: Host) => string | undefined
+}
+
+export interface ModelNames {
+  /** The model with that id, alias or unique bare slug, and the variants in the name. Fails with similar names. */
+  readonly resolve: (name: string) => Either.Either<WantedModel, BadRequest>
+}
+
 export class ProviderRegistry extends Context.Tag("headgate/ProviderRegistry")<
   ProviderRegistry,
-  {
-    /** Read it anew for each request. */
-    readonly current: () => ResolvedConfig
-    /**
-     * Puts another configuration in force. Requests that were planned before keep their hosts and prices. Servers that were
-     * found stay.
-     */
-    readonly replace: (next: ResolvedConfig) => void
-    /** Adds the models of servers that list them, in place of those that were found before. */
-    readonly found: (servers: ReadonlyArray<FoundServer>) => void
-    /** Calls the listener after each `replace`, until the scope is closed. For what is not read anew for each request. */
-    readonly onReplaced: (listener: () => void) => Effect.Effect<void, never, Scope.Scope>
-    /** The model with that id, alias or unique bare slug, and the variants in the name. Fails with similar names. */
-    readonly resolve: (name: string) => Either.Either<WantedModel, BadRequest>
-    /** How the host is called; `undefined`: it cannot be called, and `unavailable` has the reason. */
-    readonly endpoint: (host: Host) => Endpoint | undefined
-    /** Why the host cannot be called, for callers: `its provider is disabled`; `undefined`: it can. */
-    readonly unavailable: (host: Host) => string | undefined
-  }
+  ConfigInForce &
+    Endpoints &
+    ModelNames & {
+      /**
+       * Puts another configuration in force. Requests that were planned before keep their hosts and prices. Servers that were
+       * found stay.
+       */
+      readonly replace: (next: ResolvedConfig) => void
+      /** Adds the models of servers that list them, in place of those that were found before. */
+      readonly found: (servers: ReadonlyArray<FoundServer>) => void
+      /** Calls the listener after each `replace`, until the scope is closed. For what is not read anew for each request. */
+      readonly onReplaced: (listener: () => void) => Effect.Effect<void, never, Scope.Scope>
+    }
 >() {
-  static readonly layer = (resolved: ResolvedConfig) => Layer.sync(ProviderRegistry, () => make(resolved))
+  static readonly layer = (resolved: ResolvedConfig): Layer.Layer<ProviderRegistry> =>
+    Layer.sync(ProviderRegistry, () => make(resolved))
 }
 
 const make = (first: ResolvedConfig) => {

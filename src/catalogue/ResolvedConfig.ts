@@ -5,8 +5,9 @@
 
 import type { Cooldowns } from "../domain/failures/Verdict.ts"
 import type { BreakerRules } from "../domain/hosts/Breaker.ts"
-import { type Host, type Model, operationOf } from "../domain/hosts/Host.ts"
+import type { Host, Model } from "../domain/hosts/Host.ts"
 import type { ErrorFinish } from "../domain/money/Charge.ts"
+import { operationOf } from "../domain/request/operations.ts"
 import type { CheckedWhy } from "../plugin/checks/checked.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank } from "../plugin/Strategy.ts"

@@ -5,19 +5,21 @@ import { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { LimitReset } from "../domain/keys/Key.ts"
 import type { Picodollars } from "../domain/price/Money.ts"
-import type { AnyRequest, Operation } from "../domain/request/Request.ts"
+import { type AnyRequest, isUnaryName, type OperationName } from "../domain/request/operations.ts"
 import type { CheckedProvider } from "../plugin/checks/checked.ts"
-import type { CheckedProtocol } from "../plugin/checks/checkedProtocol.ts"
+import type { CheckedProtocol, CheckedUnary } from "../plugin/checks/checkedProtocol.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { normalBaseUrl } from "./baseUrl.ts"
 import { type LoadedProvider, otherProtocolsOf, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
-export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank"> {
+export interface Endpoint {
   readonly host: Host
-  /** How requests for a chat are written and their answers are read. `embeddings`, `rerank`: the same for those. */
+  /** How requests for a chat are written and their answers are read. */
   readonly protocol: CheckedProtocol
+  /** The same for the operation that its model serves. Absent: that is a chat. */
+  readonly unary?: CheckedUnary
   readonly provider: CheckedProvider
   /** Without a slash at its end. */
   readonly baseUrl: string
@@ -76,7 +78,7 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operation): Endpoint => {
+export const endpointOf = (host: Host, loaded: LoadedProvider, operation: OperationName): Endpoint => {
   const { apiKey, apiKeys } = loaded.settings
   if (apiKeys === null) return endpointWith(host, loaded, operation, apiKey)
   const all = apiKeys.map(({ key }) => Redacted.value(key.secret))
@@ -114,7 +116,7 @@ const keyName = (installation: string, slug: string, secret: string): string => 
 const endpointWith = (
   host: Host,
   loaded: LoadedProvider,
-  operation: Operation,
+  operation: OperationName,
   apiKey: Redacted.Redacted | null,
 ): Endpoint => {
   const by = (protocol: CheckedProtocol) => endpointBy(protocol, host, loaded, operation, apiKey)
@@ -130,17 +132,16 @@ const endpointBy = (
   protocol: CheckedProtocol,
   host: Host,
   loaded: LoadedProvider,
-  operation: Operation,
+  operation: OperationName,
   apiKey: Redacted.Redacted | null,
 ): Endpoint => {
   const { settings, provider } = loaded
-  const { embeddings, rerank } = provider
+  const unary = isUnaryName(operation) ? provider[operation] : undefined
   return {
-    ...providerEndpoint(loaded, apiKey, operation === "chat" ? protocol.baseUrl : undefined),
+    ...providerEndpoint(loaded, apiKey, isUnaryName(operation) ? undefined : protocol.baseUrl),
     host,
     protocol,
-    ...(embeddings === undefined ? {} : { embeddings }),
-    ...(rerank === undefined ? {} : { rerank }),
+    ...(unary === undefined ? {} : { unary }),
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     attemptMs: settings.attemptMs === 0 ? Number.POSITIVE_INFINITY : (settings.attemptMs ?? undefined),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,

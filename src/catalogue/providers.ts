@@ -12,7 +12,7 @@ import { hiding } from "../domain/json/redaction.ts"
 import type { LimitReset } from "../domain/keys/Key.ts"
 import { withMultiplied } from "../domain/price/CacheMultipliers.ts"
 import type { Picodollars } from "../domain/price/Money.ts"
-import type { Operation } from "../domain/request/Request.ts"
+import { isUnaryName, type OperationName } from "../domain/request/operations.ts"
 import type { CheckedProvider } from "../plugin/checks/checked.ts"
 import type { CheckedProtocol } from "../plugin/checks/checkedProtocol.ts"
 import { PluginFault } from "../plugin/checks/PluginFault.ts"
@@ -119,9 +119,9 @@ export const otherProtocolsOf = (
 }
 
 /** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
-export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
+export const serves = (loaded: LoadedProvider, host: Host, operation: OperationName | undefined): boolean =>
   operation !== undefined &&
-  (operation === "chat" ? protocolOf(host, loaded) : loaded.provider[operation]) !== undefined
+  (isUnaryName(operation) ? loaded.provider[operation] : protocolOf(host, loaded)) !== undefined
 
 /** A provider that is known and cannot be called. Hosts may name it. */
 export interface ProviderOff {

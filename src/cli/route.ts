@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { isJsonObject, isNestedDeeper, type JsonObject } from "../domain/json/Json.ts"
+import { formPaths } from "../domain/request/forms.ts"
 import { Explanation } from "../http/data/Explanation.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
@@ -127,6 +128,9 @@ const withPreferences = (provider: JsonObject, flags: Preferences): Effect.Effec
     }
   })
 
+const [firstForm, ...otherForms] = formPaths.keys()
+const formNames = [`${firstForm} (default)`, ...otherForms].join(", ")
+
 export const route = Command.make(
   "route",
   {
@@ -138,12 +142,7 @@ export const route = Command.make(
       Options.withDescription("a file with the whole body of a request; -: standard input"),
       Options.optional,
     ),
-    form: Options.text("form").pipe(
-      Options.withDescription(
-        "the form of the body: chat (default), completions, messages, responses, compact, embeddings, rerank",
-      ),
-      Options.optional,
-    ),
+    form: Options.text("form").pipe(Options.withDescription(`the form of the body: ${formNames}`), Options.optional),
     ...preferenceOptions,
     key: Options.text("key").pipe(
       Options.withDescription("the hash of the key whose budget and lists count, or its beginning; else none do"),

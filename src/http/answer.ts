@@ -8,10 +8,14 @@
 import * as HttpApiError from "@effect/platform/HttpApiError"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { BadRequest } from "../domain/failures/Failure.ts"
+import * as Exit from "effect/Exit"
+import { BadRequest, CallerGone, type Failure } from "../domain/failures/Failure.ts"
 import { requestId } from "../domain/Ids.ts"
 import { renderPath } from "../domain/json/Problem.ts"
+import { RequestEnds } from "../services/request/RequestEnds.ts"
+import type { EndFailure, ServedRequest } from "../services/request/ServedRequest.ts"
 import { chatErrorBody, defect, type Rendered, render } from "./ErrorBody.ts"
 import { notSniffed, requestIdHeaders } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
@@ -19,32 +23,65 @@ import { isRefusal } from "./refusals.ts"
 /** How a failure is told. */
 type ErrorBody = (rendered: Rendered, requestId: string) => object
 
-/**
- * Answers for every way in which `operation` can end. Defects are logged once; the caller gets no details of them. `body`: of an
- * error; default: that of the chat form.
- */
-export const answered = <E, R>(
-  operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  body: ErrorBody = chatErrorBody,
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.suspend(() => {
-    const id = requestId()
-    const errorResponse = (rendered: Rendered) =>
-      HttpServerResponse.unsafeJson(body(rendered, id), {
-        status: rendered.status,
-        headers: { ...notSniffed, ...rendered.headers },
-      })
-    return operation.pipe(
-      Effect.catchAll((failure) => Effect.map(refusal(failure), errorResponse)),
-      Effect.catchAllDefect((bug) =>
-        Effect.as(
-          Effect.logError("a defect while answering", { requestId: id }, Cause.die(bug)),
-          errorResponse(defect),
-        ),
-      ),
-      Effect.map(HttpServerResponse.setHeaders(requestIdHeaders(id))),
-    )
-  })
+type Operation<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** The request that an operation is run for. It has a value of its own where there is none, so that no operation requires it. */
+export class Answering extends Context.Reference<Answering>()("headgate/Answering", {
+  defaultValue: (): ServedRequest | undefined => undefined,
+}) {}
+
+/** Makes answers of operations, of which each ends its request. `route`: method and path. `body`: of an error; default: that of the chat form. */
+export const answering = Effect.map(
+  RequestEnds,
+  ({ begin, end }) =>
+    <E, R>(route: string, operation: Operation<E, R>, body: ErrorBody = chatErrorBody): Operation<never, R> =>
+      Effect.suspend(() => {
+        const served = begin(route, null)
+        let failed: EndFailure | undefined
+        const noting = (failure: EndFailure): void => {
+          failed = failure
+        }
+        return answerOf(Effect.provideService(operation, Answering, served), served.requestId, body, noting).pipe(
+          Effect.tap(({ body: sent }) => {
+            if (sent._tag === "Uint8Array") served.observed?.wrote(sent.body)
+          }),
+          Effect.onExit((exit) => {
+            if (Exit.isSuccess(exit)) return end(served, exit.value.status, failed)
+            // Nothing is left to fail, so its caller has gone.
+            const gone = new CallerGone()
+            return end(served, render(gone).status, gone)
+          }),
+        )
+      }),
+)
+
+/** The answer to a preflight request, which is not observed. */
+export const preflightAnswer = <E, R>(operation: Operation<E, R>): Operation<never, R> =>
+  Effect.suspend(() => answerOf(operation, requestId(), chatErrorBody, () => {}))
+
+/** Answers for every way in which an operation can end. Defects are logged once; the caller gets no details of them. */
+const answerOf = <E, R>(
+  operation: Operation<E, R>,
+  id: string,
+  body: ErrorBody,
+  noting: (failure: EndFailure) => void,
+): Operation<never, R> => {
+  const told = (failure: EndFailure) => {
+    noting(failure)
+    const rendered = failure === "defect" ? defect : render(failure)
+    return HttpServerResponse.unsafeJson(body(rendered, id), {
+      status: rendered.status,
+      headers: { ...notSniffed, ...rendered.headers },
+    })
+  }
+  return operation.pipe(
+    Effect.catchAll((failure) => Effect.map(refusal(failure), told)),
+    Effect.catchAllDefect((bug) =>
+      Effect.map(Effect.logError("a defect while answering", { requestId: id }, Cause.die(bug)), () => told("defect")),
+    ),
+    Effect.map(HttpServerResponse.setHeaders(requestIdHeaders(id))),
+  )
+}
 
 /**
  * Whether `url` has exactly this `path`, where a `:name` stands for any one segment. The router also accepts doubled
@@ -58,9 +95,9 @@ export const isSpelled = (path: string, url: string): boolean => {
   return same && segments.length === pattern.length
 }
 
-const refusal = (failure: unknown): Effect.Effect<Rendered> => {
-  if (isRefusal(failure)) return Effect.succeed(render(failure))
-  if (failure instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(render(badParameters(failure)))
+const refusal = (failure: unknown): Effect.Effect<Failure> => {
+  if (isRefusal(failure)) return Effect.succeed(failure)
+  if (failure instanceof HttpApiError.HttpApiDecodeError) return Effect.succeed(badParameters(failure))
   // Any other failure is not declared, so it is a defect.
   return Effect.die(failure)
 }

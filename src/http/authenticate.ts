@@ -1,10 +1,9 @@
 /** Authenticates a request. The only place that reads a caller's key, for both planes. See docs/guarantees.md#g24. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/failures/Failure.ts"
 import type { KeyRecord } from "../domain/keys/Key.ts"
-import type { KeyStore } from "../services/keys/KeyStore.ts"
+import type { Authenticator } from "../services/keys/KeyStore.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import type { StepRunner } from "../services/request/Steps.ts"
 import { untilEnded } from "../services/request/untilEnded.ts"
@@ -12,7 +11,7 @@ import { presentedKey } from "./headers.ts"
 
 /** The record of the key in `Authorization` or `x-api-key`. */
 export const authenticate = (
-  keys: Context.Tag.Service<KeyStore>,
+  keys: Authenticator,
   headers: Headers,
 ): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable> => {
   const presented = presentedKey(headers)
@@ -25,7 +24,7 @@ export const authenticate = (
 export const authenticateWithin = (
   runner: StepRunner,
   lifetime: Lifetime,
-  keys: Context.Tag.Service<KeyStore>,
+  keys: Authenticator,
   headers: Headers,
 ): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable | Ending> =>
   untilEnded(runner, lifetime, authenticate(keys, headers), (ending) => ending)

@@ -25,11 +25,25 @@ const uncountedBytes = 65_536
 
 export type ReadFailure = BadRequest | BodyTooLarge | TimedOut | RateLimited | Ending
 
+/** Which types of content a body may have, and what is said of others. */
+export interface ContentType {
+  /** `null`: the request names none. */
+  readonly accepts: (type: string | null) => boolean
+  readonly says: string
+}
+
+export const jsonType: ContentType = {
+  accepts: (type) => type === null || /^application\/(?:[\w.+-]+\+)?json\b/i.test(type),
+  says: "must be application/json",
+}
+
 /** What reading needs. Without `places` the request has no place and its bytes are not counted: on the control plane. */
 export interface Reading {
   readonly limitBytes: number
   readonly timers: Context.Tag.Service<Timers>
   readonly places: Pick<Context.Tag.Service<InFlight>, "place" | "keep"> | undefined
+  /** Default: JSON. */
+  readonly type?: ContentType
 }
 
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
@@ -44,14 +58,11 @@ export const readRequest = (
   const encoding = headers.get("content-encoding")
   if (encoding !== null && encoding !== "identity")
     return unreadable("Content-Encoding", "compressed bodies are not accepted")
-  const type = headers.get("content-type")
-  if (type !== null && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type)) {
-    return unreadable("Content-Type", "must be application/json")
-  }
+  const { limitBytes, type = jsonType } = reading
+  if (!type.accepts(headers.get("content-type"))) return unreadable("Content-Type", type.says)
   const announced = headers.get("content-length")
   // `parseInt`, since a header that came twice has both values, such as "7, 7".
   const length = announced === null ? undefined : Number.parseInt(announced, 10)
-  const { limitBytes } = reading
   if (length !== undefined && length > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
   return wait((resume) => {
     lifetime.isReading = true
@@ -173,6 +184,7 @@ class ArrivingBody {
 
   private complete(bytes: Uint8Array): void {
     if (this.isOver) return
+    this.size = bytes.byteLength
     const refusal = this.refusal ?? this.reading.places?.place(this.lifetime)
     this.lifetime.isReading = false
     this.finish(refusal === undefined ? Exit.succeed(bytes) : Exit.fail(refusal))
@@ -195,6 +207,7 @@ class ArrivingBody {
 
   private finish(exit: Exit.Exit<Uint8Array, ReadFailure>): void {
     this.isOver = true
+    this.lifetime.bodyRead = this.size
     this.timer.clear()
     this.lifetime.forget(this.ended)
     this.resume(exit)

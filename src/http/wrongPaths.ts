@@ -2,7 +2,9 @@
  * Paths that do not exist: what is said to a client that calls one since its base URL is another than the API's. Most agents show the
  * message as it is, so it names what to set.
  */
+
 import { NotFound } from "../domain/failures/Failure.ts"
+import { formPaths } from "../domain/request/forms.ts"
 import { chatErrorBody, messagesErrorBody, type Rendered } from "./ErrorBody.ts"
 import type { Prefix } from "./Mount.ts"
 
@@ -16,16 +18,19 @@ export interface WrongPath {
 }
 
 /** What clients of the forms add to their base URL. */
-const operation = "(?:chat/completions|completions|responses(?:/compact)?|embeddings|rerank|messages(?:/count_tokens)?)"
+const paths = [...formPaths.values(), "/messages/count_tokens"].map((path) => path.slice(1))
+const operation = `(?:${paths.join("|")})`
 /** What else may stand before it: of other vendors' base URLs, of a base URL that has an operation already, and a doubled slash. */
 const base = `(?:|v1|api|openai|anthropic|${operation})`
 
 /** An operation below another base URL, or below the right one with something in between. */
 const misplaced = new RegExp(`^/(?:(?!api/v1/)(?:.*/)?|api/v1/(?:${base}/)+)${operation}/?$`)
 const trailing = new RegExp(`^/api/v1/${operation}/$`)
+const firstParts = new Set(paths.map((path) => path.split("/")[0]))
 /** Other paths that clients of vendors and of other gateways call, and the root. */
-const elsewhere =
-  /^\/(?:(?:api|api\/v1|v1|openai|chat|completions|messages|responses|embeddings|rerank|models)\/?|(?:v1|openai|chat|models)\/.*)?$/
+const elsewhere = new RegExp(
+  `^/(?:(?:api|api/v1|v1|openai|models|${[...firstParts].join("|")})/?|(?:v1|openai|chat|models)/.*)?$`,
+)
 
 /** `url`: the path, and the query. `prefix`: where the gateway's routes are. Nothing of the URL is repeated. */
 export const wrongPathAt = (prefix: Prefix, url: string): WrongPath => {

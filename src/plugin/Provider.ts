@@ -12,7 +12,8 @@ import type { HostFailed } from "../domain/failures/Failure.ts"
 import type { ListedModel } from "../domain/hosts/ListedModel.ts"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
-import type { EmbeddingsProtocol, Encoded, Protocol, RerankProtocol } from "../wire/Protocol.ts"
+import type { Encoded, Protocol } from "../wire/Protocol.ts"
+import type { UnaryProtocols } from "../wire/unary/protocols.ts"
 import { decodeStrictly } from "./checks/strict.ts"
 import { gatherRedacted } from "./Secret.ts"
 
@@ -89,16 +90,12 @@ export interface VendorHost {
 /**
  * A loaded provider. Its hooks close over the decoded configuration, so the configuration's type does not appear here.
  */
-export interface Provider {
+export interface Provider extends Partial<UnaryProtocols> {
   /**
    * The protocols by which its hosts can be called for a chat, by name: `chat`, `messages`, `generate_content`, ... The
    * first one is the default; `api` of the configuration chooses another. Empty where its hosts do not chat.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
-  /** How its hosts of embedding models are called: those whose `output_modalities` are `embeddings`. */
-  readonly embeddings?: EmbeddingsProtocol
-  /** How its hosts of models that rank documents are called: those whose `output_modalities` are `rerank`. */
-  readonly rerank?: RerankProtocol
   /**
    * What an answer other than 200 means. Pure. `body` is parsed JSON, or text where it was none; at most 64 KiB of it.
    * `httpError` knows the common meanings, and `HostFailed.with` refines what it says.

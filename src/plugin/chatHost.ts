@@ -4,25 +4,27 @@
  */
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
+import { unaryNames } from "../domain/request/operations.ts"
 import type { ChatQuirks } from "../wire/chat/quirks.ts"
 import { chatProtocol } from "../wire/chat.ts"
-import { type EmbeddingsQuirks, embeddingsProtocol } from "../wire/embeddings.ts"
 import { type HostReasons, httpErrorWith } from "../wire/httpError.ts"
 import type { Protocol } from "../wire/Protocol.ts"
-import { type RerankQuirks, rerankProtocol } from "../wire/rerank.ts"
+import { type QuirksByOperation, unaryProtocolsFor } from "../wire/unary/protocols.ts"
 import { defineProvider, type Provider, type ProviderPlugin } from "./Provider.ts"
 
-/** The argument of `chatHost`. The facts of the vendor are those of `ProviderPlugin`. */
-export interface ChatHost extends Omit<ProviderPlugin, "kind" | "contract" | "load" | "variables"> {
+/**
+ * The argument of `chatHost`. The facts of the vendor are those of `ProviderPlugin`. It serves other operations than chats, such as
+ * `embeddings`, where their members are present, with these deviations.
+ */
+export interface ChatHost
+  extends Omit<ProviderPlugin, "kind" | "contract" | "load" | "variables">,
+    Partial<QuirksByOperation> {
   /** Fields that the base URL needs, in braces there, each with the environment variable that usually holds it. */
   readonly fields?: Readonly<Record<string, string>>
   /** How its chat completions deviate. Default: not at all. */
   readonly chat?: Omit<ChatQuirks, "reasons">
-  /** It makes embeddings, too, with these deviations. Default: it does not. */
-  readonly embeddings?: EmbeddingsQuirks
-  /** It ranks documents, too, with these deviations. Default: it does not. */
-  readonly rerank?: RerankQuirks
   /** What its own error codes or statuses mean, where common words do not tell: `{ "1113": "account" }`. */
   readonly reasons?: HostReasons
   /** What its answers other than 200 mean, where that is not enough. Default: `httpErrorWith(reasons)`. */
@@ -43,8 +45,9 @@ const Segment = Schema.String.pipe(
 
 /** Makes a provider plugin out of facts: the default export of `plugins/providers/<id>/index.ts`. */
 export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
-  const { fields = {}, chat, embeddings, rerank, reasons = {}, cache, protocols, ...more } = host
-  const { error = httpErrorWith(reasons), models, listModels, keyCheck, ...facts } = more
+  const { fields = {}, chat, reasons = {}, cache, protocols, ...more } = host
+  const { error = httpErrorWith(reasons), models, listModels, keyCheck, ...rest } = more
+  const facts = Struct.omit(rest, ...unaryNames)
   const { baseUrl, ...others } = facts
   const hasFields = Object.keys(fields).length > 0
   return defineProvider({
@@ -53,8 +56,7 @@ export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
     config: Schema.Struct(Record.map(fields, () => Segment)),
     load: (config) => ({
       protocols: { chat: chatProtocol({ ...chat, reasons }), ...protocols },
-      ...(embeddings === undefined ? {} : { embeddings: embeddingsProtocol(embeddings) }),
-      ...(rerank === undefined ? {} : { rerank: rerankProtocol(rerank) }),
+      ...unaryProtocolsFor(host),
       error,
       ...(hasFields && baseUrl !== undefined ? { baseUrl: filled(baseUrl, config) } : {}),
       ...(cache === undefined ? {} : { cacheMultipliers: () => cache }),

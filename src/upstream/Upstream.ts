@@ -7,13 +7,12 @@ import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
 import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
-export class Upstream extends Context.Tag("headgate/Upstream")<
-  Upstream,
-  {
-    /** Sends a request and hands its answer, whatever the status, to the sink as it comes. Redirects are answers. */
-    readonly exchange: StartExchange
-  }
->() {
+export interface HostCaller {
+  /** Sends a request and hands its answer, whatever the status, to the sink as it comes. Redirects are answers. */
+  readonly exchange: StartExchange
+}
+
+export class Upstream extends Context.Tag("headgate/Upstream")<Upstream, HostCaller>() {
   /** Over the network: by our own HTTP/1.1 client, or by the runtime's `fetch` through an HTTP proxy. */
   static readonly layerWith = (options: HttpClientOptions) =>
     Layer.scoped(

@@ -8,9 +8,7 @@ import type { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { JsonObject } from "../domain/json/Json.ts"
 import type { ChatChunk, ChatResponse } from "../domain/request/Chat.ts"
-import type { EmbeddingsResponse } from "../domain/request/Embeddings.ts"
-import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/request/Request.ts"
-import type { RerankResponse } from "../domain/request/Rerank.ts"
+import type { ChatRequest, NativeRequest } from "../domain/request/Request.ts"
 import type { Framing } from "./framing.ts"
 import type { ResponseHead } from "./Head.ts"
 
@@ -152,9 +150,3 @@ export interface UnaryProtocol<Request, Answer> {
   /** As `Protocol.decode`. `request`: the one that was encoded. */
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
 }
-
-/** How a host is asked for embeddings. `decode` gives one for each input, else `malformed`. */
-export type EmbeddingsProtocol = UnaryProtocol<EmbeddingsRequest, EmbeddingsResponse>
-
-/** How a host is asked to rank documents. `decode` gives results of different documents that there are, else `malformed`. */
-export type RerankProtocol = UnaryProtocol<RerankRequest, RerankResponse>

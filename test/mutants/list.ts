@@ -25,15 +25,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a deleted key leaves the cache before its row is gone",
     file: "src/services/keys/KeyStore.ts",
-    from: "              yield* reached(storage.keys.remove(id, author(actor)))\n              cache.drop(id)\n",
-    to: "              cache.drop(id)\n              yield* reached(storage.keys.remove(id, author(actor)))\n",
+    from: "        yield* reached(storage.keys.remove(id, author(actor)))\n        cache.drop(id)\n",
+    to: "        cache.drop(id)\n        yield* reached(storage.keys.remove(id, author(actor)))\n",
     tests: ["test/services/keyStore.test.ts"],
   },
   {
     name: "a disabled key leaves the cache before its row is changed",
     file: "src/services/keys/KeyStore.ts",
-    from: "              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n              cache.drop(id)\n",
-    to: "              cache.drop(id)\n              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n",
+    from: "        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n        cache.drop(id)\n",
+    to: "        cache.drop(id)\n        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n",
     tests: ["test/services/keyStore.test.ts"],
   },
   {
@@ -88,8 +88,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the journal is not told that a released request is closed",
     file: "src/services/money/Meter.ts",
-    from: "          if (holds.close(hold)) holds.giveBack(hold, 0n)\n          journal.closed(hold)\n",
-    to: "          if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
+    from: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n      journal.closed(hold)\n",
+    to: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
     tests: ["test/http/lifecycle/journal.test.ts"],
   },
   {
@@ -269,7 +269,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a compaction holds money for a usual answer, although its host is sent no bound",
-    file: "src/http/data/responses/compact.ts",
+    file: "src/http/data/responses/decodeCompact.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",
     tests: ["test/http/responses/compact.test.ts"],

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
 import type { EmbeddingsPayload } from "../../src/domain/request/Embeddings.ts"
-import { embeddingsProtocol } from "../../src/wire/embeddings.ts"
+import { embeddingsProtocol } from "../../src/wire/unary/embeddings.ts"
 
 const head = { status: 200, headers: new Headers() }
 

@@ -1,16 +1,19 @@
 /** How the process starts and ends: messages, signals, exit codes. Exit codes are those of sysexits.h. */
 import * as Runtime from "@effect/platform/Runtime"
 import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import type * as Scope from "effect/Scope"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { ConfigInvalid } from "../../domain/json/Problem.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { StorageNotOpened } from "../../sql/StorageNotOpened.ts"
 import { proxiesOf } from "../../upstream/environmentProxy.ts"
 import type { Ending } from "../ending.ts"
+import { onProcess, onStopSignal } from "../workers/processEvents.ts"
 import { WorkerFailed } from "../workers/supervise.ts"
 
 const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
@@ -48,22 +51,33 @@ export const notServed = (defect: unknown): string | undefined => {
  * A terminal and a service manager signal the whole process group, and a script runner such as `bun start` forwards its own
  * copy to the gateway: one signal comes twice, within milliseconds. Only what comes later than this was sent again.
  */
-const repeatedAfterMs = 1000
+const repeatedAfterNanos = 1_000_000_000n
 
-/** The first signal drains. A second one ends the requests that still run; they are settled all the same. */
-export const cutAtSecondSignal = (ending: Ending): Layer.Layer<never, never, InFlight> =>
+/**
+ * Tells `ending` of SIGTERM and SIGINT, until the scope closes. The first one drains (the program's runtime sees to that). A later one ends
+ * the requests that still run; they are settled all the same. The scope is that of the
+ * whole process: the runtime itself listens to the first signal alone.
+ */
+export const cutAtSecondSignal = (ending: Ending): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const clock = yield* Effect.clock
+    let first: bigint | undefined
+    const receive = (signal: string) => {
+      const { requests } = ending
+      if (requests === undefined) return
+      const now = clock.unsafeCurrentTimeNanos()
+      first ??= now
+      ending.begin(signal)
+      if (now - first > repeatedAfterNanos) requests.cut()
+    }
+    yield* onStopSignal(receive)
+  })
+
+/** Tells `ending` what runs, as long as requests are served. */
+export const layerEnding = (ending: Ending): Layer.Layer<never, never, InFlight> =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const { cut, drained } = yield* InFlight
-      ending.drained = drained
-      let first: number | undefined
-      const receive = (signal: string) => {
-        const now = performance.now()
-        first ??= now
-        ending.begin(signal)
-        if (now - first > repeatedAfterMs) cut()
-      }
-      for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => receive(signal))
+      ending.requests = yield* InFlight
       yield* Effect.addFinalizer(() => Effect.sync(() => ending.begin("an uncaught exception")))
     }),
   )
@@ -75,24 +89,29 @@ class UncaughtException extends Data.TaggedError("UncaughtException") {
   }
 }
 
-/** Fails at the first such exception, so that the gateway drains and ends. Further ones are only reported. */
-export const uncaughtException: Effect.Effect<never, UncaughtException> = Effect.async((resume) => {
-  let last = ""
-  process.on("uncaughtException", (thrown) => {
-    const line = report("uncaught exception", thrown)
-    // A repeating timer that throws does so until the process ends.
-    if (line !== last) process.stderr.write(line)
-    last = line
-    resume(new UncaughtException())
-  })
-})
+/**
+ * An effect that fails at the first such exception, so that the gateway drains and ends. Further ones are only reported, until the
+ * scope closes.
+ */
+export const uncaughtException: Effect.Effect<Effect.Effect<never, UncaughtException>, never, Scope.Scope> = Effect.gen(
+  function* () {
+    const thrownOnce = yield* Deferred.make<never, UncaughtException>()
+    let last = ""
+    yield* onProcess("uncaughtException", (thrown) => {
+      const line = report("uncaught exception", thrown)
+      // A repeating timer that throws does so until the process ends.
+      if (line !== last) process.stderr.write(line)
+      last = line
+      Deferred.unsafeDone(thrownOnce, new UncaughtException())
+    })
+    return Deferred.await(thrownOnce)
+  },
+)
 
 /** A rejected promise that a plugin does not handle must not stop the gateway: it is only reported. */
-export const outliveRejections = (): void => {
-  process.on("unhandledRejection", (reason) => {
-    process.stderr.write(report("unhandled rejection", reason))
-  })
-}
+export const outliveRejections: Effect.Effect<void, never, Scope.Scope> = onProcess("unhandledRejection", (reason) => {
+  process.stderr.write(report("unhandled rejection", reason))
+})
 
 const report = (what: string, thrown: unknown): string =>
   `${what}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}\n`

@@ -9,7 +9,8 @@ import type { Drained } from "../../services/request/InFlight.ts"
 import { Ending } from "../ending.ts"
 import { wordsOf } from "../serveFlags.ts"
 import { endOf, lookMs, Pulse, type Watched } from "./Pulse.ts"
-import { OthersToReload, onHangup, type ReloadOrder } from "./reloads.ts"
+import { onStopSignal } from "./processEvents.ts"
+import { Hangup, OthersToReload, type ReloadOrder } from "./reloads.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
 import { isDebugged } from "./watchdog.ts"
 import { Beat, numberVariable, Serving, Stopped } from "./worker.ts"
@@ -28,20 +29,24 @@ interface Child extends Worker {
 export const superviseProcesses = (
   { server, limits }: GatewayConfig,
   overrides: Overrides,
-): Effect.Effect<never, WorkerFailed> =>
-  Effect.flatMap(Effect.runtime<never>(), (runtime) => {
+): Effect.Effect<never, WorkerFailed, Hangup> =>
+  Effect.gen(function* () {
+    const runtime = yield* Effect.runtime<never>()
+    const { onHangup } = yield* Hangup
     refuseTakenPort(server)
     const children = new Set<Child>()
     const ending = new Ending()
     const stopped: Array<Drained> = []
     const sumOf = (name: keyof Drained) => stopped.reduce((sum, { [name]: count }) => sum + count, 0)
-    ending.drained = () => ({ running: sumOf("running"), cut: sumOf("cut") })
+    ending.requests = {
+      drained: () => ({ running: sumOf("running"), cut: sumOf("cut") }),
+      cut: () => {},
+    }
     // Each time, since a second one ends the requests that still run.
-    for (const signal of ["SIGTERM", "SIGINT"] as const)
-      process.on(signal, () => {
-        ending.begin(signal)
-        for (const child of children) child.kill(signal)
-      })
+    yield* onStopSignal((signal) => {
+      ending.begin(signal)
+      for (const child of children) child.kill(signal)
+    })
     onHangup(() => {
       for (const child of children) if (child.reload({ reload: { isFirst: true } })) return
     })
@@ -71,8 +76,8 @@ export const superviseProcesses = (
             Effect.sync(() => children.delete(child)),
           ),
       )
-    return Effect.ensuring(supervise({ workers: server.workers, port: server.port, start }), ending.write)
-  })
+    return yield* Effect.ensuring(supervise({ workers: server.workers, port: server.port, start }), ending.write)
+  }).pipe(Effect.scoped)
 
 /**
  * Throws when another process listens on the port. The workers would share it without noticing if that process shares it,

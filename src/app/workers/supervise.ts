@@ -2,6 +2,9 @@
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as ScheduleDecision from "effect/ScheduleDecision"
+import * as ScheduleInterval from "effect/ScheduleInterval"
 import type * as Scope from "effect/Scope"
 
 export interface Ended {
@@ -49,6 +52,13 @@ const longestPauseMs = 30_000
 export const pauseMs = (earlyEnds: number): number =>
   earlyEnds === 0 ? 0 : Math.min(longestPauseMs, 500 * 2 ** (earlyEnds - 1))
 
+/** When a process is started again that has served for so many milliseconds. The state counts those in a row that ended early. */
+const restarts = Schedule.makeWithState(0, (now, servedMs: number, earlyEnds) => {
+  const early = servedMs >= settledMs ? 0 : earlyEnds + 1
+  const at = ScheduleInterval.after(now + pauseMs(early))
+  return Effect.succeed([early, early, ScheduleDecision.continueWith(at)] as const)
+})
+
 /**
  * Starts the first process, the others when it serves, and each again when it has ended. Fails when the first one ends before
  * it serves; later when one cannot start, for a lasting reason, while no other serves. Stops all of them when it ends itself.
@@ -88,14 +98,10 @@ export const supervise = ({ workers, port, start }: Supervising): Effect.Effect<
     }, Effect.scoped)
 
     /** A process, and after it another one, for ever. */
-    const keepOne = Effect.gen(function* () {
-      let earlyEnds = 0
-      for (;;) {
-        const servedMs = yield* runOne(++started)
-        earlyEnds = servedMs >= settledMs ? 0 : earlyEnds + 1
-        yield* Effect.sleep(pauseMs(earlyEnds))
-      }
-    })
+    const keepOne = Effect.repeat(
+      Effect.suspend(() => runOne(++started)),
+      restarts,
+    )
 
     const others = Array.from({ length: workers - 1 }, () => Effect.zipRight(Deferred.await(firstServes), keepOne))
     yield* Effect.all([keepOne, ...others], { concurrency: "unbounded", discard: true })

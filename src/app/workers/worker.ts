@@ -3,6 +3,8 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { onProcess } from "./processEvents.ts"
 
 /** Set by the supervisor for the processes that it starts: their number. */
 export const numberVariable = "HEADGATE_WORKER"
@@ -25,14 +27,13 @@ export const sendBeat = (): void => {
 export const workerNumber = (): number | undefined =>
   process.send === undefined ? undefined : Number(process.env[numberVariable] ?? Number.NaN) || undefined
 
-/** Ends this worker as SIGTERM does when its supervisor has gone. */
-export const endWithSupervisor = (): void => {
+/** Ends this worker as SIGTERM does when its supervisor has gone, until the scope closes. */
+export const endWithSupervisor: Effect.Effect<void, never, Scope.Scope> = Effect.suspend(() => {
   const end = () => {
     process.kill(process.pid, "SIGTERM")
   }
-  if (process.connected) process.on("disconnect", end)
-  else end()
-}
+  return process.connected ? onProcess("disconnect", end) : Effect.sync(end)
+})
 
 /** Tells the supervisor that this worker serves. */
 export const reportServing: Layer.Layer<never, never, HttpServer.HttpServer> = Layer.effectDiscard(

@@ -1,7 +1,6 @@
 /** What `headgate doctor` looks at: everything that a gateway started here would need. Nothing is written. */
 import { existsSync, statfsSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type { LoadedProvider } from "../../catalogue/providers.ts"
@@ -42,13 +41,12 @@ export const examine = (named: ReadonlyArray<string>): Effect.Effect<ReadonlyArr
       if (plugin?.kind === "provider") return [{ of: name, state: "wrong", what: whyOff(plugin) } as const]
       return yield* wrongUse(`there is no provider "${plain(name)}"${hint(name, slugs)}`)
     }
-    const upstream = yield* Upstream
     const wanted = [...resolved.providers].filter(([slug]) => named.length === 0 || named.includes(slug))
     const checks = yield* Effect.forEach(
       wanted,
       ([slug, provider]) =>
         provider.callable
-          ? ofProvider(upstream, slug, provider, config)
+          ? ofProvider(slug, provider, config)
           : Effect.succeed(offProvider(slug, provider.reason, named.length > 0)),
       { concurrency: 8 },
     )
@@ -72,11 +70,10 @@ interface ProviderFinding extends Finding, Pick<ProviderCheck, "clockAheadMs"> {
 
 /** A finding for each of its keys. */
 const ofProvider = (
-  upstream: Context.Tag.Service<Upstream>,
   slug: string,
   loaded: LoadedProvider,
   { models }: GatewayConfig,
-): Effect.Effect<ReadonlyArray<ProviderFinding>> => {
+): Effect.Effect<ReadonlyArray<ProviderFinding>, never, Upstream> => {
   const { apiKey, apiKeys } = loaded.settings
   const written = models.flatMap((model) => namesAt(slug, model))
   const keys: ReadonlyArray<readonly [of: string, key: Redacted.Redacted | null]> =
@@ -87,7 +84,7 @@ const ofProvider = (
           secret,
         ])
   return Effect.forEach(keys, ([of, key]) =>
-    Effect.map(checkProvider(upstream, loaded, key, written), (check) => ({ of, ...check, what: plain(check.what) })),
+    Effect.map(checkProvider(loaded, key, written), (check) => ({ of, ...check, what: plain(check.what) })),
   )
 }
 

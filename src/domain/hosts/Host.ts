@@ -1,7 +1,7 @@
 /** Models and the hosts that serve them: what routing, billing and listings need. */
 import type { HostTag, ModelId } from "../Ids.ts"
 import type { Pricing } from "../price/Price.ts"
-import type { Operation, ToolChoiceSupport } from "../request/Request.ts"
+import type { ToolChoiceSupport } from "../request/Request.ts"
 
 /** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {
@@ -86,16 +86,6 @@ export interface Architecture {
   readonly instructType: string | null
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
-}
-
-/** Kinds of output that a chat can have. */
-const chatOutputs: ReadonlySet<string> = new Set(["text", "image", "audio"])
-
-/** The one operation that a model serves, by what it gives; `undefined`: none that there is. */
-export const operationOf = ({ outputModalities }: Architecture): Operation | undefined => {
-  if (outputModalities.some((kind) => chatOutputs.has(kind))) return "chat"
-  if (outputModalities.includes("embeddings")) return "embeddings"
-  return outputModalities.includes("rerank") ? "rerank" : undefined
 }
 
 /** How a model reasons. */

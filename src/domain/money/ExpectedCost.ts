@@ -4,7 +4,7 @@ import type { Host } from "../hosts/Host.ts"
 import type { Picodollars } from "../price/Money.ts"
 import { costOf } from "../price/Price.ts"
 import { noUsage } from "../price/Usage.ts"
-import type { AnyRequest } from "../request/Request.ts"
+import type { AnyRequest } from "../request/operations.ts"
 import { promptTokens } from "./Charge.ts"
 
 /** Output tokens of an answer, for callers and hosts that allow as many. Long answers are rarer than short ones. */

@@ -1,8 +1,8 @@
 /** Embeddings: texts as vectors. The canonical form is that of OpenAI and compatible hosts; members keep the names of the wire. */
-
 import type { JsonObject } from "../json/Json.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
-import type { ChatUsage } from "./Chat.ts"
+import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
+import type { UnaryRequest } from "./Request.ts"
 
 /** A part of an input, by its `type`: `text`, `image_url`, `input_audio`, `input_video`, `input_file`. */
 export interface EmbeddingPart extends JsonObject {
@@ -40,16 +40,30 @@ export interface Embedding extends JsonObject {
   readonly embedding: ReadonlyArray<number> | string
 }
 
-/** A host's answer. The gateway adds id, model, provider and cost. */
-export interface EmbeddingsResponse extends JsonObject {
+export interface EmbeddingsRequest extends UnaryRequest<"embeddings", EmbeddingsPayload> {}
+
+export interface EmbeddingsResponse extends UnaryAnswer {
   /** One for each input, in any order. */
   readonly data: ReadonlyArray<Embedding>
-  /** `completion_tokens` is 0. Absent: the host did not count, and the gateway estimates. */
-  readonly usage?: ChatUsage
+}
+
+export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> = {
+  path: "/embeddings",
+  gives: new Set(["embeddings"]),
+  inability: "it makes no embeddings",
+  promptMember: "input",
+  members: new Set([...sharedMembers, "input", "dimensions", "encoding_format", "input_type"]),
+  madeHere: new Set(["encoding_format"]),
+  answerType: "an EmbeddingsResponse",
+  answerMember: "data",
+  answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
+  isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),
+  sample: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
+  optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
 }
 
 /** Whether there is one vector for each of `inputs` inputs. */
-export const isComplete = (data: unknown, inputs: number): data is ReadonlyArray<Embedding> =>
+export const isComplete = (data: unknown, inputs: number): boolean =>
   isListOfObjects(data) && distinctPlaces(data, inputs) === inputs && data.every(hasVector)
 
 const hasVector = ({ embedding }: JsonObject): boolean => typeof embedding === "string" || isVector(embedding)

@@ -1,15 +1,14 @@
 /**
  * A request inside the gateway: an operation with bounds. Routing reads `routing`, metering reads `bounds`, the host's
- * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
+ * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again. Requests of each operation:
+ * `operations.ts`.
  */
 
 import type { JsonObject } from "../json/Json.ts"
 import type { ChatPayload, Tool } from "./Chat.ts"
-import type { EmbeddingsPayload } from "./Embeddings.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import type { MediaTokens } from "./mediaTokens.ts"
 import type { Preferences } from "./Preferences.ts"
-import type { RerankPayload } from "./Rerank.ts"
 
 /** Members of a body that control the router and are never sent to a host. */
 export const routerOnly: ReadonlySet<string> = new Set([
@@ -138,10 +137,6 @@ export const noReasoning: Reasoning = {
   written: {},
 }
 
-/** What is asked for. A model serves one operation. */
-export const operations = ["chat", "embeddings", "rerank"] as const
-export type Operation = (typeof operations)[number]
-
 /** What every operation has. */
 interface OperationRequest {
   readonly routing: Routing
@@ -185,20 +180,11 @@ export interface ChatRequest extends OperationRequest {
   readonly native?: NativeRequest
 }
 
-/** An operation without output tokens, whose answer comes as a whole. */
-interface UnaryRequest extends OperationRequest {
+/** A request of an operation without output tokens, whose answer comes as a whole. */
+export interface UnaryRequest<Name extends string = string, Payload extends JsonObject = JsonObject>
+  extends OperationRequest {
+  readonly operation: Name
+  readonly payload: Payload
   readonly stream: false
   readonly maxTokens: 0
 }
-
-export interface EmbeddingsRequest extends UnaryRequest {
-  readonly operation: "embeddings"
-  readonly payload: EmbeddingsPayload
-}
-
-export interface RerankRequest extends UnaryRequest {
-  readonly operation: "rerank"
-  readonly payload: RerankPayload
-}
-
-export type AnyRequest = ChatRequest | EmbeddingsRequest | RerankRequest

@@ -1,8 +1,8 @@
 /** Rerank: documents by their relevance to a query. Members keep the names of the wire. */
-
 import type { JsonObject } from "../json/Json.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
-import type { ChatUsage } from "./Chat.ts"
+import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
+import type { UnaryRequest } from "./Request.ts"
 
 /** At least one of the two. `image`: http(s), or a data URL. */
 export interface RerankDocument extends JsonObject {
@@ -25,16 +25,31 @@ export interface RerankResult extends JsonObject {
   readonly relevance_score: number
 }
 
-/** A host's answer. The gateway sorts it, adds the documents, id, model, provider and cost. */
-export interface RerankResponse extends JsonObject {
+export interface RerankRequest extends UnaryRequest<"rerank", RerankPayload> {}
+
+/** The gateway sorts the results, and adds the documents. */
+export interface RerankResponse extends UnaryAnswer {
   /** At least one, in any order, and at most one for each document. */
   readonly results: ReadonlyArray<RerankResult>
-  /** `completion_tokens` is 0. Absent: the host did not count, and the gateway estimates. */
-  readonly usage?: ChatUsage
+}
+
+export const rerank: UnaryOperation<RerankPayload, RerankResponse> = {
+  path: "/rerank",
+  gives: new Set(["rerank"]),
+  inability: "it ranks no documents",
+  promptMember: "documents",
+  members: new Set([...sharedMembers, "query", "documents", "top_n"]),
+  madeHere: new Set(["top_n"]),
+  answerType: "a RerankResponse",
+  answerMember: "results",
+  answerRule: ({ documents }) => `have scores of some of ${documents.length} documents`,
+  isAnswer: (answer, { documents }): answer is RerankResponse => isRanking(answer["results"], documents.length),
+  sample: { query: "HEADGATE-QUERY", documents: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
+  optional: { top_n: 1 },
 }
 
 /** Whether the results have scores of different documents among `documents`, and there is one at least. */
-export const isRanking = (results: unknown, documents: number): results is ReadonlyArray<RerankResult> =>
+const isRanking = (results: unknown, documents: number): boolean =>
   isListOfObjects(results) &&
   distinctPlaces(results, documents) > 0 &&
   results.every(({ relevance_score: score }) => Number.isFinite(score))

@@ -6,9 +6,9 @@ import { isJsonObject, type JsonObject, objectsIn } from "../json/Json.ts"
 import { joinedNames } from "../request/droppedNames.ts"
 import { type HostedTool, kindOfType } from "../request/hostedTools.ts"
 import { withoutNeutral } from "../request/neutralMembers.ts"
+import { type AnyRequest, type AnyUnaryRequest, isUnary, unaryOperations } from "../request/operations.ts"
 import { namesWhere } from "../request/placedParameters.ts"
 import {
-  type AnyRequest,
   type Bounds,
   type ChatRequest,
   mostSearches,
@@ -75,25 +75,21 @@ export const requestFor = (request: AnyRequest, host: Host, adjustment: Adjustme
 }
 
 const fittingFor = (request: AnyRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
-  if (request.operation === "chat") return chatFor(request, host, adjustment)
+  return isUnary(request) ? unaryFor(request, host) : chatFor(request, host, adjustment)
+}
+
+const unaryFor = <Request extends AnyUnaryRequest>(request: Request, host: Host): HostRequest<Request> => {
   const facts = hostFacts(host)
   const dropped = request.routing.parameters.filter((name) => !maySupport(facts, name))
   // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
   if (request.payload["service_tier"] != null) dropped.push("service_tier")
   if (dropped.length === 0) return { request, dropped: none }
-  const named = withoutNeutral(dropped, request.payload).filter((name) => !isMadeHere(name))
-  if (request.operation === "embeddings") {
-    const payload = { ...request.payload }
-    for (const name of dropped) delete payload[name]
-    return { request: { ...request, payload }, dropped: named }
-  }
-  const payload = { ...request.payload }
+  const payload: Record<string, unknown> = { ...request.payload }
   for (const name of dropped) delete payload[name]
+  const { madeHere } = unaryOperations[request.operation]
+  const named = withoutNeutral(dropped, request.payload).filter((name) => !madeHere.has(name))
   return { request: { ...request, payload }, dropped: named }
 }
-
-/** Whether the gateway does what the member asks for where a host cannot. */
-const isMadeHere = (name: string): boolean => name === "encoding_format" || name === "top_n"
 
 const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest<ChatRequest> => {
   const { request: asked, dropped: hosted } = withoutHosted(

@@ -14,9 +14,10 @@ import {
 import { formatUsd, type Picodollars } from "../price/Money.ts"
 import { pricesFor } from "../price/Price.ts"
 import type { HostedTool } from "../request/hostedTools.ts"
+import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
 import { namesWhere } from "../request/placedParameters.ts"
-import type { AnyRequest, Bounds, FormNeed, Needs } from "../request/Request.ts"
+import type { Bounds, FormNeed, Needs } from "../request/Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */

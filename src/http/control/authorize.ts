@@ -8,7 +8,8 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
-import { KeyStore } from "../../services/keys/KeyStore.ts"
+import { type Authenticator, KeyStore } from "../../services/keys/KeyStore.ts"
+import { Answering } from "../answer.ts"
 import { authenticate } from "../authenticate.ts"
 import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
 
@@ -51,10 +52,16 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
 
-const currentKey = (keys: Context.Tag.Service<KeyStore>) =>
+const currentKey = (keys: Authenticator) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
     Effect.timeoutFail(authenticate(keys, new Headers(headers)), {
       duration: "30 seconds",
       onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
     }),
-  )
+  ).pipe(Effect.tap(noteKey))
+
+/** Whoever observes the request is told whose it is. */
+const noteKey = (key: KeyRecord) =>
+  Effect.map(Answering, (served) => {
+    if (served !== undefined) served.key = key
+  })

@@ -17,6 +17,7 @@ import { reprice } from "../../domain/money/Charge.ts"
 import { type Picodollars, toUsd } from "../../domain/price/Money.ts"
 import type { Pricing } from "../../domain/price/Price.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
 import { type LedgerRow, orUnavailable, usageOf } from "../../services/storage/ledger.ts"
 import { Storage } from "../../services/storage/Storage.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
@@ -234,19 +235,14 @@ const billingOf = (row: LedgerRow): typeof Billing.Type => ({
   web_searches: row.rareUsage?.webSearches ?? 0,
 })
 
-/** The router calls a chat a completion. */
-const apiTypes: ReadonlyMap<string, string> = new Map([
-  ["embeddings", "embeddings"],
-  ["rerank", "rerank"],
-])
-
 const figuresOf = (row: LedgerRow) => ({
   id: row.generationId,
   request_id: row.requestId,
   caller_request_id: row.callerRequestId === "" ? null : row.callerRequestId,
   model: row.model,
   created_at: isoTime(row.admittedAt),
-  api_type: apiTypes.get(row.operation) ?? "completions",
+  // The router calls a chat a completion.
+  api_type: isUnaryName(row.operation) ? row.operation : "completions",
   streamed: row.streamed,
   cancelled: row.outcome === "caller-gone",
   finish_reason: row.finishReason === "" ? null : row.finishReason,

@@ -26,14 +26,15 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const storage = yield* Storage
     const meter = yield* Meter
     const outage = outageOf(storage)
+    const reached = orUnavailable("storage", { outage })
     const unwritable = () => {
       const because = outage.current && hindranceText(outage.current)
       return new Unavailable({ why: "metering", retryAfterSeconds: 5, ...(because && { because }) })
     }
     // Any query that reads the database.
-    const readable = orUnavailable("storage", storage)(storage.keys.countManagement())
+    const readable = reached(storage.keys.countManagement())
     /** Asked now, while the meter has the answer of its last look. */
-    const takesRequests = Effect.flatMap(orUnavailable("storage", storage)(storage.ledger.takesRequests()), (takes) =>
+    const takesRequests = Effect.flatMap(reached(storage.ledger.takesRequests()), (takes) =>
       takes === true ? Effect.void : Effect.zipRight(outage.begin(takes), Effect.failSync(unwritable)),
     )
     const open = Effect.suspend(() =>

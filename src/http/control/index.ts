@@ -12,10 +12,10 @@ import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled } from "../answer.ts"
+import { answering, isSpelled, preflightAnswer } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
-import { noSuchRoute, type WrongPath, wrongPathAt } from "../wrongPaths.ts"
+import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { backupHandlers } from "./backup.ts"
@@ -51,16 +51,17 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
       const allow = allowOrigin((yield* ControlSettings).corsOrigins)
       const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
       const { prefix } = yield* Mount
+      const answered = yield* answering
       for (const { method, path: own, handler } of routes) {
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
         if (own === "*") continue
         const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
-        const answer = answered(spelledAs(path, operation))
+        const answer = answered(`${method} ${own}`, spelledAs(path, operation))
         const isForPages = listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
         if (isForPages) {
-          yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
+          yield* router.add("OPTIONS", path, preflightAnswer(spelledAs(path, preflighted(allow))))
         }
       }
     }),
@@ -70,9 +71,10 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
 const reference = HttpLayerRouter.use((router) =>
   Effect.gen(function* () {
     const { prefix } = yield* Mount
+    const answered = yield* answering
     for (const { path: own, answer } of referencePages(prefix)) {
       const path: `/${string}` = `${prefix}${own}`
-      yield* router.add("GET", path, answered(spelledAs(path, answer)))
+      yield* router.add("GET", path, answered(`GET ${own}`, spelledAs(path, answer)))
     }
   }),
 )
@@ -80,25 +82,28 @@ const reference = HttpLayerRouter.use((router) =>
 // The type is written out, because the inferred one would claim more than the router guarantees.
 const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpServerError.RouteNotFound
 
-const notThere = ({ failure, body }: WrongPath) => answered(Effect.fail(failure), body)
-
 /**
  * Answers unknown routes. It is not a catch-all route, because that would also match HEAD requests to existing GET
  * routes.
  */
 const unknownRoutes = HttpLayerRouter.middleware(
-  Effect.map(
-    Mount,
-    ({ answersUnknown, prefix }) =>
-      (found) =>
-        Effect.catchIf(found, isRouteNotFound, (failure) =>
-          Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-            answersUnknown(url) ? notThere(wrongPathAt(prefix, url)) : Effect.fail(failure),
-          ),
-        ),
-  ),
+  Effect.gen(function* () {
+    const { answersUnknown, prefix } = yield* Mount
+    const answered = yield* answering
+    return (found) =>
+      Effect.catchIf(found, isRouteNotFound, (failure) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
+          if (!answersUnknown(url)) return Effect.fail(failure)
+          const wrong = wrongPathAt(prefix, url)
+          return answered(`${method} ${unknownPath}`, Effect.fail(wrong.failure), wrong.body)
+        }),
+      )
+  }),
   { global: true },
 )
+
+/** In place of a path that does not exist, which may have anything in it. */
+const unknownPath = "*"
 
 export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes).pipe(
   Layer.provide([

@@ -1,7 +1,6 @@
 /** What keys have spent, and what keys of providers were charged, as management lists them. */
-import type * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
 import type { Spend } from "../../domain/keys/Key.ts"
 import { formatUsd } from "../../domain/price/Money.ts"
 
@@ -49,7 +48,7 @@ export const amountsIn = (spend: Spend) => ({
 })
 
 /** The keys of providers that have several, by provider and place. A key has an endpoint for each host of its provider. */
-export const configuredKeys = (registry: Context.Tag.Service<typeof ProviderRegistry>, installation: string) => {
+export const configuredKeys = (registry: ConfigInForce, installation: string) => {
   const keys = new Map<string, { readonly provider: string; readonly label: string; readonly place: number }>()
   for (const { host, keys: several = [] } of registry.current().endpoints.values()) {
     for (const { place, label, idIn } of several)

@@ -4,12 +4,14 @@
  */
 import type * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
+import type { JsonSchema } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/Json.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../services/dispatch/Dispatcher.ts"
+import type { AnswerWriter } from "../../services/dispatch/readAnswer.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
+import type { Paths } from "../openapi/operation.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
@@ -17,10 +19,16 @@ export interface ClientProtocol {
   readonly name: string
   /** `bytes`: length of the body as received. `headers`: of the request, where the form gives some a meaning. */
   readonly decode: (body: JsonObject, headers: Headers) => Either.Either<ChatRequest, BadRequest>
+  /** The member that has the prompt. */
+  readonly prompt: string
   /** What the form calls members of the canonical form. Absent: the same. For `X-GW-Dropped`. */
   readonly ownNames?: ReadonlyMap<string, string>
   /** For the body of a whole answer. `shown`: the routing, for callers who ask for it. */
   readonly answer: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => AnswerWriter
   readonly stream: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => WriterFor
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
+  /** Of a body. */
+  readonly schema: JsonSchema
+  /** Its part of the description of the API. */
+  readonly described: Paths
 }

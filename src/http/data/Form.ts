@@ -1,20 +1,20 @@
-/** A form of requests and answers, as the steps of `inference.ts` run it: whatever its operation. */
+/** A form of requests and answers, whatever its operation. The steps of `infer.ts` run it, and `forms.ts` lists all. */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
-import { type AnswerReader, chatReader } from "../../services/dispatch/readAnswer.ts"
+import type { AnyRequest, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
+import { type AnswerReader, chatReader, type UnaryWriter, unaryReader } from "../../services/dispatch/readAnswer.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
+import { type Body, type Decode, jsonBody } from "./Body.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { type AnswerNames, namesOf } from "./chat/answer.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
-export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"> {
-  /** As `ClientProtocol.decode`. What headers say of the routing is applied. */
-  readonly decode: (body: JsonObject, headers: Headers) => Either.Either<Asked, BadRequest>
-  /** The member that has the prompt, where a body is one prompt. */
-  readonly prompt?: string
+export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "schema" | "described"> {
+  /** How a body is read. What headers say of the routing is applied. */
+  readonly body: Body<Asked>
 }
 
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
@@ -44,21 +44,33 @@ class AskedChat implements Asked {
   }
 }
 
-/** The member with the conversation, by the name of the form. Elsewhere `messages`. */
-const promptMembers: Readonly<Record<string, string>> = { completions: "prompt", responses: "input" }
-
 export const chatForm = (protocol: ClientProtocol): Form => {
-  const { name, ownNames, error } = protocol
+  const { name, ownNames, prompt, error, schema, described } = protocol
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
-    prompt: promptMembers[name] ?? "messages",
-    decode: (body, headers) => {
+    schema,
+    described,
+    body: jsonBody((body, headers) => {
       const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       return Either.isLeft(applied) ? Either.left(applied.left) : Either.right(new AskedChat(protocol, applied.right))
-    },
+    }, prompt),
   }
 }
+
+/** What a body of an operation without streams asks for. `Sent`: what `body` of the form reads. */
+export const unaryAsked =
+  <Sent, Name extends UnaryName>(
+    decode: (sent: Sent) => Either.Either<UnaryRequests[Name], BadRequest>,
+    writer: (names: AnswerNames, request: UnaryRequests[Name]) => UnaryWriter<Name>,
+  ): Decode<Sent, Asked> =>
+  (sent, headers) => {
+    const decoded = Either.flatMap(decode(sent), (request) => withHeaders(request, headers))
+    return Either.map(decoded, (request) => ({
+      request,
+      answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request)),
+    }))
+  }

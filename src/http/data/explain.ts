@@ -2,77 +2,95 @@
  * `POST /route/explain`: how a request would be routed now, and why. Takes the body of any form, which `form` of the query names,
  * calls no host and holds nothing. `docs/routing.md` describes the answer.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/failures/Failure.ts"
 import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
 import { formatUsd } from "../../domain/price/Money.ts"
-import type { KeyStore } from "../../services/keys/KeyStore.ts"
-import type { Meter } from "../../services/money/Meter.ts"
-import type { Conversations } from "../../services/request/Conversations.ts"
-import type { InFlight } from "../../services/request/InFlight.ts"
+import { formPaths } from "../../domain/request/forms.ts"
+import { conversationOf } from "../../services/request/Conversations.ts"
 import type { Steps } from "../../services/request/Steps.ts"
-import type { Explain, Explanation as Explained } from "../../services/routing/explain.ts"
-import { chatError, render } from "../ErrorBody.ts"
+import type { Explanation as Explained } from "../../services/routing/explain.ts"
+import { chatError, chatErrorBody, render } from "../ErrorBody.ts"
 import { requestIdHeaders } from "../headers.ts"
-import type { Admissions } from "./admission.ts"
+import { admit, type Terms } from "./admit.ts"
+import type { DataRequest, DataRoute } from "./DataRequest.ts"
+import type { DataServices } from "./DataServices.ts"
 import type { Explanation } from "./Explanation.ts"
-import type { Form } from "./Form.ts"
-import type { Respond } from "./Respond.ts"
+import type { Asked, Form } from "./Form.ts"
+import { forms } from "./forms.ts"
 
-export interface ExplainServices {
-  readonly admissions: Admissions
-  readonly keys: Context.Tag.Service<KeyStore>
-  readonly meter: Context.Tag.Service<Meter>
-  readonly inFlight: Context.Tag.Service<InFlight>
-  readonly conversations: Context.Tag.Service<Conversations>
-  readonly explain: Explain
+/** What the query asks for. */
+interface Wanted {
+  readonly seed: number | undefined
+  readonly form: Form
+  /** The key to explain for. */
+  readonly key: KeyRecord
+  readonly body: Form["body"]
 }
 
-/** Requests of which forms are explained, by their names; the first one where none is named. And the form of errors. */
-export interface ExplainedForms extends Pick<Form, "error"> {
-  readonly forms: ReadonlyMap<string, Form>
+const terms: Terms<Asked, Wanted> = {
+  kinds: "any",
+  isCounted: true,
+  isPaid: false,
+  asked: (services, request, caller) => wantedOf(services, request, queryOf(request.http.url), caller),
 }
 
-export const makeExplainRoute = ({
-  admissions,
-  keys,
-  meter,
-  inFlight,
-  conversations,
-  explain,
-}: ExplainServices): Respond<ExplainedForms> => {
-  /** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
-  const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
-    if (caller.kind === "ordinary") {
-      return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
-    }
-    if (named === undefined) return Effect.succeed(caller)
-    return Effect.filterOrFail(
-      keys.read(named),
-      ({ kind }) => kind === "ordinary",
-      () => unknownKey,
-    )
-  }
+export const explanation = (path: string): DataRoute => ({
+  name: `POST ${path}`,
+  form: null,
+  error: chatErrorBody,
+  respond: (services, request) => respond(services, request, terms),
+})
 
-  return function* ({ forms }, state, request, watchCaller): Steps<Response, Failure> {
-    const { lifetime, key: caller } = yield* admissions.admit(state, request, watchCaller, "any")
-    const { seed, keyHash, form } = yield* queryOf(request.url, forms)
-    const key = yield* keyFor(caller, keyHash)
-    const { body } = yield* admissions.read(request, lifetime, {})
-    const { request: asked } = yield* form.decode(body, request.headers)
-    const budget = yield* meter.budget({ _tag: "Key", key })
-    const explanation = yield* explain(asked, budget, {
-      seed,
-      conversation: asked.operation === "chat" ? conversations.of(key.id, asked) : undefined,
-      permissions: key,
-      key: key.id,
-    })
-    inFlight.leave(lifetime)
-    return Response.json({ data: explained(explanation, form) }, { headers: requestIdHeaders(state.requestId) })
+const respond = function* (
+  services: DataServices,
+  request: DataRequest,
+  terms: Terms<Asked, Wanted>,
+): Steps<Response, Failure> {
+  const { lifetime, asked, content } = yield* admit(services, request, terms)
+  const { meter, conversations, explain } = services
+  request.served.models = content.request.routing.models
+  const { key, seed, form } = asked
+  const budget = yield* meter.budget({ _tag: "Key", key })
+  if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+  const made = yield* explain(content.request, budget, {
+    seed,
+    conversation: conversationOf(conversations, key.id, content.request),
+    permissions: key,
+    key: key.id,
+  })
+  return request.answerJson({ data: explained(made, form) }, { headers: requestIdHeaders(request.served.requestId) })
+}
+
+const wantedOf = (
+  services: DataServices,
+  { served }: DataRequest,
+  query: Either.Either<Query, BadRequest>,
+  caller: KeyRecord,
+): Effect.Effect<Wanted, Failure> =>
+  Effect.flatMap(query, ({ seed, keyHash, form }) => {
+    served.form = form.name
+    return Effect.map(keyFor(services, caller, keyHash), (key) => ({ seed, form, key, body: form.body }))
+  })
+
+/** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
+const keyFor = (
+  { keys }: DataServices,
+  caller: KeyRecord,
+  named: KeyId | undefined,
+): Effect.Effect<KeyRecord, Failure> => {
+  if (caller.kind === "ordinary") {
+    return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
   }
+  if (named === undefined) return Effect.succeed(caller)
+  return Effect.filterOrFail(
+    keys.read(named),
+    ({ kind }) => kind === "ordinary",
+    () => unknownKey,
+  )
 }
 
 const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
@@ -84,8 +102,8 @@ interface Query {
   readonly form: Form
 }
 
-/** `form`: the name of one of `forms`. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
-const queryOf = (url: string, forms: ExplainedForms["forms"]): Either.Either<Query, BadRequest> => {
+/** `form`: the name of one. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const queryOf = (url: string): Either.Either<Query, BadRequest> => {
   const { searchParams } = new URL(url)
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
@@ -93,12 +111,12 @@ const queryOf = (url: string, forms: ExplainedForms["forms"]): Either.Either<Que
     return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
   }
   if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
-  const [first = ""] = forms.keys()
-  const [name = first, ...names] = searchParams.getAll("form")
-  const form = names.length > 0 ? undefined : forms.get(name)
-  if (form === undefined) return Either.left(badQuery("form", `must be one of ${[...forms.keys()].join(", ")}`))
+  const known = [...formPaths.keys()]
+  const [asked = known[0], ...more] = searchParams.getAll("form")
+  const name = more.length > 0 ? undefined : known.find((one) => one === asked)
+  if (name === undefined) return Either.left(badQuery("form", `must be one of ${known.join(", ")}`))
   return Either.right({
-    form,
+    form: forms[name],
     seed: seed === undefined ? undefined : Number(seed),
     keyHash: hash === undefined ? undefined : KeyId.make(hash),
   })

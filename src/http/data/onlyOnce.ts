@@ -1,13 +1,11 @@
 /** A step around any request to a model: one with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
-import type * as Context from "effect/Context"
-import * as Exit from "effect/Exit"
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
 import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/request/IdempotencyKey.ts"
-import { Claim, type Idempotency, type IdempotentRequest } from "../../services/request/Idempotency.ts"
-import type { InFlight } from "../../services/request/InFlight.ts"
-import type { Lifetime } from "../../services/request/RequestContext.ts"
-import { type StepRunner, type Steps, wait } from "../../services/request/Steps.ts"
+import { Claim, type IdempotentRequest } from "../../services/request/Idempotency.ts"
+import type { Steps } from "../../services/request/Steps.ts"
 import { idempotencyHeader, replayedHeader, requestIdHeaders } from "../headers.ts"
+import type { DataRequest } from "./DataRequest.ts"
+import type { DataServices } from "./DataServices.ts"
 
 const malformed = new BadRequest({
   issues: [
@@ -24,28 +22,21 @@ export const idempotencyKeyOf = (headers: Headers): string | BadRequest | null =
   return value === null || isIdempotencyKey(value) ? value : malformed
 }
 
-/** Runs `answer` with a claim if this is the first such request, else answers as the first one was. */
-export const makeOnlyOnce = (
-  idempotency: Context.Tag.Service<Idempotency>,
-  inFlight: Context.Tag.Service<InFlight>,
-  runner: StepRunner,
-) =>
-  function* (
-    request: IdempotentRequest,
-    lifetime: Lifetime,
-    answer: (claim: Claim) => Steps<Response, Failure>,
-  ): Steps<Response, Failure> {
-    const begun = yield* idempotency.begin(request)
-    if (!(begun instanceof Claim)) {
-      inFlight.leave(lifetime)
-      const headers = { ...begun.headers, ...requestIdHeaders(request.requestId), [replayedHeader]: "true" }
-      return new Response(begun.body, { headers })
-    }
-    lifetime.look()
-    // A failing step ends the steps around it, so these run as steps of their own.
-    const exit = yield* wait<Exit.Exit<Response, Failure>>((resume) =>
-      runner.steps(answer(begun), (ended) => resume(Exit.succeed(ended))),
-    )
-    if (Exit.isFailure(exit)) yield* idempotency.ended(begun)
-    return yield* exit
+/**
+ * Takes the claim of a request, which holds it to its end. Returns the answer of the first such request where there is one, `undefined`
+ * for the first one itself.
+ */
+export const claimOf = function* (
+  { idempotency }: DataServices,
+  request: DataRequest,
+  repeatable: IdempotentRequest,
+): Steps<Response | undefined, Failure> {
+  const begun = yield* idempotency.begin(repeatable)
+  if (begun instanceof Claim) {
+    request.served.claim = begun
+    request.served.lifetime?.look()
+    return undefined
   }
+  const headers = { ...begun.headers, ...requestIdHeaders(request.served.requestId), [replayedHeader]: "true" }
+  return request.answer(begun.body, { headers })
+}

@@ -1,7 +1,7 @@
 /** What headers of a request say of its routing. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import { hostHeader, sessionHeader } from "../headers.ts"
 
 /** The request with `X-GW-Host` and `X-Session-Id` applied. */

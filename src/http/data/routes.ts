@@ -5,35 +5,24 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled } from "../answer.ts"
+import { formPaths } from "../../domain/request/forms.ts"
+import type { RequestEnds } from "../../services/request/RequestEnds.ts"
+import { answering, isSpelled, preflightAnswer } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
-import { chat } from "./chat/index.ts"
-import { completions } from "./completions/index.ts"
-import { embeddings } from "./embeddings/index.ts"
-import { chatForm, type Form } from "./Form.ts"
-import { Inference, type InferenceHandler } from "./inference.ts"
+import { counting } from "./countTokens.ts"
+import { explanation } from "./explain.ts"
+import { forms } from "./forms.ts"
+import { Inference, type InferenceHandler } from "./Inference.ts"
+import { inference } from "./infer.ts"
 import { messages } from "./messages/index.ts"
-import { rerank } from "./rerank/index.ts"
-import { compact } from "./responses/compact.ts"
 import { responses } from "./responses/index.ts"
+import { upgrade } from "./upgrade.ts"
 
 type Path = `/${string}`
 
 const responsesPath: Path = "/api/v1/responses"
-
-const forms: ReadonlyArray<readonly [path: Path, form: Form]> = [
-  ["/api/v1/chat/completions", chatForm(chat)],
-  ["/api/v1/completions", chatForm(completions)],
-  ["/api/v1/messages", chatForm(messages)],
-  [responsesPath, chatForm(responses)],
-  ["/api/v1/responses/compact", compact],
-  ["/api/v1/embeddings", embeddings],
-  ["/api/v1/rerank", rerank],
-]
-/** The first one is that of a body whose form is not named. */
-const explained = { forms: new Map(forms.map(([, form]) => [form.name, form])), error: chat.error }
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"
 
@@ -49,42 +38,48 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer, counter, upgrader }) => {
+      Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [path, form] of forms) handlers.set(path, handler(form, allow))
-        handlers.set(explainPath, explainer(explained, allow))
-        handlers.set(countPath, counter(messages, allow))
+        for (const [name, below] of formPaths) {
+          const path: Path = `/api/v1${below}`
+          handlers.set(path, handler(inference(path, forms[name]), allow))
+        }
+        handlers.set(explainPath, handler(explanation(explainPath), allow))
+        handlers.set(countPath, handler(counting(countPath, messages), allow))
         // Responses is the one form that vendors serve over WebSocket too.
-        const getHandlers = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
+        const getHandlers = new Map<Path, InferenceHandler>([
+          [responsesPath, handler(upgrade(responsesPath, responses), allow)],
+        ])
         return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
 
 /** Mounts the data plane in any Effect HTTP app. Bun's own routes are faster; `Gateway.serve` uses them. */
-export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter | Mount> =
+export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter | Mount | RequestEnds> =
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {
       const plane = yield* DataPlane
       const { prefix } = yield* Mount
+      const answered = yield* answering
       const mounted =
-        (path: Path, { effect }: InferenceHandler) =>
+        (path: Path, route: string, { effect }: InferenceHandler) =>
         (request: HttpServerRequest.HttpServerRequest) =>
           isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
-            : answered(noSuchRoute)
+            : answered(route, noSuchRoute)
       for (const [own, handler] of plane.getHandlers) {
         const path: Path = `${prefix}${own}`
-        yield* router.add("GET", path, mounted(path, handler))
+        yield* router.add("GET", path, mounted(path, `GET ${own}`, handler))
       }
       for (const [own, handler] of plane.handlers) {
         const path: Path = `${prefix}${own}`
-        yield* router.add("POST", path, mounted(path, handler))
+        yield* router.add("POST", path, mounted(path, `POST ${own}`, handler))
         yield* router.add("OPTIONS", path, (request) =>
           isSpelled(path, request.url)
             ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))
-            : answered(noSuchRoute),
+            : preflightAnswer(noSuchRoute),
         )
       }
     }),

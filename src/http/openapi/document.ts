@@ -4,24 +4,12 @@
  */
 import type { JsonSchema } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import { chatPaths } from "./chat.ts"
-import { completionsPaths } from "./completions.ts"
-import { embeddingsPaths } from "./embeddings.ts"
+import { forms } from "../data/forms.ts"
 import { explainPaths } from "./explain.ts"
 import { mapped } from "./mapped.ts"
-import { messagesPaths } from "./messages.ts"
-import { rerankPaths } from "./rerank.ts"
-import { responsesPaths } from "./responses.ts"
+import type { Paths } from "./operation.ts"
 
-const dataPaths = {
-  ...chatPaths,
-  ...explainPaths,
-  ...completionsPaths,
-  ...messagesPaths,
-  ...responsesPaths,
-  ...embeddingsPaths,
-  ...rerankPaths,
-}
+const dataPaths: Paths = Object.assign({}, ...Object.values(forms).map(({ described }) => described), explainPaths)
 
 /** The document with the data plane in it. */
 export const withDataPlane = (document: JsonObject): JsonObject => {

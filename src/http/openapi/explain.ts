@@ -1,11 +1,5 @@
 /** `POST /route/explain`, which takes a request of any form. */
-import { chatTable } from "../data/chat/decode.ts"
-import { completionsTable } from "../data/completions/decode.ts"
-import { embeddingsTable } from "../data/embeddings/decode.ts"
-import { messagesTable } from "../data/messages/decode.ts"
-import { rerankTable } from "../data/rerank/decode.ts"
-import { compactSchema } from "../data/responses/compact.ts"
-import { responsesTable } from "../data/responses/decode.ts"
+import { forms } from "../data/forms.ts"
 import { chatExample } from "./chat.ts"
 import { operation, type Paths } from "./operation.ts"
 import {
@@ -23,15 +17,8 @@ import {
   titled,
 } from "./schemas.ts"
 
-const requests = {
-  chat: chatTable.schema,
-  completions: completionsTable.schema,
-  messages: messagesTable.schema,
-  responses: responsesTable.schema,
-  compact: compactSchema,
-  embeddings: embeddingsTable.schema,
-  rerank: rerankTable.schema,
-}
+const names = Object.keys(forms)
+const requests = Object.values(forms).map(({ schema }) => schema)
 
 const attempt = given(
   {
@@ -93,12 +80,12 @@ export const explainPaths: Paths = {
         name: "explain",
         description:
           "How this request would be routed now, and why. No host is called. The members of the answer are described in docs/routing.md.",
-        request: { schema: anyOf(...Object.values(requests)), example: chatExample },
+        request: { schema: anyOf(...requests), example: chatExample },
         answer: { schema: given({ data: explanation }), example: { data: example } },
         error: errorBody,
       }),
       parameters: [
-        query("form", oneOf(...Object.keys(requests)), "The form of the body. Default: chat."),
+        query("form", oneOf(...names), "The form of the body. Default: chat."),
         query(
           "seed",
           { type: "integer", minimum: 0, maximum: 2 ** 32 - 1 },

@@ -1,7 +1,7 @@
 /** `POST /responses` and `/responses/compact`. */
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
-import { compactSchema } from "../data/responses/compact.ts"
 import { responsesTable } from "../data/responses/decode.ts"
+import { compactSchema } from "../data/responses/decodeCompact.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths, refusedGet } from "./operation.ts"
 import { anyObject, count, described, errorBody, given, listOf, oneOf, only, orNull, text, titled } from "./schemas.ts"
@@ -122,6 +122,9 @@ export const responsesPaths: Paths = {
       { "426": upgradeExample },
     ),
   },
+}
+
+export const compactPaths: Paths = {
   "/api/v1/responses/compact": {
     post: operation({
       name: "compact",

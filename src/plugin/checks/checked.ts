@@ -9,22 +9,14 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ListedModel } from "../../domain/hosts/ListedModel.ts"
 import { isJsonObject } from "../../domain/json/Json.ts"
 import type { CacheMultipliers } from "../../domain/price/CacheMultipliers.ts"
-import type { EmbeddingsResponse } from "../../domain/request/Embeddings.ts"
-import type { EmbeddingsRequest, RerankRequest } from "../../domain/request/Request.ts"
-import type { RerankResponse } from "../../domain/request/Rerank.ts"
+import { unaryNames } from "../../domain/request/operations.ts"
 import { isFraming } from "../../wire/framing.ts"
 import { showable } from "../../wire/httpError.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { KnownSecrets } from "../KnownSecrets.ts"
 import type { ListModels, Provider, ProviderPlugin, VendorHost } from "../Provider.ts"
 import type { Candidate, Rank, RankContext, Reasons, Why } from "../Strategy.ts"
-import {
-  type CheckedProtocol,
-  type CheckedUnary,
-  checkedEmbeddings,
-  checkedProtocol,
-  checkedRerank,
-} from "./checkedProtocol.ts"
+import { type CheckedProtocol, type CheckedUnaries, checkedProtocol, checkedUnaries } from "./checkedProtocol.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import { begun, entered, left } from "./running.ts"
@@ -46,12 +38,12 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 }
 
 /** The hooks of a provider, which never throw and always return values of their type. */
-export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck"> {
+export interface CheckedProvider
+  extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck">,
+    Partial<CheckedUnaries> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
   /** Secrets besides its `credentials`, none of which may be shown. */
   readonly secrets: KnownSecrets
-  readonly embeddings?: CheckedUnary<EmbeddingsRequest, EmbeddingsResponse>
-  readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
   /** Rejects only with a `HostFailed`. */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: CheckedListing
@@ -71,7 +63,7 @@ export const checkedProvider = (
 ): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
-  const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models } = provider
+  const { baseUrl, credentials, sign, transport, listModels, models } = provider
   const { keyCheck, canCall, cacheMultipliers } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
@@ -79,8 +71,7 @@ export const checkedProvider = (
   return {
     protocols: Object.fromEntries(protocols),
     secrets,
-    ...(embeddings === undefined ? {} : { embeddings: checkedEmbeddings(plugin.id, embeddings) }),
-    ...(rerank === undefined ? {} : { rerank: checkedRerank(plugin.id, rerank) }),
+    ...checkedUnaries(plugin.id, provider),
     error: checkedError(hook("error"), provider),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(credentials === undefined ? {} : { credentials }),
@@ -281,7 +272,7 @@ const misfitOf = (provider: unknown): string | undefined => {
   if (!isJsonObject(provider) || provider instanceof Promise) return but("a provider", provider)
   const { protocols, error, baseUrl, credentials, keyCheck, listModels } = provider
   if (!isJsonObject(protocols)) return but("protocols: an object", protocols)
-  const unary = ["embeddings", "rerank"].filter((name) => provider[name] !== undefined)
+  const unary = unaryNames.filter((name) => provider[name] !== undefined)
   if (Object.keys(protocols).length === 0 && unary.length === 0) return "at least one protocol"
   for (const name in protocols) {
     const protocol = protocols[name]

@@ -1,34 +1,27 @@
 /**
- * Protocols whose hooks keep what the contract promises: for chats, embeddings and rankings. See `checked.ts`.
+ * Protocols whose hooks keep what the contract promises: of chats, and of operations whose answer comes as a whole. See `checked.ts`.
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { ChatChunk, ChatResponse, ChatUsage } from "../../domain/request/Chat.ts"
-import { inputsOf } from "../../domain/request/Embeddings.ts"
-import type { ChatRequest, NativeRequest } from "../../domain/request/Request.ts"
+import type { UnaryAnswer } from "../../domain/request/Operation.ts"
+import {
+  type UnaryAnswers,
+  type UnaryName,
+  type UnaryRequests,
+  unaryNames,
+  unaryOperations,
+} from "../../domain/request/operations.ts"
+import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/Request.ts"
 import type { ResponseHead } from "../../wire/Head.ts"
 import { showable } from "../../wire/httpError.ts"
-import type {
-  AnswerContext,
-  Decoder,
-  EmbeddingsProtocol,
-  Encoded,
-  Protocol,
-  RerankProtocol,
-  UnaryProtocol,
-} from "../../wire/Protocol.ts"
+import type { AnswerContext, Decoder, Encoded, Protocol } from "../../wire/Protocol.ts"
+import type { UnaryProtocols } from "../../wire/unary/protocols.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf } from "./PluginFault.ts"
 import { entered, left } from "./running.ts"
-import {
-  expectedOfAnswer,
-  expectedOfChunks,
-  expectedOfDecoder,
-  expectedOfEmbeddings,
-  expectedOfEncoded,
-  expectedOfRanking,
-} from "./shapes.ts"
+import { expectedOfAnswer, expectedOfChunks, expectedOfDecoder, expectedOfEncoded, expectedOfUnary } from "./shapes.ts"
 
 export interface CheckedProtocol
   extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent" | "passes"> {
@@ -49,12 +42,18 @@ export interface CheckedProtocol
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }
 
-/** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
-export interface CheckedUnary<Request, Answer> {
+/**
+ * `decode` gives what the operation's `isAnswer` takes. Methods, which are compared loosely: the endpoint of a host has the protocol of
+ * its model's operation, as a plain `CheckedUnary`.
+ */
+export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryAnswer> {
   readonly passes?: Protocol["passes"]
-  readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
-  readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
+  encode(request: Request, host: Host): Either.Either<Encoded, Unsupported | HostFailed>
+  decode(head: ResponseHead, body: unknown, request: Request): Answer | HostFailed
 }
+
+/** By operation. */
+export type CheckedUnaries = { readonly [Name in UnaryName]: CheckedUnary<UnaryRequests[Name], UnaryAnswers[Name]> }
 
 export const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
   const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
@@ -93,20 +92,22 @@ const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"
   return native?.searches === true ? "own-form" : undefined
 }
 
-export const checkedEmbeddings = (plugin: string, protocol: EmbeddingsProtocol) =>
-  checkedUnary(plugin, "embeddings", protocol, (answer, { payload }) =>
-    expectedOfEmbeddings(answer, inputsOf(payload.input).length),
-  )
+/** What the provider has of operations whose answer comes as a whole. */
+export const checkedUnaries = (plugin: string, provider: Partial<UnaryProtocols>): Partial<CheckedUnaries> => {
+  const unaries: Partial<Record<UnaryName, CheckedUnary>> = {}
+  for (const name of unaryNames) {
+    const protocol = provider[name]
+    if (protocol !== undefined) unaries[name] = checkedUnary(plugin, name, protocol)
+  }
+  // Each is made of the protocol of the same operation.
+  return unaries as Partial<CheckedUnaries>
+}
 
-export const checkedRerank = (plugin: string, protocol: RerankProtocol) =>
-  checkedUnary(plugin, "rerank", protocol, (answer, { payload }) => expectedOfRanking(answer, payload.documents.length))
-
-const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
+const checkedUnary = <Name extends UnaryName>(
   plugin: string,
-  name: string,
-  protocol: UnaryProtocol<Request, Answer>,
-  expectedOf: (answer: unknown, request: Request) => string | undefined,
-): CheckedUnary<Request, Answer> => {
+  name: Name,
+  protocol: UnaryProtocols[Name],
+): CheckedUnary<UnaryRequests[Name], UnaryAnswers[Name]> => {
   const decode = hookOf(plugin, name, "decode")
   return {
     ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
@@ -116,7 +117,7 @@ const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
       try {
         const answer = protocol.decode(head, body, request)
         if (answer instanceof HostFailed) return showable(answer)
-        const expected = expectedOf(answer, request)
+        const expected = expectedOfUnary(unaryOperations[name], answer, request.payload)
         return expected === undefined ? withPlainUsage(answer) : failedBy(decode.returned(expected, answer))
       } catch (cause) {
         return failedBy(decode.threw(cause))

@@ -5,8 +5,7 @@
 
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
-import { isComplete } from "../../domain/request/Embeddings.ts"
-import { isRanking } from "../../domain/request/Rerank.ts"
+import type { UnaryOperation } from "../../domain/request/Operation.ts"
 import { isLowerCaseHeaderName } from "../../wire/Head.ts"
 import { but, butWord } from "./misfit.ts"
 
@@ -121,21 +120,14 @@ const expectedOfUsage = (usage: unknown): Misfit => {
 
 // --- answers of other operations
 
-export const expectedOfEmbeddings = (answer: unknown, inputs: number): Misfit => {
-  if (!isPlainObject(answer)) return but("an EmbeddingsResponse or a HostFailed", answer)
-  const { data, usage } = answer
-  if (!isComplete(data, inputs)) return butList(`an answer whose data has a vector for each of ${inputs} inputs`, data)
-  const expected = expectedOfUsage(usage)
-  return expected === undefined ? undefined : `an answer whose ${expected}`
-}
-
-export const expectedOfRanking = (answer: unknown, documents: number): Misfit => {
-  if (!isPlainObject(answer)) return but("a RerankResponse or a HostFailed", answer)
-  const { results, usage } = answer
-  if (!isRanking(results, documents)) {
-    return butList(`an answer whose results have scores of some of ${documents} documents`, results)
+/** `payload`: of a request of this operation. */
+export const expectedOfUnary = (operation: UnaryOperation, answer: unknown, payload: JsonObject): Misfit => {
+  if (!isPlainObject(answer)) return but(`${operation.answerType} or a HostFailed`, answer)
+  if (!operation.isAnswer(answer, payload)) {
+    const { answerMember: member } = operation
+    return butList(`an answer whose ${member} ${operation.answerRule(payload)}`, answer[member])
   }
-  const expected = expectedOfUsage(usage)
+  const expected = expectedOfUsage(answer["usage"])
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
 

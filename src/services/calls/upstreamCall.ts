@@ -2,7 +2,6 @@
  * Sending a request to a host, and reading answers with other statuses than 200. Shared by whole and streamed answers.
  */
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Endpoint, ProviderEndpoint } from "../../catalogue/endpoints.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -10,7 +9,7 @@ import { hiding } from "../../domain/json/redaction.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import type { SideAnswer, SideRequest } from "../../plugin/Provider.ts"
 import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../../upstream/exchange.ts"
-import { callFunction, type Upstream } from "../../upstream/Upstream.ts"
+import { callFunction, type HostCaller, Upstream } from "../../upstream/Upstream.ts"
 import { isTooDeep } from "../../wire/jsonDepth.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { gotToSign, secretsIn, sentToSign } from "./signedSecrets.ts"
@@ -26,31 +25,43 @@ export interface UpstreamClient {
   readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink, isOnce: boolean) => Exchange
 }
 
-export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): UpstreamClient => ({
-  signed: (endpoint, encoded) => {
+export const makeUpstreamClient: Effect.Effect<UpstreamClient, never, Upstream> = Effect.map(
+  Upstream,
+  (upstream) => new HostClient(upstream),
+)
+
+class HostClient implements UpstreamClient {
+  private readonly upstream: HostCaller
+
+  constructor(upstream: HostCaller) {
+    this.upstream = upstream
+  }
+
+  signed(endpoint: ProviderEndpoint, encoded: Encoded): Effect.Effect<Encoded, HostFailed> {
     const { sign } = endpoint.provider
     if (sign === undefined) return Effect.succeed(encoded)
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       sign(encoded, {
         url: endpoint.baseUrl + encoded.path,
         credentials: endpoint.credentials,
-        http: (request) => learningSecrets(endpoint, request, sideCall(upstream, endpoint, request)),
+        http: (request) => learningSecrets(endpoint, request, sideCall(this.upstream, endpoint, request)),
         now,
       }),
     )
-  },
-  send: (endpoint, encoded, sink, isOnce) => {
+  }
+
+  send(endpoint: Endpoint, encoded: Encoded, sink: Sink, isOnce: boolean): Exchange {
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded, isOnce)
     try {
-      return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
+      return transport === undefined ? this.upstream.exchange(call, sink) : callFunction(transport, call, sink)
     } catch (cause) {
       // A defect of ours. The attempt has to end all the same, since it holds money and a place at the host.
       sink.failed(new HostFailed({ reason: "defect", cause }))
       return noExchange
     }
-  },
-})
+  }
+}
 
 const noExchange: Exchange = { cancel: () => {}, drain: () => {}, pause: () => {}, resume: () => {} }
 
@@ -73,7 +84,7 @@ const longestSideAnswer = 1_048_576
 
 /** A call that a plugin makes in order to sign another, such as for an access token. */
 const sideCall = (
-  upstream: Context.Tag.Service<Upstream>,
+  upstream: HostCaller,
   { network, proxy }: ProviderEndpoint,
   { url, method = "GET", headers = {}, body }: SideRequest,
 ): Effect.Effect<SideAnswer, HostFailed> =>

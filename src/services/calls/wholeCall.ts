@@ -1,15 +1,14 @@
 /** A call whose answer is wanted as a whole, whatever its status: of plugins that sign, of model servers, of the command line. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { SideAnswer } from "../../plugin/Provider.ts"
 import type { ResponseHead, UpstreamCall } from "../../upstream/exchange.ts"
-import type { Upstream } from "../../upstream/Upstream.ts"
+import type { HostCaller } from "../../upstream/Upstream.ts"
 import { BodyText } from "./BodyText.ts"
 
 /** Fails as `limit` where the answer has more than `longest` bytes. An interruption ends the call. */
 export const wholeCall = (
-  upstream: Context.Tag.Service<Upstream>,
+  upstream: HostCaller,
   call: UpstreamCall,
   longest: number,
 ): Effect.Effect<SideAnswer, HostFailed> =>

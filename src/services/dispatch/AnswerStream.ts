@@ -20,25 +20,19 @@ import type { AnswerOutcome, Charge } from "../../domain/money/Charge.ts"
 import type { HostStreamState } from "../../wire/hostStream.ts"
 import { withoutSecrets } from "../calls/upstreamCall.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import type { EndFailure } from "../request/ServedRequest.ts"
 import type { Timer, Timers } from "../request/Timers.ts"
 import type { Delivered } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
 import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
+import { type PaceLimits, StreamPace } from "./StreamPace.ts"
 import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 import type { DispatchFailure } from "./tryHosts.ts"
 
-/** Milliseconds, bytes, bytes per second. */
-export interface StreamLimits {
-  /** How long a host may be silent between events. */
-  readonly idleMs: number
-  /** The same while a model thinks before its first text. */
-  readonly thinkingIdleMs: number
-  /** How long a caller may take no bytes. */
-  readonly clientStallMs: number
-  /** The least rate of a host, over a minute. */
-  readonly minBytesPerSecond: number
+export interface StreamLimits extends PaceLimits {
+  /** Bytes. */
   readonly streamBytes: number
 }
 
@@ -61,14 +55,9 @@ export interface AnswerStreamOptions {
   readonly context: RequestContext
   readonly writerFor: WriterFor
   readonly open: OpenOutput
-  /** The request is over, and everything of it is booked. */
-  readonly onClosed: () => void
+  /** The request is over, and everything of it is booked. `failure`: what the caller was told in place of a finish, or that it left. */
+  readonly onClosed: (failure?: EndFailure) => void
 }
-
-const heartbeatMs = 5000
-const slowWindowMs = 60_000
-/** How long to wait for the end of the stream after every choice has finished. */
-const afterFinishMs = 5000
 
 export class AnswerStream implements OutputEvents {
   private state: "opening" | "streaming" | "unread" | "settling" | "closed" = "opening"
@@ -79,30 +68,22 @@ export class AnswerStream implements OutputEvents {
   private readonly onEnd = (): void => this.ended()
   private readonly onProgress = (): void => this.progress()
   private answer: HostAnswer | undefined
-  /** Since when the host is not read, because too much waits for the caller; `undefined`: it is read. */
-  private fullSince: number | undefined
-  /** When the caller was last seen to take something, or to have all. */
-  private readAt: number
-  /** The first write after that. */
-  private unreadSince: number | undefined
+  private readonly pace: StreamPace
   /** Whether the caller still reads. */
   private hasReader = true
   /** Of an unread answer: how it ends unless its host finishes it. */
   private left: AnswerOutcome = "caller-gone"
   /** Whether the request was ended while only the usage of a complete answer is missing. */
   private awaitsUsage = false
-  private lastEvent: number
-  private lastWrite: number
-  private events = 0
-  private windowStart: number
-  private windowBytes = 0
+  /** Why it ends otherwise than with a finish. */
+  private failure: EndFailure | undefined
 
   constructor(services: StreamServices, options: AnswerStreamOptions) {
     this.services = services
     this.options = options
     this.output = options.open(this)
-    this.lastEvent = this.lastWrite = this.windowStart = this.readAt = services.timers.now()
-    this.watch = services.timers.set(this.tickMs, () => this.look())
+    this.pace = new StreamPace(options.limits, services.timers.now())
+    this.watch = services.timers.set(this.pace.tickMs, () => this.look())
     options.context.lifetime.onEnd(this.onEnd)
   }
 
@@ -139,8 +120,7 @@ export class AnswerStream implements OutputEvents {
       return
     }
     answer.attempt.detach()
-    this.lastEvent = this.windowStart = this.services.timers.now()
-    this.windowBytes = answer.stream?.bytes ?? 0
+    this.pace.hostBegan(this.services.timers.now(), answer.stream)
     answer.onProgress = this.onProgress
     answer.attempt.onStop = this.onProgress
     if (this.options.context.lifetime.ending !== undefined) this.ended()
@@ -155,10 +135,7 @@ export class AnswerStream implements OutputEvents {
     if (this.state === "unread") this.readUnread(answer, stream.state)
     if (this.state !== "streaming") return
     try {
-      if (stream.events > this.events) {
-        this.events = stream.events
-        this.lastEvent = this.services.timers.now()
-      }
+      if (stream.events > this.pace.events) this.pace.hostSpoke(this.services.timers.now(), stream.events)
       const text = answer.take()
       if (text !== "") this.write(text)
       if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
@@ -180,7 +157,10 @@ export class AnswerStream implements OutputEvents {
     if (ending?._tag === "CallerGone") this.callerGone()
     else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
     else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
-    else this.settle(answer, "cut", (charge) => answer.writer.failure(ending, charge))
+    else {
+      this.failure = ending
+      this.settle(answer, "cut", (charge) => answer.writer.failure(ending, charge))
+    }
   }
 
   private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
@@ -199,6 +179,7 @@ export class AnswerStream implements OutputEvents {
     const { failed, models } = this.options.context
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
+    this.failure = shown
     const last = (charge: Charge) => answer.writer.failure(shown, charge)
     // What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut.
     this.settle(answer, failure.reason === "limit" ? "cut" : "host-failed", last, failure)
@@ -214,11 +195,9 @@ export class AnswerStream implements OutputEvents {
     this.state = "settling"
     this.release(answer)
     this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
-      const refused = (cause: Cause.Cause<Unavailable>) =>
-        answer.writer.failure(Option.getOrUndefined(Cause.failureOption(cause)), undefined)
       if (this.hasReader) {
         try {
-          this.write(Exit.isSuccess(exit) ? last(exit.value) : refused(exit.cause))
+          this.write(Exit.isSuccess(exit) ? last(exit.value) : this.refusal(answer.writer, exit.cause))
           this.output.end()
         } catch (cause) {
           this.defect(cause)
@@ -241,7 +220,7 @@ export class AnswerStream implements OutputEvents {
     this.state = "unread"
     this.left = outcome
     this.watch.restart(readOnMs)
-    if (this.fullSince !== undefined) answer.attempt.exchange?.resume()
+    if (this.pace.isFull) answer.attempt.exchange?.resume()
     this.readUnread(answer, stream.state)
   }
 
@@ -281,20 +260,28 @@ export class AnswerStream implements OutputEvents {
 
   /** No host answered and the head was already sent, so the failure goes into the stream. */
   private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
-    const failure = Cause.failureOption(cause)
-    if (Option.isNone(failure)) this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
+    if (Option.isNone(Cause.failureOption(cause))) {
+      this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
+    }
     if (this.hasReader) {
-      this.write(this.writer.failure(Option.getOrUndefined(failure), undefined))
+      this.write(this.refusal(this.writer, cause))
       this.output.end()
     }
     this.close()
+  }
+
+  /** The last text in place of an answer, which is free. */
+  private refusal(writer: StreamWriter, cause: Cause.Cause<DispatchFailure | Unavailable>): string {
+    const failure = Option.getOrUndefined(Cause.failureOption(cause))
+    this.failure = failure ?? "defect"
+    return writer.failure(failure, undefined)
   }
 
   private close(): void {
     this.state = "closed"
     this.watch.clear()
     this.options.context.lifetime.forget(this.onEnd)
-    this.options.onClosed()
+    this.options.onClosed(this.failure ?? (this.hasReader ? undefined : new CallerGone()))
   }
 
   /** The request was ended from outside. A complete answer is told to its end, if its usage comes soon. */
@@ -331,6 +318,7 @@ export class AnswerStream implements OutputEvents {
   /** A defect of ours ends the answer with a 500 in the stream, if that can still be written. It is booked and logged. */
   private defect(cause: unknown): void {
     this.services.logDefect(this.options.context.requestId, cause)
+    this.failure = "defect"
     const { answer } = this
     if (this.state === "streaming" && this.hasReader && answer !== undefined) {
       this.settle(answer, "host-failed", (charge) => answer.writer.failure(undefined, charge))
@@ -342,26 +330,18 @@ export class AnswerStream implements OutputEvents {
   }
 
   private write(text: string): void {
-    this.lastWrite = this.services.timers.now()
-    this.unreadSince ??= this.lastWrite
+    const now = this.services.timers.now()
+    this.pace.wrote(now)
+    this.options.context.observed?.wrote(text)
     if (this.output.write(text)) return
-    this.fullSince ??= this.lastWrite
+    this.pace.callerIsFull(now)
     this.answer?.attempt.exchange?.pause()
   }
 
-  /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
+  /** The caller takes bytes again. */
   onDrain(): void {
-    const now = this.services.timers.now()
-    const paused = now - (this.fullSince ?? now)
-    this.fullSince = undefined
-    this.lastEvent += paused
-    this.windowStart += paused
+    this.pace.callerDrained(this.services.timers.now())
     this.answer?.attempt.exchange?.resume()
-  }
-
-  private get tickMs(): number {
-    const { idleMs, clientStallMs } = this.options.limits
-    return Math.min(1000, idleMs, clientStallMs)
   }
 
   private look(): void {
@@ -374,43 +354,17 @@ export class AnswerStream implements OutputEvents {
       this.answer?.attempt.end()
       return
     }
-    const { limits } = this.options
-    const { timers } = this.services
-    const now = timers.now()
-    if (this.output.isRead()) {
-      this.readAt = now
-      this.unreadSince = undefined
-    } else if (now - (this.unreadSince ?? this.readAt) >= limits.clientStallMs) {
-      this.cutStalled()
-      return
-    }
-    if (this.fullSince === undefined) {
-      if (this.isSilent(now) || this.isTooSlow(now)) {
+    switch (this.pace.look(this.services.timers.now(), this.output.isRead(), this.answer?.stream)) {
+      case "caller-stalled":
+        this.cutStalled()
+        return
+      case "host-stalled":
         this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
         return
-      }
-      if (now - this.lastWrite >= heartbeatMs) this.write(this.writer.heartbeat)
+      case "quiet":
+        this.write(this.writer.heartbeat)
     }
-    this.watch.restart(this.tickMs)
-  }
-
-  private isSilent(now: number): boolean {
-    const { idleMs, thinkingIdleMs } = this.options.limits
-    const stream = this.answer?.stream
-    if (stream === undefined) return false
-    const limitMs = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
-    return now - this.lastEvent >= limitMs
-  }
-
-  /** Whether the host sent fewer bytes in the last full minute than the least rate. */
-  private isTooSlow(now: number): boolean {
-    const stream = this.answer?.stream
-    if (stream === undefined || now - this.windowStart < slowWindowMs) return false
-    const bytes = stream.bytes - this.windowBytes
-    this.windowStart = now
-    this.windowBytes = stream.bytes
-    // A host that sent nothing is handled by the limits on silence.
-    return bytes > 0 && bytes < (this.options.limits.minBytesPerSecond * slowWindowMs) / 1000
+    this.watch.restart(this.pace.tickMs)
   }
 }
 

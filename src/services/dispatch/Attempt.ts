@@ -10,6 +10,7 @@ import type { Exchange } from "../../upstream/exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
 import type { Hold } from "../money/heldMoney.ts"
+import type { Observation, ObservedAttempt } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 
 export class Attempt {
@@ -92,11 +93,28 @@ export class Attempt {
     this.context.lifetime.forget(this.onEnd)
   }
 
-  /** The attempt is over: the end of the request does not stop it any more, and its permit is given back. */
-  close(): void {
+  /**
+   * The attempt is over: the end of the request does not stop it any more, and its permit is given back. `outcome`: for those who observe
+   * the request; `undefined`: its host was not called.
+   */
+  close(outcome: ObservedAttempt["outcome"] | undefined, failure?: HostFailed): void {
     this.permit.release()
     this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
+    const { observed } = this.context
+    if (observed !== undefined && outcome !== undefined)
+      observed.attempts.push(this.observation(observed, outcome, failure))
+  }
+
+  private observation(
+    observed: Observation,
+    outcome: ObservedAttempt["outcome"],
+    failure: HostFailed | undefined,
+  ): ObservedAttempt {
+    const ended = observed.elapsed()
+    const began = ended - this.elapsedMs()
+    const firstEvent = this.latencyMs === undefined ? null : began + this.latencyMs
+    return { host: this.host, outcome, failure, began, firstEvent, ended }
   }
 }
 

@@ -13,12 +13,10 @@ import type { Limits } from "../../catalogue/ResolvedConfig.ts"
 import { HedgeBudget } from "../../domain/hosts/HedgeBudget.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import type { ChatResponse } from "../../domain/request/Chat.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import { Upstream } from "../../upstream/Upstream.ts"
 import { makeUpstreamClient } from "../calls/upstreamCall.ts"
 import { HostHealth } from "../hosts/HostHealth.ts"
 import { HostStats } from "../hosts/HostStats.ts"
@@ -26,6 +24,7 @@ import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { RequestLimits } from "../keys/RequestLimits.ts"
 import { Meter } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import type { EndFailure } from "../request/ServedRequest.ts"
 import { makeStepRunner, type Steps, wait } from "../request/Steps.ts"
 import { Timers } from "../request/Timers.ts"
 import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
@@ -39,20 +38,14 @@ import type { WriterFor } from "./StreamWriter.ts"
 import { type CallHost, type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { UnaryAnswer } from "./unaryAnswer.ts"
 
-/** Adds the cost to an answer, and gives its body in the caller's form. */
-export type WithCost = (charge: Charge) => string
-
-/**
- * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
- * charged. `native`: the host's own body, where it is in the caller's form.
- */
-export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
-
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  /** The body in the caller's form. */
+  /** The body in the caller's form; "" where that is no text. */
   readonly text: string
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
+  /** Default: JSON. */
+  readonly contentType?: string | undefined
   readonly charge: Charge
   /** Members of the request that were not sent to the host. */
   readonly dropped: ReadonlyArray<string>
@@ -77,7 +70,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
     ) => Steps<Completed, DispatchFailure>
     /**
      * Succeeds with the first event, or after `commitAfterMs` without one. Then the stream goes on by itself, and calls
-     * `onClosed` once everything of it is booked.
+     * `onClosed` once everything of it is booked, with the failure that it ended with.
      */
     readonly stream: (
       context: RequestContext,
@@ -85,7 +78,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
       plan: Plan,
       writerFor: WriterFor,
       output: OpenOutput,
-      onClosed: () => void,
+      onClosed: (failure?: EndFailure) => void,
     ) => Steps<StreamHead, DispatchFailure>
   }
 >() {
@@ -104,7 +97,7 @@ const make = () =>
     const timers = yield* Timers
     const limits = yield* RequestLimits
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const client = makeUpstreamClient(yield* Upstream)
+    const client = yield* makeUpstreamClient
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
     const endAttempt = makeEndAttempt(meter, stats, keys, log)
@@ -150,7 +143,15 @@ const make = () =>
       const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
-      return { host: attempt.host, text: answer.write(charge), charge, dropped: attempt.dropped }
+      const written = answer.write(charge)
+      return {
+        host: attempt.host,
+        text: typeof written === "string" ? written : "",
+        bytes: typeof written === "string" ? undefined : written,
+        contentType: answer.contentType,
+        charge,
+        dropped: attempt.dropped,
+      }
     }
 
     const open = function* (
@@ -172,7 +173,7 @@ const make = () =>
       plan: Plan,
       writerFor: WriterFor,
       output: OpenOutput,
-      onClosed: () => void,
+      onClosed: (failure?: EndFailure) => void,
     ): Steps<StreamHead, DispatchFailure> {
       // As they are when it begins: a reload does not change a stream that runs.
       const { limits } = registry.current()

@@ -2,19 +2,17 @@
  * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/Hold.ts`). Run for refused requests
  * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
  */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import { endpointFor } from "../../catalogue/endpoints.ts"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
 import { affordableTokens, type BudgetSnapshot } from "../../domain/money/Hold.ts"
-import type { AnyRequest, ChatRequest } from "../../domain/request/Request.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import { requestFor } from "../../domain/routing/hostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
 import { byteLength } from "./byteLength.ts"
 import { encodeFor } from "./encodeFor.ts"
-
-type Registry = Pick<Context.Tag.Service<ProviderRegistry>, "endpoint">
 
 /**
  * The same failure, with the tokens that the budget pays for where it is one of a budget that does not cover a chat. `hosts`: those that
@@ -24,9 +22,9 @@ export const withAffordable = <Failed>(
   failure: Failed,
   request: AnyRequest,
   hosts: ReadonlyArray<Unaffordable>,
-  registry: Registry,
+  registry: Endpoints,
 ): Failed | PaymentRequired => {
-  if (!(failure instanceof PaymentRequired) || request.operation !== "chat") return failure
+  if (!(failure instanceof PaymentRequired) || isUnary(request)) return failure
   // Its endpoint takes no bound, so none that is lower could be asked for.
   if (request.native?.compacts === true) return failure
   const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
@@ -47,7 +45,7 @@ const mostAffordable = (
   budget: BudgetSnapshot,
   request: ChatRequest,
   hosts: ReadonlyArray<Unaffordable>,
-  registry: Registry,
+  registry: Endpoints,
 ): number => {
   const candidates = hosts
     .map((one) => ({ one, planned: plannedTokens(budget, one) }))
@@ -71,11 +69,11 @@ const sentTokens = (
   budget: BudgetSnapshot,
   request: ChatRequest,
   { host, adjustment }: Unaffordable,
-  registry: Registry,
+  registry: Endpoints,
 ): number => {
   const endpoint = registry.endpoint(host)
   const { request: asked } = requestFor(request, host, adjustment)
-  if (endpoint === undefined || asked.operation !== "chat") return 0
+  if (endpoint === undefined || isUnary(asked)) return 0
   const longest = Math.min(asked.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const sizeWith = (maxTokens: number): number | undefined => {
     const encoded = encodeFor(endpointFor(endpoint, asked), { ...asked, maxTokens }, host)

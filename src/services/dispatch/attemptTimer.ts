@@ -3,18 +3,17 @@
  * depends on what is known of the host (`domain/hosts/attemptTime.ts`). An attempt that is cut by the request's deadline is no time-out of the
  * host. See docs/guarantees.md#g10 and #g14.
  */
-import type * as Context from "effect/Context"
 import type { Limits } from "../../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { type Awaited, firstEventMs, leastMs, wholeAnswerMs } from "../../domain/hosts/attemptTime.ts"
 import { hostFacts, supports } from "../../domain/hosts/hostFacts.ts"
-import type { HostStats } from "../hosts/HostStats.ts"
-import type { Timer, Timers } from "../request/Timers.ts"
+import type { HostMeasurements } from "../hosts/HostStats.ts"
+import type { TickTimers, Timer } from "../request/Timers.ts"
 import type { Begun } from "./beginAttempt.ts"
 
 export interface TimerServices {
-  readonly timers: Context.Tag.Service<Timers>
-  readonly stats: Context.Tag.Service<HostStats>
+  readonly timers: TickTimers
+  readonly stats: HostMeasurements
 }
 
 /** What the loop over the hosts tells of an attempt. */
@@ -39,11 +38,10 @@ export const firstEventTimer = (services: TimerServices, limits: Limits, begun: 
 
 type Measured = (stats: TimerServices["stats"], begun: Begun, awaited: Awaited) => number
 
-const measuredWholeMs: Measured = (stats, { attempt: { host, context }, answerContext }, awaited) => {
+const measuredWholeMs: Measured = (stats, { attempt: { host }, answerContext }, awaited) => {
   const { maxTokens, bounds } = answerContext.request
-  const most = Math.min(maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens) * bounds.choices
-  // Vectors and ranks are no output that takes its time token by token.
-  const outputTokens = context.operation === "chat" ? most : 0
+  // 0 where the operation has no output that takes its time token by token, such as vectors and ranks.
+  const outputTokens = Math.min(maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens) * bounds.choices
   return wholeAnswerMs(awaited, outputTokens, {
     slowSpeed: stats.snapshot(host).throughputAt(99),
     slowDurationMs: stats.wholeAnswerAt(host, 99),

@@ -3,7 +3,6 @@
  * permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
  * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
  */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import { type Endpoint, endpointFor } from "../../catalogue/endpoints.ts"
 import {
@@ -17,18 +16,20 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { canGrow, mostHiddenTokens } from "../../domain/money/Hold.ts"
 import type { ChatPayload } from "../../domain/request/Chat.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
-import { type AnyRequest, type ChatRequest, noReasoning } from "../../domain/request/Request.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import { type ChatRequest, noReasoning } from "../../domain/request/Request.ts"
 import { countsAsFree } from "../../domain/routing/freeModels.ts"
 import { requestFor } from "../../domain/routing/hostRequest.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { AnswerContext, Encoded } from "../../wire/Protocol.ts"
 import { addedBySign } from "../calls/signedSecrets.ts"
 import type { UpstreamClient } from "../calls/upstreamCall.ts"
-import { type HostHealth, type Inadmissible, Permit } from "../hosts/HostHealth.ts"
-import type { KeysOut, ProviderKeys } from "../hosts/ProviderKeys.ts"
-import type { RequestLimits } from "../keys/RequestLimits.ts"
+import type { Inadmissible } from "../hosts/EndpointHealth.ts"
+import { type HostPermits, Permit } from "../hosts/HostHealth.ts"
+import type { KeyChoice, KeysOut } from "../hosts/ProviderKeys.ts"
+import type { FreeRequestLimit } from "../keys/RequestLimits.ts"
 import type { Hold } from "../money/heldMoney.ts"
-import type { Meter } from "../money/Meter.ts"
+import type { Reservations } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { isFinished, type StepRunner, type Steps, valueOrFailure } from "../request/Steps.ts"
 import { untilEnded } from "../request/untilEnded.ts"
@@ -47,10 +48,10 @@ export interface Begun {
 }
 
 export interface BeginServices {
-  readonly meter: Context.Tag.Service<Meter>
-  readonly limits: Context.Tag.Service<RequestLimits>
-  readonly health: Context.Tag.Service<HostHealth>
-  readonly keys: Context.Tag.Service<ProviderKeys>
+  readonly meter: Reservations
+  readonly limits: FreeRequestLimit
+  readonly health: HostPermits
+  readonly keys: KeyChoice
   readonly client: UpstreamClient
   readonly runner: StepRunner
 }
@@ -77,8 +78,8 @@ export const beginAttempt = function* (
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
-    grows: request.operation === "chat" && canGrow(request, host, first.right.dropped),
-    mostHidden: request.operation === "chat" ? mostHiddenTokens(request, host, first.right.dropped) : 0,
+    grows: !isUnary(request) && canGrow(request, host, first.right.dropped),
+    mostHidden: isUnary(request) ? 0 : mostHiddenTokens(request, host, first.right.dropped),
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
@@ -114,7 +115,7 @@ export const beginAttempt = function* (
   }
   const { dropped: untranslated = [] } = signed
   const dropped = joinedNames(unsupported, untranslated)
-  const tools = request.operation === "chat" ? toolsCalled(request, endpoint) : undefined
+  const tools = isUnary(request) ? undefined : toolsCalled(request, endpoint)
   const attempt = new Attempt(context, host, hold, permit, key, dropped, tools, addedBySign(encoded.right, signed))
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
@@ -130,13 +131,13 @@ const unsigned = () => new HostFailed({ reason: "ended" })
 const within = (request: AnyRequest, { outputBound }: Hold): boolean =>
   outputBound === undefined || outputBound === request.maxTokens
 
-/** Only a chat has an output to bound. */
+/** An operation that is no conversation has no output to bound. */
 const bounded = (request: AnyRequest, { outputBound }: Hold): AnyRequest =>
-  request.operation === "chat" ? { ...request, maxTokens: outputBound } : request
+  isUnary(request) ? request : { ...request, maxTokens: outputBound }
 
 /** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
 const narrow = (request: AnyRequest, host: Host): AnswerContext => {
   const { stream, maxTokens, bounds } = request
-  const reasoning = request.operation === "chat" ? request.reasoning : noReasoning
+  const reasoning = isUnary(request) ? noReasoning : request.reasoning
   return { request: { stream, maxTokens, reasoning, bounds }, host }
 }

@@ -7,10 +7,16 @@ import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { type HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import { canonicalMembers } from "../../domain/request/chatMembers.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
 import { withoutNeutral } from "../../domain/request/neutralMembers.ts"
-import type { AnyRequest, ChatRequest, NativeRequest, Operation } from "../../domain/request/Request.ts"
+import {
+  type AnyRequest,
+  isUnary,
+  type OperationName,
+  operations,
+  type UnaryName,
+} from "../../domain/request/operations.ts"
+import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/Request.ts"
 import { runs } from "../../domain/routing/routeFilters.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { findingInPayload } from "../payload/walk.ts"
@@ -32,19 +38,13 @@ const withoutNeutralNames = (encoded: Encoded, { payload }: AnyRequest): Encoded
   return named === dropped ? encoded : { ...encoded, dropped: named }
 }
 
-const encoding = ({ protocol, embeddings, rerank }: Endpoint, request: AnyRequest, host: Host): Result => {
-  switch (request.operation) {
-    case "chat":
-      return encodeChat(protocol, request, host)
-    case "embeddings": {
-      const { payload, dropped } = passing("embeddings", request.payload, embeddings?.passes, host)
-      return named(embeddings?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
-    }
-    case "rerank": {
-      const { payload, dropped } = passing("rerank", request.payload, rerank?.passes, host)
-      return named(rerank?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
-    }
-  }
+const encoding = ({ protocol, unary }: Endpoint, request: AnyRequest, host: Host): Result =>
+  isUnary(request) ? encodeUnary(unary, request, host) : encodeChat(protocol, request, host)
+
+const encodeUnary = (protocol: Endpoint["unary"], request: UnaryRequest<UnaryName>, host: Host): Result => {
+  if (protocol === undefined) return notServed
+  const { payload, dropped } = passing(request.operation, request.payload, protocol.passes, host)
+  return named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
 }
 
 // For the type alone: a host whose provider does not serve the operation of its model has no endpoint.
@@ -56,7 +56,7 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   const { native } = request
   if (native !== undefined && protocol.native?.form === native.form)
     return protocol.native.encode(request, native, host)
-  const { payload, dropped } = passing("chat", request.payload, protocol.passes, host)
+  const { payload, dropped } = passing(request.operation, request.payload, protocol.passes, host)
   const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {
@@ -73,12 +73,12 @@ const unchanged = { payload: undefined, dropped: none }
 
 /** The payload without members that may not pass to the host unread, and their names. `undefined`: it has none of these. */
 const passing = <Payload extends JsonObject>(
-  operation: Operation,
+  operation: OperationName,
   payload: Payload,
   passes: Protocol["passes"],
   { extraMembers }: Host,
 ): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
-  const canonical = canonicalMembers[operation]
+  const { members: canonical } = operations[operation]
   let dropped: Array<string> | undefined
   for (const name in payload) {
     if (canonical.has(name) || extraMembers?.includes(name) === true) continue
@@ -93,8 +93,8 @@ const passing = <Payload extends JsonObject>(
   return { payload: kept, dropped: dropped.filter((name) => payload[name] != null) }
 }
 
-const named = (encoded: Result | undefined, dropped: ReadonlyArray<string>): Result =>
-  encoded === undefined ? notServed : Either.map(encoded, (right) => withNames(right, dropped))
+const named = (encoded: Result, dropped: ReadonlyArray<string>): Result =>
+  Either.map(encoded, (right) => withNames(right, dropped))
 
 const withNames = (encoded: Encoded, names: ReadonlyArray<string>): Encoded =>
   names.length === 0 ? encoded : { ...encoded, dropped: [...(encoded.dropped ?? []), ...names] }
@@ -113,7 +113,7 @@ const judged = (encoded: Encoded, request: AnyRequest, host: Host): Result => {
 
 /** Whether the request asks this host for a search, so that money for it is reserved. */
 const maySearch = (request: AnyRequest, host: Host): boolean => {
-  if (host.searches === undefined || request.operation !== "chat") return false
+  if (host.searches === undefined || isUnary(request)) return false
   const { needs } = request.routing
   return (
     request.payload["web_search_options"] != null ||

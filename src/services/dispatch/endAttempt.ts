@@ -15,6 +15,7 @@ import type { ChatUsage } from "../../domain/request/Chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../../domain/request/Estimate.ts"
 import { hiddenTokens } from "../../domain/request/hiddenTokens.ts"
 import { allMedia, type MediaTokens } from "../../domain/request/mediaTokens.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import type { HostStats } from "../hosts/HostStats.ts"
@@ -103,7 +104,7 @@ export const makeEndAttempt = (
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
       else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
-      attempt.close()
+      attempt.close(outcome, failure)
       tellResent(attempt)
       const durationMs = attempt.elapsedMs()
       const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
@@ -136,20 +137,20 @@ export const makeEndAttempt = (
     },
     failed: (attempt, failure) => {
       blame(attempt, failure)
-      attempt.close()
+      attempt.close("failed", failure)
       tellResent(attempt)
       meter.release(attempt.hold)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt
       if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
-      attempt.close()
+      attempt.close("abandoned")
       if (context.lifetime.ending?._tag !== "CallerGone") {
         meter.release(hold)
         return Effect.void
       }
       // Nothing of a whole answer is seen before all of it is there.
-      const isWholeAnswer = context.operation === "chat" && !hold.streamed
+      const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
       const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
       const hidden = hiddenBy(attempt, 0, mostHidden)
       return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
@@ -159,14 +160,14 @@ export const makeEndAttempt = (
       const elapsedMs = attempt.elapsedMs()
       // Without it the times of a host would look shorter the more of its slow answers are cut off.
       if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
-      attempt.close()
+      attempt.close("lost")
       // A host writes a whole answer before it sends anything.
       const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
       const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
       return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
     },
     unused: (attempt) => {
-      attempt.close()
+      attempt.close(undefined)
       meter.release(attempt.hold)
     },
   }

@@ -4,7 +4,6 @@
  * comes at its end, so a late one is usually a long one: there it is the time within which 99 % were complete. See
  * docs/hedging.md.
  */
-import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HedgeOptions } from "../../catalogue/ResolvedConfig.ts"
@@ -14,13 +13,13 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { chargeFor } from "../../domain/money/Charge.ts"
 import { mostUsage } from "../../domain/money/Hold.ts"
 import { bytesOfTokens, tokensWritten } from "../../domain/request/Estimate.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { RefusedModels } from "../../domain/routing/fallback.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import type { HostStats } from "../hosts/HostStats.ts"
+import type { HostMeasurements } from "../hosts/HostStats.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { type StepRunner, type Steps, wait } from "../request/Steps.ts"
-import type { Timers } from "../request/Timers.ts"
+import type { TickTimers } from "../request/Timers.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { EndAttempt } from "./endAttempt.ts"
 
@@ -50,7 +49,7 @@ export const hedgeFor = (
   refused: RefusedModels,
   { bounds, stream, maxTokens }: AnyRequest,
   context: RequestContext,
-  stats: Context.Tag.Service<HostStats>,
+  stats: HostMeasurements,
 ): Hedge | undefined => {
   const at = plan.attempts.indexOf(first)
   const host = plan.attempts.find((other, place) => place > at && other.model === first.model && !refused.has(other))
@@ -71,7 +70,7 @@ export const hedgeFor = (
 const nothingYet = { outcome: "lost", usage: undefined, outputBytes: 0, finishReason: "" } as const
 
 export interface HedgeServices {
-  readonly timers: Context.Tag.Service<Timers>
+  readonly timers: TickTimers
   readonly runner: StepRunner
   readonly endAttempt: EndAttempt
   readonly hedges: HedgeBudget

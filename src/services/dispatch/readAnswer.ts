@@ -2,24 +2,36 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatResponse } from "../../domain/request/Chat.ts"
-import type { EmbeddingsResponse } from "../../domain/request/Embeddings.ts"
 import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/Estimate.ts"
 import { type MediaTokens, mediaTogether } from "../../domain/request/mediaTokens.ts"
-import type { EmbeddingsRequest, RerankRequest } from "../../domain/request/Request.ts"
-import type { RerankResponse } from "../../domain/request/Rerank.ts"
+import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/toolCalls.ts"
 import type { ResponseHead } from "../../upstream/exchange.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./beginAttempt.ts"
-import type { AnswerWriter, WithCost } from "./Dispatcher.ts"
 import type { Delivered } from "./endAttempt.ts"
+
+/** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
+export type AnswerBody = string | Uint8Array<ArrayBuffer>
+
+/** Adds the cost to an answer, and gives its body in the caller's form. */
+export type WithCost = (charge: Charge) => string
+
+/**
+ * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
+ * charged. `native`: the host's own body, where it is in the caller's form.
+ */
+export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
 
 /** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
 export interface AnswerRead {
   readonly delivered: Delivered
-  readonly write: WithCost
+  readonly write: (charge: Charge) => AnswerBody
+  /** Default: JSON. */
+  readonly contentType?: string
 }
 
 /** Reads the JSON of an answer with status 200. A throw is a defect of ours. */
@@ -51,31 +63,21 @@ const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, {
   isAwaited: true,
 })
 
-export const embeddingsReader =
-  (
-    request: EmbeddingsRequest,
-    writer: (host: Host, response: EmbeddingsResponse) => WithCost | HostFailed,
-  ): AnswerReader =>
-  (begun, head, body) =>
-    readUnary(begun, begun.endpoint.embeddings?.decode(head, body, request) ?? malformed, writer)
+/** Writes the answer to a request of an operation without streams. */
+export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnswers[Name]) => WithCost | HostFailed
 
-export const rerankReader =
-  (request: RerankRequest, writer: (host: Host, response: RerankResponse) => WithCost | HostFailed): AnswerReader =>
-  (begun, head, body) =>
-    readUnary(begun, begun.endpoint.rerank?.decode(head, body, request) ?? malformed, writer)
+export const unaryReader =
+  <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
+  ({ attempt, endpoint }, head, body) => {
+    const answer = endpoint.unary?.decode(head, body, request) ?? malformed
+    if (answer instanceof HostFailed) return answer
+    // The plan has hosts of models that serve the request's operation alone, and `decode` gives an answer of that.
+    const write = writer(endpoint.host, answer as UnaryAnswers[Name])
+    if (write instanceof HostFailed) return write
+    // There is no output that comes piece by piece: the first event is the whole answer.
+    attempt.answered()
+    const { usage } = answer
+    return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
+  }
 
 const malformed = new HostFailed({ reason: "malformed" })
-
-const readUnary = <Answer extends Pick<ChatResponse, "usage">>(
-  { attempt, endpoint }: Begun,
-  answer: Answer | HostFailed,
-  writer: (host: Host, answer: Answer) => WithCost | HostFailed,
-): AnswerRead | HostFailed => {
-  if (answer instanceof HostFailed) return answer
-  const write = writer(endpoint.host, answer)
-  if (write instanceof HostFailed) return write
-  // There is no output that comes piece by piece: the first event is the whole answer.
-  attempt.answered()
-  const { usage } = answer
-  return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
-}

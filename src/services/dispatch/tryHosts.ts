@@ -2,11 +2,10 @@
  * Tries the hosts of a plan one after another until one has an answer, and says what it adds up to when none has. See
  * docs/guarantees.md#g10, #g13 and #g14.
  */
-import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { ConfigInForce, Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import {
   BadRequest,
   type FailedAttempt,
@@ -19,15 +18,16 @@ import {
 } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import { RefusedModels } from "../../domain/routing/fallback.ts"
 import type { Plan, Unaffordable } from "../../domain/routing/Plan.ts"
 import { withoutSecrets } from "../calls/upstreamCall.ts"
-import type { HostStats } from "../hosts/HostStats.ts"
+import type { HostAvailability, HostPermits } from "../hosts/HostHealth.ts"
+import type { HostMeasurements } from "../hosts/HostStats.ts"
 import { isOfKey } from "../hosts/ProviderKeys.ts"
 import type { Ending, RequestContext } from "../request/RequestContext.ts"
 import { type Steps, valueOrFailure } from "../request/Steps.ts"
-import type { Timers } from "../request/Timers.ts"
+import type { TickTimers } from "../request/Timers.ts"
 import type { Attempt } from "./Attempt.ts"
 import { withAffordable } from "./affordable.ts"
 import type { Turn } from "./attemptTimer.ts"
@@ -38,10 +38,12 @@ import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from ".
 
 export type CallHost<A> = (begun: Begun, turn: Turn) => Effect.Effect<A | HostFailed>
 
+/** What the loop over hosts uses of the services: each is the part that is asked, so that a test gives no more. */
 export interface TryServices extends BeginServices, HedgeServices {
-  readonly registry: Context.Tag.Service<ProviderRegistry>
-  readonly stats: Context.Tag.Service<HostStats>
-  readonly timers: Context.Tag.Service<Timers>
+  readonly health: HostAvailability & HostPermits
+  readonly registry: ConfigInForce & Endpoints
+  readonly stats: HostMeasurements
+  readonly timers: TickTimers
   readonly retries: RetryBudget
   readonly endAttempt: EndAttempt
   readonly log: (effect: Effect.Effect<void>) => void

@@ -15,7 +15,6 @@ import * as Random from "effect/Random"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
@@ -23,26 +22,17 @@ import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import { makeStepRunner } from "../request/Steps.ts"
-
-/** Why a host may not be called now. */
-export type Inadmissible = Out | Busy
-
-/** It cools down, or its breaker is open. */
-export interface Out {
-  readonly because: "cooldown" | "breaker"
-  /** The failure that caused it: `rate-limited`, `account`, ... */
-  readonly reason: HostReason
-  /** Milliseconds until it may be called again. */
-  readonly retryAfterMs: number
-  /** Whether a rate limit is why. */
-  readonly isRateLimit: boolean
-}
-
-/** Its provider has as many calls as it may have at once. */
-export interface Busy {
-  readonly because: "concurrency"
-  readonly retryAfterMs: number
-}
+import {
+  type Busy,
+  type EndpointState,
+  type Inadmissible,
+  type ModelProbes,
+  mayProbe,
+  mayTryForItself,
+  type Out,
+  outOf,
+  type ProviderCalls,
+} from "./EndpointHealth.ts"
 
 interface HealthRules {
   readonly cooldown: Cooldowns
@@ -52,80 +42,50 @@ interface HealthRules {
 /** What a permit needs of the host that is called. */
 export type Called = Pick<Endpoint, "host" | "maxConcurrent">
 
-export class HostHealth extends Context.Tag("headgate/HostHealth")<
-  HostHealth,
-  {
-    /**
-     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts. The
-     * concurrency of its provider is not looked at, since a place may be free by the time of the call. `key`: the id of the key
-     * that would call; absent: any.
-     */
-    readonly admissible: (host: Host, key?: string) => Out | undefined
-    /**
-     * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
-     * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
-     * called first, and never at one that asked us to wait. Has no side effects.
-     */
-    readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
-    /** Why `acquire` would refuse; `undefined`: it would not. */
-    readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
-    /**
-     * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
-     * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
-     */
-    readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
-  }
->() {
-  static readonly layer = Layer.scoped(
+/** What a plan asks of each host. Has no side effects. */
+export interface HostAvailability {
+  /**
+   * Why the host may not be called now; `undefined`: it may. The concurrency of its provider is not looked at, since a place may
+   * be free by the time of the call. `key`: the id of the key that would call; absent: any.
+   */
+  readonly admissible: (host: Host, key?: string) => Out | undefined
+  /**
+   * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
+   * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
+   * called first, and never at one that asked us to wait.
+   */
+  readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
+}
+
+/** What a call asks. */
+export interface HostPermits {
+  /** Why `acquire` would refuse; `undefined`: it would not. */
+  readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
+  /**
+   * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
+   * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
+   */
+  readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
+}
+
+export class HostHealth extends Context.Tag("headgate/HostHealth")<HostHealth, HostAvailability & HostPermits>() {
+  static readonly layer: Layer.Layer<HostHealth, never, ProviderRegistry> = Layer.scoped(
     HostHealth,
-    Effect.gen(function* () {
-      const registry = yield* ProviderRegistry
-      const nowMs = monotonic(yield* Effect.clock)
-      // One number of Effect's random service seeds the jitter, so that a test can fix it.
-      const random = randomSequence(seedFrom(yield* Random.next))
-      const runner = makeStepRunner(yield* Effect.runtime<never>())
-      const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-      const health = new Health(registry.current().limits, nowMs, random, log)
-      yield* registry.onReplaced(() => health.obey(registry.current().limits))
-      return health
-    }),
+    Effect.suspend(() => make),
   )
 }
 
-/** Calls of one provider that run now. */
-interface ProviderCalls {
-  running: number
-}
-
-/** The emergency probes of one model. */
-interface ModelProbes {
-  isRunning: boolean
-  /** Not before this time. */
-  nextAt: number
-}
-
-/** One endpoint. */
-interface EndpointState {
-  /** For the log. */
-  readonly names: { readonly host: string; readonly model: string }
-  readonly breaker: Breaker
-  readonly calls: ProviderCalls
-  readonly probes: ModelProbes
-  coolsUntil: number
-  coolingReason: HostReason
-  /** Whether the host said for how long. */
-  isWaitAsked: boolean
-  /** The failure that opened the breaker. */
-  openReason: HostReason
-  /** When the breaker opened, before any probe of it. */
-  openedAt: number
-  /** The keys that called it, and when. */
-  readonly callers: LatestKeys
-  /** The keys that met a doubtful failure, and when. */
-  readonly witnesses: LatestKeys
-  /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
-  onlyWitness: string | undefined
-}
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const nowMs = monotonic(yield* Effect.clock)
+  // One number of Effect's random service seeds the jitter, so that a test can fix it.
+  const random = randomSequence(seedFrom(yield* Random.next))
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
+  const health = new Health(registry.current().limits, nowMs, random, log)
+  yield* registry.onReplaced(() => health.obey(registry.current().limits))
+  return HostHealth.of(health)
+})
 
 /** For how long a failure or a call of another key counts, milliseconds. */
 const witnessMs = 30_000
@@ -291,28 +251,6 @@ const valueOf = <V>(map: Map<string, V>, key: string, make: () => V): V => {
   map.set(key, made)
   return made
 }
-
-const outOf = ({ breaker, coolsUntil, coolingReason, openReason }: EndpointState, now: number): Out | undefined => {
-  const coolingMs = coolsUntil - now
-  const openMs = breaker.waitMs(now)
-  if (coolingMs <= 0 && openMs <= 0) return undefined
-  return coolingMs >= openMs
-    ? {
-        because: "cooldown",
-        reason: coolingReason,
-        retryAfterMs: coolingMs,
-        isRateLimit: coolingReason === "rate-limited",
-      }
-    : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
-}
-
-/** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
-const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
-  onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
-
-/** Whether an endpoint that is out may be called by an emergency probe. */
-const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>
-  !probes.isRunning && now >= probes.nextAt && !breaker.probing && !(isWaitAsked && coolsUntil > now)
 
 /**
  * Permission for one call to one endpoint. It learns how the call went, by at most one of `succeeded` and `failed`, and is

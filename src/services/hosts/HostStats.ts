@@ -45,17 +45,21 @@ export interface Performance {
   readonly requests: number
 }
 
+/** What the path of a request reads. */
+export interface HostMeasurements {
+  /** Figures for a strategy, computed when they are read. The same object each time. */
+  readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
+  /** Milliseconds within which so many percent of the whole answers of the last 30 minutes were complete; `null`: there were none. */
+  readonly wholeAnswerAt: (host: Host, percentile: number, workload?: Workload) => number | null
+}
+
 export class HostStats extends Context.Tag("headgate/HostStats")<
   HostStats,
-  {
+  HostMeasurements & {
     readonly record: (host: Host, sample: Sample, workload?: Workload) => void
     readonly succeeded: (host: Host, answer: FinishedAnswer, workload?: Workload) => void
     /** Records a failed attempt, if the failure counts against the host: `domain/failures/Verdict.ts`. */
     readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
-    /** Figures for a strategy, computed when they are read. The same object each time. */
-    readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
-    /** Milliseconds within which so many percent of the whole answers of the last 30 minutes were complete; `null`: there were none. */
-    readonly wholeAnswerAt: (host: Host, percentile: number, workload?: Workload) => number | null
     readonly report: (host: Host) => HostReport
     /**
      * What changed at `since` (Unix milliseconds) or later, to be kept in place of what was kept for the same slots before.
@@ -66,40 +70,42 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     readonly restore: (slot: KeptSlot) => boolean
   }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer: Layer.Layer<HostStats> = Layer.effect(
     HostStats,
-    Effect.map(Effect.clock, (clock) => {
-      const now = () => clock.unsafeCurrentTimeMillis()
-      const registers: Readonly<Record<Workload, Register>> = { text_generation: new Register(now) }
-      const statsOf = (host: Host, workload: Workload = "text_generation") => registers[workload].of(host)
-      return {
-        record: (host, sample, workload) => statsOf(host, workload).record(sample),
-        succeeded: (host, { latencyMs, durationMs, completionTokens, areToolCallsSound }, workload) => {
-          const isMeasurable = durationMs > 0 && completionTokens > 0
-          const tokensPerSecond = isMeasurable ? (completionTokens * 1000) / durationMs : undefined
-          const wholeMs = latencyMs === undefined ? durationMs : undefined
-          statsOf(host, workload).record({
-            ok: true,
-            latencyMs,
-            durationMs: wholeMs,
-            tokensPerSecond,
-            areToolCallsSound,
-          })
-        },
-        failed: (host, failure, workload) => {
-          if (verdictOn(failure).uptime === "failure") statsOf(host, workload).record({ ok: false })
-        },
-        snapshot: statsOf,
-        wholeAnswerAt: (host, percentile, workload) => statsOf(host, workload).durationAt(percentile),
-        report: (host) => reportOf(statsOf(host), now()),
-        changedSlots: function* (since) {
-          for (const workload of workloads) yield* registers[workload].changedSlots(workload, since)
-        },
-        restore: (slot) =>
-          workloads.some((workload) => workload === slot.workload && registers[workload].restore(slot)),
-      }
-    }),
+    Effect.suspend(() => make),
   )
+}
+
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const now = () => clock.unsafeCurrentTimeMillis()
+  const registers: Readonly<Record<Workload, Register>> = { text_generation: new Register(now) }
+  const statsOf = (host: Host, workload: Workload = "text_generation") => registers[workload].of(host)
+  return HostStats.of({
+    record: (host, sample, workload) => statsOf(host, workload).record(sample),
+    succeeded: (host, answer, workload) => statsOf(host, workload).record(sampleOf(answer)),
+    failed: (host, failure, workload) => {
+      if (verdictOn(failure).uptime === "failure") statsOf(host, workload).record({ ok: false })
+    },
+    snapshot: statsOf,
+    wholeAnswerAt: (host, percentile, workload) => statsOf(host, workload).durationAt(percentile),
+    report: (host) => reportOf(statsOf(host), now()),
+    changedSlots: function* (since) {
+      for (const workload of workloads) yield* registers[workload].changedSlots(workload, since)
+    },
+    restore: (slot) => workloads.some((workload) => workload === slot.workload && registers[workload].restore(slot)),
+  })
+})
+
+const sampleOf = ({ latencyMs, durationMs, completionTokens, areToolCallsSound }: FinishedAnswer): Sample => {
+  const isMeasurable = durationMs > 0 && completionTokens > 0
+  return {
+    ok: true,
+    latencyMs,
+    durationMs: latencyMs === undefined ? durationMs : undefined,
+    tokensPerSecond: isMeasurable ? (completionTokens * 1000) / durationMs : undefined,
+    areToolCallsSound,
+  }
 }
 
 /** All hosts of one workload. */

@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import type { EndpointKey } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
@@ -46,27 +47,31 @@ export interface ChosenKey {
   readonly used: UsedKey
 }
 
+/** What plans and calls ask. */
+export interface KeyChoice {
+  /** Why none of the keys of the host's provider may be used now; `undefined`: one may, or it has no several. */
+  readonly refusal: (host: Host) => KeysOut | undefined
+  /** The first key in the order of the seed that may be used and was not tried for this request. */
+  readonly choose: (
+    keys: ReadonlyArray<EndpointKey>,
+    request: Pick<RequestContext, "seed" | "triedKeys">,
+  ) => ChosenKey | KeysOut
+}
+
 export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
   ProviderKeys,
-  {
-    /** Why none of the keys of the host's provider may be used now; `undefined`: one may, or it has no several. */
-    readonly refusal: (host: Host) => KeysOut | undefined
-    /** The first key in the order of the seed that may be used and was not tried for this request. */
-    readonly choose: (
-      keys: ReadonlyArray<EndpointKey>,
-      request: Pick<RequestContext, "seed" | "triedKeys">,
-    ) => ChosenKey | KeysOut
+  KeyChoice & {
     /** A call failed. Whether that is a matter of the key and not of its host. */
     readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
   }
 >() {
-  static readonly layer = Layer.scoped(
+  static readonly layer: Layer.Layer<ProviderKeys, never, ProviderRegistry | Storage> = Layer.scoped(
     ProviderKeys,
-    Effect.suspend(() => make()),
+    Effect.suspend(() => make),
   )
 
   /** For providers with one key each. */
-  static readonly layerNone = Layer.succeed(ProviderKeys, {
+  static readonly layerNone: Layer.Layer<ProviderKeys> = Layer.succeed(ProviderKeys, {
     refusal: () => undefined,
     choose: () => ({ because: "api_keys", reason: "there are none", retryAfterMs: undefined, isRateLimit: false }),
     failed: () => false,
@@ -120,133 +125,130 @@ const eachWasTried: KeysOut = {
   isRateLimit: false,
 }
 
-const make = () =>
-  Effect.gen(function* () {
-    const registry = yield* ProviderRegistry
-    const storage = yield* Storage
-    const clock = yield* Effect.clock
-    const nowMs = monotonic(clock)
-    const now = () => clock.unsafeCurrentTimeMillis()
-    const states = new Map<string, KeyState>()
-    const byKey = new WeakMap<EndpointKey, KeyState>()
-    /** The keys that may be passed over. Usually there is none, and a check is one comparison. */
-    const watched = new Map<KeyState, EndpointKey>()
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const storage = yield* Storage
+  const clock = yield* Effect.clock
+  const nowMs = monotonic(clock)
+  const now = () => clock.unsafeCurrentTimeMillis()
+  const states = new Map<string, KeyState>()
+  const byKey = new WeakMap<EndpointKey, KeyState>()
+  /** The keys that may be passed over. Usually there is none, and a check is one comparison. */
+  const watched = new Map<KeyState, EndpointKey>()
 
-    const stateOf = (key: EndpointKey): KeyState => {
-      const known = byKey.get(key)
-      if (known !== undefined) return known
-      const id = key.idIn(storage.installation)
-      const state = states.get(id) ?? new KeyState(id)
-      state.isLimited ||= key.limit !== null
-      states.set(id, state)
-      byKey.set(key, state)
-      return state
+  const stateOf = (key: EndpointKey): KeyState => {
+    const known = byKey.get(key)
+    if (known !== undefined) return known
+    const id = key.idIn(storage.installation)
+    const state = states.get(id) ?? new KeyState(id)
+    state.isLimited ||= key.limit !== null
+    states.set(id, state)
+    byKey.set(key, state)
+    return state
+  }
+
+  /** Why a key is passed over, and for how long. */
+  const outOf = (key: EndpointKey, state: KeyState) => {
+    const coolsMs = state.coolsUntil - nowMs()
+    if (coolsMs > 0) {
+      const isRateLimit = state.reason === "rate-limited"
+      return { why: `left alone after a failure: ${state.reason}`, retryAfterMs: coolsMs, isRateLimit }
     }
+    if (key.limit === null) return undefined
+    const at = now()
+    if (state.account === undefined) return { why: "what it has spent is not known yet", retryAfterMs: readEveryMs }
+    if (spentInWindow(state.account.spendAt(at), key.limitReset) < key.limit) return undefined
+    const resetsAt = nextReset(key.limitReset, at)
+    const why = key.limitReset === null ? "its limit is used up" : `its ${key.limitReset} limit is used up`
+    return { why, retryAfterMs: resetsAt === null ? undefined : resetsAt - at }
+  }
 
-    /** Why a key is passed over, and for how long. */
-    const outOf = (key: EndpointKey, state: KeyState) => {
-      const coolsMs = state.coolsUntil - nowMs()
-      if (coolsMs > 0) {
-        const isRateLimit = state.reason === "rate-limited"
-        return { why: `left alone after a failure: ${state.reason}`, retryAfterMs: coolsMs, isRateLimit }
-      }
-      if (key.limit === null) return undefined
-      const at = now()
-      if (state.account === undefined) return { why: "what it has spent is not known yet", retryAfterMs: readEveryMs }
-      if (spentInWindow(state.account.spendAt(at), key.limitReset) < key.limit) return undefined
-      const resetsAt = nextReset(key.limitReset, at)
-      const why = key.limitReset === null ? "its limit is used up" : `its ${key.limitReset} limit is used up`
-      return { why, retryAfterMs: resetsAt === null ? undefined : resetsAt - at }
+  const keysOut = (keys: ReadonlyArray<EndpointKey>): KeysOut | undefined => {
+    const reasons: Array<string> = []
+    const waits: Array<number> = []
+    let isRateLimit = keys.length > 0
+    for (const key of keys) {
+      const out = outOf(key, stateOf(key))
+      if (out === undefined) return undefined
+      reasons.push(`${key.label}: ${out.why}`)
+      isRateLimit &&= out.isRateLimit === true
+      if (out.retryAfterMs !== undefined) waits.push(out.retryAfterMs)
     }
-
-    const keysOut = (keys: ReadonlyArray<EndpointKey>): KeysOut | undefined => {
-      const reasons: Array<string> = []
-      const waits: Array<number> = []
-      let isRateLimit = keys.length > 0
-      for (const key of keys) {
-        const out = outOf(key, stateOf(key))
-        if (out === undefined) return undefined
-        reasons.push(`${key.label}: ${out.why}`)
-        isRateLimit &&= out.isRateLimit === true
-        if (out.retryAfterMs !== undefined) waits.push(out.retryAfterMs)
-      }
-      return {
-        because: "api_keys",
-        reason: reasons.join("; "),
-        retryAfterMs: waits.length === 0 ? undefined : Math.min(...waits),
-        isRateLimit,
-      }
+    return {
+      because: "api_keys",
+      reason: reasons.join("; "),
+      retryAfterMs: waits.length === 0 ? undefined : Math.min(...waits),
+      isRateLimit,
     }
+  }
 
-    const isFree = (key: EndpointKey): boolean => outOf(key, stateOf(key)) === undefined
+  const isFree = (key: EndpointKey): boolean => outOf(key, stateOf(key)) === undefined
 
-    const reading = new Streak()
-    /** Reads what the keys with a limit have spent. */
-    const read = Effect.suspend(() => {
-      const limited = [...watched].filter(([, { limit }]) => limit !== null)
-      return Effect.forEach(
-        limited,
-        ([state]) => {
-          const at = now()
-          state.beginReading()
-          return Effect.map(storage.ledger.providerSpend(state.id, at), (spend) =>
-            state.learn(new KeyAccount(spend, at)),
-          )
-        },
-        { discard: true },
-      )
-    }).pipe(
-      Effect.matchEffect({
-        onSuccess: () => Effect.sync(() => reading.ended()),
-        onFailure: ({ message }) =>
-          reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
-      }),
+  const reading = new Streak()
+  /** Reads what the keys with a limit have spent. */
+  const read = Effect.suspend(() => {
+    const limited = [...watched].filter(([, { limit }]) => limit !== null)
+    return Effect.forEach(
+      limited,
+      ([state]) => {
+        const at = now()
+        state.beginReading()
+        return Effect.map(storage.ledger.providerSpend(state.id, at), (spend) => state.learn(new KeyAccount(spend, at)))
+      },
+      { discard: true },
     )
+  }).pipe(
+    Effect.matchEffect({
+      onSuccess: () => Effect.sync(() => reading.ended()),
+      onFailure: ({ message }) =>
+        reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
+    }),
+  )
 
-    /** Watches the keys of the configuration in force, and no others. */
-    const watch = Effect.sync(() => {
-      watched.clear()
-      for (const { keys = [] } of registry.current().endpoints.values()) {
-        for (const key of keys) {
-          const state = stateOf(key)
-          if (key.limit !== null || state.coolsUntil > nowMs()) watched.set(state, key)
-        }
+  /** Watches the keys of the configuration in force, and no others. */
+  const watch = Effect.sync(() => {
+    watched.clear()
+    for (const { keys = [] } of registry.current().endpoints.values()) {
+      for (const key of keys) {
+        const state = stateOf(key)
+        if (key.limit !== null || state.coolsUntil > nowMs()) watched.set(state, key)
       }
-    })
-    yield* Effect.zipRight(watch, read)
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(read, readEveryMs)))
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
-    yield* registry.onReplaced(() => runner.effect(Effect.zipRight(watch, read), () => {}))
-
-    return ProviderKeys.of({
-      refusal: (host) => {
-        if (watched.size === 0) return undefined
-        const keys = registry.endpoint(host)?.keys
-        return keys === undefined ? undefined : keysOut(keys)
-      },
-      choose: (keys, { seed, triedKeys }) => {
-        for (const key of weightedOrder(keys, seed)) {
-          const state = stateOf(key)
-          if (!triedKeys.includes(state.id) && isFree(key)) return { key, used: state }
-        }
-        return keysOut(keys) ?? eachWasTried
-      },
-      failed: ({ key, used }, failure) => {
-        const { reason } = failure
-        const { siblings } = key
-        if (!isOfKey(failure) || siblings.length === 1) return false
-        const isOtherLeft = siblings.some((other) => other.place !== key.place && isFree(other))
-        // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
-        if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
-        const state = states.get(used.id)
-        // What a host forbids to one of several keys is a matter of its account.
-        const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown
-        const waitMs = cooldownMs(rule, failure.retryAfterSeconds, registry.current().limits.cooldown)
-        if (state === undefined || waitMs === 0) return true
-        state.coolsUntil = Math.max(state.coolsUntil, nowMs() + waitMs)
-        state.reason = reason
-        watched.set(state, key)
-        return true
-      },
-    })
+    }
   })
+  yield* Effect.zipRight(watch, read)
+  yield* Effect.scheduleForked(read, Schedule.spaced(readEveryMs))
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  yield* registry.onReplaced(() => runner.effect(Effect.zipRight(watch, read), () => {}))
+
+  return ProviderKeys.of({
+    refusal: (host) => {
+      if (watched.size === 0) return undefined
+      const keys = registry.endpoint(host)?.keys
+      return keys === undefined ? undefined : keysOut(keys)
+    },
+    choose: (keys, { seed, triedKeys }) => {
+      for (const key of weightedOrder(keys, seed)) {
+        const state = stateOf(key)
+        if (!triedKeys.includes(state.id) && isFree(key)) return { key, used: state }
+      }
+      return keysOut(keys) ?? eachWasTried
+    },
+    failed: ({ key, used }, failure) => {
+      const { reason } = failure
+      const { siblings } = key
+      if (!isOfKey(failure) || siblings.length === 1) return false
+      const isOtherLeft = siblings.some((other) => other.place !== key.place && isFree(other))
+      // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
+      if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
+      const state = states.get(used.id)
+      // What a host forbids to one of several keys is a matter of its account.
+      const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown
+      const waitMs = cooldownMs(rule, failure.retryAfterSeconds, registry.current().limits.cooldown)
+      if (state === undefined || waitMs === 0) return true
+      state.coolsUntil = Math.max(state.coolsUntil, nowMs() + waitMs)
+      state.reason = reason
+      watched.set(state, key)
+      return true
+    },
+  })
+})

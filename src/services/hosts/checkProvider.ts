@@ -3,7 +3,6 @@
  * through the one dialler, by the rules for addresses, signed by the plugin.
  */
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import { providerEndpoint } from "../../catalogue/endpoints.ts"
@@ -13,7 +12,7 @@ import { isJsonObject } from "../../domain/json/Json.ts"
 import { hiding } from "../../domain/json/redaction.ts"
 import type { SideAnswer } from "../../plugin/Provider.ts"
 import { environmentProxy } from "../../upstream/environmentProxy.ts"
-import type { Upstream } from "../../upstream/Upstream.ts"
+import { Upstream } from "../../upstream/Upstream.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { callFault, placeOf } from "../calls/callFault.ts"
 import { callTo, makeUpstreamClient, parsedBody, refusedBy, secretsOf } from "../calls/upstreamCall.ts"
@@ -39,11 +38,10 @@ const listOfModels: Encoded = { method: "GET", path: "/models", body: "" }
 
 /** `models`: what the configuration calls models at this provider. */
 export const checkProvider = (
-  upstream: Context.Tag.Service<Upstream>,
   loaded: LoadedProvider,
   key: Redacted.Redacted | null,
   models: ReadonlyArray<string>,
-): Effect.Effect<ProviderCheck> => {
+): Effect.Effect<ProviderCheck, never, Upstream> => {
   const { provider } = loaded
   if (provider.transport !== undefined) return Effect.succeed({ state: "ok", what: "answers within the gateway" })
   const { keyCheck, listModels } = provider
@@ -54,12 +52,13 @@ export const checkProvider = (
     const endpoint = providerEndpoint(loaded, used, own)
     return fromRoot ? { ...endpoint, baseUrl: new URL(loaded.baseUrl).origin } : endpoint
   }
-  const client = makeUpstreamClient(upstream)
   const endpoint = endpointWith(key)
   const url = endpoint.baseUrl + request.path
   const proxy = endpoint.proxy ?? (endpoint.network === "public" ? environmentProxy(process.env)(url) : undefined)
 
   const asked = Effect.gen(function* () {
+    const upstream = yield* Upstream
+    const client = yield* makeUpstreamClient
     const began = yield* Clock.currentTimeMillis
     const signed = yield* client.signed(endpoint, request)
     const sent = yield* Clock.currentTimeMillis
@@ -74,7 +73,7 @@ export const checkProvider = (
   )
 
   /** Whether the same is answered to anybody: then it says nothing about the key. */
-  const isPublic = Effect.suspend(() =>
+  const isPublic = Effect.flatMap(Upstream, (upstream) =>
     wholeCall(upstream, callTo(endpointWith(null), request), longestAnswer).pipe(
       Effect.timeout(answerWithinMs),
       Effect.map(({ status }) => status === 200),

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { endpointKey } from "../../domain/hosts/Host.ts"
 import { type KeptSlot, keptMs } from "../../domain/hosts/HostFigures.ts"
@@ -66,6 +67,6 @@ export const layerKeptStats = Layer.scopedDiscard(
     const written = orLog("host statistics could not be written", write)
     // Added before the fiber starts, so that it runs after the fiber has ended.
     yield* Effect.addFinalizer(() => written)
-    yield* written.pipe(Effect.delay("1 minute"), Effect.forever, Effect.forkScoped)
+    yield* Effect.scheduleForked(written, Schedule.spaced("1 minute"))
   }),
 )

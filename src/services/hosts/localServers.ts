@@ -3,7 +3,6 @@
  * configuration in force when they answer, and are gone when they do not. Nothing waits for it. What was only looked for gets no
  * key, and only an answer of the right shape counts, since anything may listen at these ports.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -18,7 +17,7 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ListedModel } from "../../domain/hosts/ListedModel.ts"
 import type { CheckedListing } from "../../plugin/checks/checked.ts"
 import { bearer } from "../../plugin/Provider.ts"
-import { Upstream } from "../../upstream/Upstream.ts"
+import { type HostCaller, Upstream } from "../../upstream/Upstream.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { parsedBody } from "../calls/upstreamCall.ts"
 import { wholeCall } from "../calls/wholeCall.ts"
@@ -59,8 +58,8 @@ export const layerLocalServers: Layer.Layer<never, never, ProviderRegistry | Ups
       show()
       changed.unsafeOffer()
     })
-    const pause = Effect.race(Effect.sleep(every), Queue.take(changed))
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(look, pause)))
+    const untilChanged = Effect.timeoutOption(Queue.take(changed), every)
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(look, untilChanged)))
   }),
 )
 
@@ -81,7 +80,7 @@ const nameOf = (model: ListedModel): string => JSON.stringify(model)
 /** One server, and what is known of it. */
 class Watched {
   found: FoundServer | undefined
-  private readonly upstream: Context.Tag.Service<Upstream>
+  private readonly upstream: HostCaller
   private readonly server: LocalServer
   private loaded: LoadedProvider | undefined
   /** The listing that `found` was made of; "" while a model of it is not described. */
@@ -93,7 +92,7 @@ class Watched {
   private unansweredLooks = 0
   private looksToSkip = 0
 
-  constructor(upstream: Context.Tag.Service<Upstream>, server: LocalServer) {
+  constructor(upstream: HostCaller, server: LocalServer) {
     this.upstream = upstream
     this.server = server
   }

@@ -43,14 +43,27 @@ export interface RotatedKey extends CreatedKey {
   readonly othersEndAt: number
 }
 
+/** Who a secret is. */
+export interface Authenticator {
+  /**
+   * The record of a valid key. Unknown, disabled, expired and deleted keys fail alike, so that nothing is revealed.
+   */
+  readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
+}
+
+/** Settings of the keys in `Storage`. */
+export interface KeyStoreOptions {
+  /** A bootstrap key of the operator, which is accepted but not stored. */
+  readonly managementKey?: Redacted.Redacted | undefined
+}
+
+/** A caller whom an embedder lets in. */
+export type KnownKey = Pick<KeyRecord, "id"> & { readonly [M in keyof KeyRecord]?: KeyRecord[M] | undefined }
+
 /** `actor`, for the audit log: the management key that asks for the change. Without one it is the program itself. */
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
-  {
-    /**
-     * The record of a valid key. Unknown, disabled, expired and deleted keys fail alike, so that nothing is revealed.
-     */
-    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
+  Authenticator & {
     readonly create: (key: NewKey, actor?: Actor) => Effect.Effect<CreatedKey, Unavailable | NotFound>
     /** The same for the first management key of the installation; `undefined` when there is one already. */
     readonly createFirst: (name: string) => Effect.Effect<CreatedKey | undefined, Unavailable | NotFound>
@@ -77,165 +90,9 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
-  /** Keys in `Storage`. `managementKey`: a bootstrap key of the operator, which is accepted but not stored. */
-  static readonly layer = (options: { readonly managementKey?: Redacted.Redacted | undefined } = {}) =>
-    Layer.scoped(
-      KeyStore,
-      Effect.gen(function* () {
-        const storage = yield* Storage
-        const clock = yield* Effect.clock
-        const now = () => clock.unsafeCurrentTimeMillis()
-        const reached = orUnavailable("storage", storage)
-        const monotonicMs = monotonic(clock)
-        const workspaceId = storage.installation
-        const cache = new KeyCache()
-        const listeners = new Set<(id: KeyId) => void>()
-        const revoked = (id: KeyId) => {
-          for (const listener of listeners) listener(id)
-        }
-        // By another process, or by this one, which has done so already.
-        yield* storage.shared?.on({
-          keyChanged: (id, isRevoked) => {
-            cache.drop(id)
-            if (isRevoked) revoked(id)
-          },
-        }) ?? Effect.void
-        const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
-        const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
-
-        const isUsable = (found: FoundKey | undefined): found is FoundKey => found !== undefined && !isOver(found, now)
-
-        /** From the database. */
-        const load = (secret: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> =>
-          Effect.suspend(() => {
-            const { drops } = cache
-            // Read again if a key was made or changed meanwhile: it may be this one, after it was read.
-            return Effect.flatMap(reached(storage.keys.find(secret)), (found) =>
-              cache.drops === drops ? Effect.succeed(found) : load(secret),
-            )
-          })
-
-        const find = (id: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> => {
-          const known = cache.get(id)
-          if (known !== undefined) return Effect.succeed(known)
-          return Effect.tap(load(id), (found) => found && cache.put(id, found))
-        }
-
-        /**
-         * For a secret that is not in the cache as usable. An unknown, a disabled and an expired one are treated alike: read once, and then
-         * refused from memory for a while. So the time of the answer does not tell them apart.
-         */
-        const lookUp = (secret: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
-          if (cache.isRefused(secret, monotonicMs())) return notAccepted
-          const known = cache.get(secret)
-          if (isUsable(known)) return Effect.succeed(known)
-          return Effect.flatMap(load(secret), (found) => {
-            if (isUsable(found)) {
-              cache.put(secret, found)
-              return Effect.succeed(found)
-            }
-            cache.refuse(secret, monotonicMs())
-            return notAccepted
-          })
-        }
-        const lookUps = new LookUps(lookUp)
-
-        /** The ordinary key with this id, or with a secret of this hash. */
-        const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
-          Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
-
-        const made = (key: NewKey): CreatedKey => {
-          const secret = makeSecret(key.kind)
-          const record: KeyRecord = {
-            id: keyId(secret),
-            kind: key.kind,
-            name: key.name,
-            label: mask(secret),
-            disabled: false,
-            limit: key.limit ?? null,
-            limitReset: key.limitReset ?? null,
-            includeByokInLimit: key.includeByokInLimit ?? false,
-            rateLimit: key.rateLimit ?? null,
-            allowedModels: key.allowedModels ?? null,
-            allowedProviders: key.allowedProviders ?? null,
-            expiresAt: key.expiresAt ?? null,
-            createdAt: now(),
-            updatedAt: null,
-            creatorUserId: key.creatorUserId ?? null,
-            workspaceId,
-          }
-          return { record, secret: Redacted.make(secret) }
-        }
-
-        return {
-          authenticate: (secret) => {
-            const text = Redacted.value(secret)
-            const id = keyId(text)
-            if (id === bootstrap?.id) return Effect.succeed(bootstrap)
-            const known = cache.get(id)
-            if (isUsable(known)) return Effect.succeed(known)
-            // The checksum is public: it spares the database misspelt keys, not attacks.
-            if (!hasChecksum(text) || cache.isRefused(id, monotonicMs())) return notAccepted
-            return lookUps.run(id)
-          },
-          create: (key, actor) =>
-            Effect.suspend(() => {
-              const created = made(key)
-              return Effect.map(reached(storage.keys.insert(created.record, author(actor))), () => {
-                cache.drop(created.record.id)
-                return created
-              })
-            }),
-          createFirst: (name) =>
-            Effect.suspend(() => {
-              const created = made({ kind: "management", name })
-              return Effect.map(reached(storage.keys.insertFirst(created.record, author())), (isFirst) =>
-                isFirst ? created : undefined,
-              )
-            }),
-          list: (page) => reached(storage.keys.list(page)),
-          read: ordinary,
-          update: (named, patch, actor) =>
-            Effect.gen(function* () {
-              const { id } = yield* ordinary(named)
-              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
-              cache.drop(id)
-              if (after === undefined) return yield* noSuchKey
-              if (after.disabled) revoked(id)
-              return after
-            }),
-          rotate: (named, overlapMs, actor) =>
-            Effect.gen(function* () {
-              const { id, kind } = yield* ordinary(named)
-              const secret = makeSecret(kind)
-              const by = author(actor)
-              const othersEndAt = by.at + overlapMs
-              const added = { id: keyId(secret), label: mask(secret), othersEndAt }
-              const record = yield* reached(storage.keys.rotate(id, added, by))
-              cache.drop(id)
-              if (record === undefined) return yield* noSuchKey
-              return { record, secret: Redacted.make(secret), othersEndAt }
-            }),
-          previousEnds: (ids) =>
-            Effect.map(reached(storage.keys.previousEnds(ids)), (ends) => {
-              const at = now()
-              return new Map([...ends].filter(([, end]) => end > at))
-            }),
-          remove: (named, actor) =>
-            Effect.gen(function* () {
-              const { id } = yield* ordinary(named)
-              yield* reached(storage.keys.remove(id, author(actor)))
-              cache.drop(id)
-              revoked(id)
-            }),
-          onRevoked: (listener) =>
-            Effect.acquireRelease(
-              Effect.sync(() => listeners.add(listener)),
-              () => Effect.sync(() => listeners.delete(listener)),
-            ),
-        }
-      }),
-    )
+  /** Keys in `Storage`. */
+  static readonly layer = (options: KeyStoreOptions = {}): Layer.Layer<KeyStore, never, Storage> =>
+    Layer.scoped(KeyStore, make(options))
 
   /**
    * An embedder's own authentication. The gateway's own keys are not used: their routes answer 403, or 404 for a caller of the kind
@@ -264,8 +121,160 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     })
 }
 
-/** A caller whom an embedder lets in. */
-export type KnownKey = Pick<KeyRecord, "id"> & { readonly [M in keyof KeyRecord]?: KeyRecord[M] | undefined }
+const make = Effect.fnUntraced(function* (options: KeyStoreOptions) {
+  const storage = yield* Storage
+  const clock = yield* Effect.clock
+  const now = () => clock.unsafeCurrentTimeMillis()
+  const reached = orUnavailable("storage", storage)
+  const monotonicMs = monotonic(clock)
+  const workspaceId = storage.installation
+  const cache = new KeyCache()
+  const listeners = new Set<(id: KeyId) => void>()
+  const revoked = (id: KeyId) => {
+    for (const listener of listeners) listener(id)
+  }
+  // By another process, or by this one, which has done so already.
+  yield* storage.shared?.on({
+    keyChanged: (id, isRevoked) => {
+      cache.drop(id)
+      if (isRevoked) revoked(id)
+    },
+  }) ?? Effect.void
+  const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
+  const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
+
+  const isUsable = (found: FoundKey | undefined): found is FoundKey => found !== undefined && !isOver(found, now)
+
+  /** From the database. */
+  const load = (secret: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> =>
+    Effect.suspend(() => {
+      const { drops } = cache
+      // Read again if a key was made or changed meanwhile: it may be this one, after it was read.
+      return Effect.flatMap(reached(storage.keys.find(secret)), (found) =>
+        cache.drops === drops ? Effect.succeed(found) : load(secret),
+      )
+    })
+
+  const find = (id: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> => {
+    const known = cache.get(id)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.tap(load(id), (found) => found && cache.put(id, found))
+  }
+
+  /**
+   * For a secret that is not in the cache as usable. An unknown, a disabled and an expired one are treated alike: read once, and then
+   * refused from memory for a while. So the time of the answer does not tell them apart.
+   */
+  const lookUp = (secret: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
+    if (cache.isRefused(secret, monotonicMs())) return notAccepted
+    const known = cache.get(secret)
+    if (isUsable(known)) return Effect.succeed(known)
+    return Effect.flatMap(load(secret), (found) => {
+      if (isUsable(found)) {
+        cache.put(secret, found)
+        return Effect.succeed(found)
+      }
+      cache.refuse(secret, monotonicMs())
+      return notAccepted
+    })
+  }
+  const lookUps = new LookUps(lookUp)
+
+  /** The ordinary key with this id, or with a secret of this hash. */
+  const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
+    Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
+
+  const made = (key: NewKey): CreatedKey => {
+    const secret = makeSecret(key.kind)
+    const record: KeyRecord = {
+      id: keyId(secret),
+      kind: key.kind,
+      name: key.name,
+      label: mask(secret),
+      disabled: false,
+      limit: key.limit ?? null,
+      limitReset: key.limitReset ?? null,
+      includeByokInLimit: key.includeByokInLimit ?? false,
+      rateLimit: key.rateLimit ?? null,
+      allowedModels: key.allowedModels ?? null,
+      allowedProviders: key.allowedProviders ?? null,
+      expiresAt: key.expiresAt ?? null,
+      createdAt: now(),
+      updatedAt: null,
+      creatorUserId: key.creatorUserId ?? null,
+      workspaceId,
+    }
+    return { record, secret: Redacted.make(secret) }
+  }
+
+  return KeyStore.of({
+    authenticate: (secret) => {
+      const text = Redacted.value(secret)
+      const id = keyId(text)
+      if (id === bootstrap?.id) return Effect.succeed(bootstrap)
+      const known = cache.get(id)
+      if (isUsable(known)) return Effect.succeed(known)
+      // The checksum is public: it spares the database misspelt keys, not attacks.
+      if (!hasChecksum(text) || cache.isRefused(id, monotonicMs())) return notAccepted
+      return lookUps.run(id)
+    },
+    create: (key, actor) =>
+      Effect.suspend(() => {
+        const created = made(key)
+        return Effect.map(reached(storage.keys.insert(created.record, author(actor))), () => {
+          cache.drop(created.record.id)
+          return created
+        })
+      }),
+    createFirst: (name) =>
+      Effect.suspend(() => {
+        const created = made({ kind: "management", name })
+        return Effect.map(reached(storage.keys.insertFirst(created.record, author())), (isFirst) =>
+          isFirst ? created : undefined,
+        )
+      }),
+    list: (page) => reached(storage.keys.list(page)),
+    read: ordinary,
+    update: (named, patch, actor) =>
+      Effect.gen(function* () {
+        const { id } = yield* ordinary(named)
+        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
+        cache.drop(id)
+        if (after === undefined) return yield* noSuchKey
+        if (after.disabled) revoked(id)
+        return after
+      }),
+    rotate: (named, overlapMs, actor) =>
+      Effect.gen(function* () {
+        const { id, kind } = yield* ordinary(named)
+        const secret = makeSecret(kind)
+        const by = author(actor)
+        const othersEndAt = by.at + overlapMs
+        const added = { id: keyId(secret), label: mask(secret), othersEndAt }
+        const record = yield* reached(storage.keys.rotate(id, added, by))
+        cache.drop(id)
+        if (record === undefined) return yield* noSuchKey
+        return { record, secret: Redacted.make(secret), othersEndAt }
+      }),
+    previousEnds: (ids) =>
+      Effect.map(reached(storage.keys.previousEnds(ids)), (ends) => {
+        const at = now()
+        return new Map([...ends].filter(([, end]) => end > at))
+      }),
+    remove: (named, actor) =>
+      Effect.gen(function* () {
+        const { id } = yield* ordinary(named)
+        yield* reached(storage.keys.remove(id, author(actor)))
+        cache.drop(id)
+        revoked(id)
+      }),
+    onRevoked: (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener)),
+      ),
+  })
+})
 
 const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
   if (Object.hasOwn(known, "limit") && known.limit === undefined) {

@@ -6,13 +6,19 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { preferredPermits, RateShare, shareLeaseMs } from "../../domain/keys/RateShare.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, wait } from "../request/Steps.ts"
+import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
 import { StorageUnavailable } from "../storage/ledger.ts"
-import type { RateWindow, SharedRepositories } from "../storage/Storage.ts"
+import type {
+  RateShareRepository,
+  RateWindow,
+  SharedEvents,
+  SharedRepositories,
+} from "../storage/SharedRepositories.ts"
 
 /** The limit is used up. */
 export interface UsedUp {
@@ -119,190 +125,222 @@ export const makeSharedWindows = (
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const all = new Map<string, Served>()
-    const process = crypto.randomUUID()
-    const run = (effect: Effect.Effect<unknown>) => runner.effect(effect, () => {})
+    const windows = new LeasedWindows(rates, report, nowMs, runner)
+    yield* on(windows.listener)
+    yield* Effect.addFinalizer(() => windows.giveBackAll)
+    yield* Effect.scheduleForked(windows.look, Schedule.spaced(lookEveryMs))
+    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(rates.prune), Schedule.spaced(pruneEvery)))
+    return windows
+  })
 
-    const servedOf = (window: RateWindow, limit: RateLimit): Served => {
-      const name = nameOf(window)
-      const served = all.get(name) ?? new Served(window, limit)
-      all.set(name, served)
-      if (limit.requests !== served.limit.requests) served.quietUntil = Number.NEGATIVE_INFINITY
-      served.limit = limit
-      served.usedAt = nowMs()
-      return served
-    }
+class LeasedWindows implements SharedWindows {
+  private readonly rates: RateShareRepository
+  private readonly report: (failure: StorageUnavailable) => Effect.Effect<void>
+  /** Milliseconds of a clock that never steps back. */
+  private readonly nowMs: () => number
+  private readonly runner: StepRunner
+  private readonly all = new Map<string, Served>()
+  /** Names this process to the others. */
+  private readonly process = crypto.randomUUID()
 
-    /** Renews the share and asks for as many permits as requests wait, then admits them. Whether any was admitted then. */
-    const ask = (served: Served) =>
-      Effect.suspend(() => {
-        const { window, share, limit, holders } = served
-        served.admit(nowMs())
-        const needed = served.waiting.length
-        if (needed === 0 && !served.isRenewing) return Effect.succeed(false)
-        const leaseMs = shareLeaseMs(limit)
-        // From before the database is asked, so that the share lasts at least as long there.
-        const from = nowMs()
-        const asked = { holders, have: share.permits, needed, preferred: preferredPermits(limit), limit, leaseMs }
-        return Effect.matchEffect(rates.take(window, asked), {
-          onFailure: (failure) => {
-            // Of a long outage the first, which the database has, and the last ones, which it may have.
-            served.holders = [holders[0], ...holders.slice(1).slice(-mostUncertain), crypto.randomUUID()]
-            return Effect.fail(failure)
-          },
-          onSuccess: ({ permits, others, freeInMs }) => {
-            const now = nowMs()
-            served.holders = [holders.at(-1) ?? holders[0]]
-            share.permits = permits
-            share.until = from + leaseMs
-            served.others = others
-            served.freeAt = freeInMs === null ? Number.POSITIVE_INFINITY : now + freeInMs
-            return Effect.succeed(served.admit(now))
-          },
-        })
-      }).pipe(served.turn.withPermits(1))
+  constructor(
+    rates: RateShareRepository,
+    report: (failure: StorageUnavailable) => Effect.Effect<void>,
+    nowMs: () => number,
+    runner: StepRunner,
+  ) {
+    this.rates = rates
+    this.report = report
+    this.nowMs = nowMs
+    this.runner = runner
+  }
 
-    /** Others may have begun to wait meanwhile, so it asks until there is no more. */
-    const askForAll = (served: Served) =>
-      Effect.gen(function* () {
-        while ((yield* ask(served)) && served.waiting.length > 0);
-      })
-
-    const askOthers = (served: Served) =>
-      Effect.gen(function* () {
-        yield* rates.want(process, served.window)
-        const until = nowMs() + othersMs
-        do {
-          yield* Effect.sleep(askAgainMs)
-          yield* askForAll(served)
-        } while (served.waiting.length > 0 && served.others > 0 && nowMs() < until)
-      })
-
-    const serve = (served: Served) =>
-      Effect.gen(function* () {
-        yield* askForAll(served)
-        if (served.waiting.length > 0 && served.others > 0) yield* askOthers(served)
-        const now = nowMs()
-        if (served.waiting.length > 0) served.quietUntil = now + quietMs(served.limit)
-        served.refuse(now)
-      })
-
-    const startServing = (served: Served): void => {
-      if (served.isServing) return
-      served.isServing = true
-      const failed = (failure: StorageUnavailable) =>
-        Effect.zipRight(
-          report(failure),
-          Effect.sync(() => {
-            for (const { resume } of served.waiting.splice(0)) resume(Exit.fail(failure))
-          }),
-        )
-      const stopped = Effect.sync(() => {
-        served.isServing = false
-        if (served.waiting.length > 0) startServing(served)
-      })
-      run(
-        serve(served).pipe(
-          Effect.catchAll(failed),
-          Effect.catchAllDefect((defect) =>
-            Effect.zipRight(
-              Effect.logError("a defect in a shared rate limit", defect),
-              failed(new StorageUnavailable({ reason: "a defect" })),
-            ),
-          ),
-          Effect.ensuring(stopped),
-        ),
-      )
-    }
-
-    const renew = (served: Served): void => {
-      served.isRenewing = true
-      const stopped = Effect.sync(() => {
-        served.isRenewing = false
-      })
-      run(ask(served).pipe(Effect.ignore, Effect.ensuring(stopped)))
-    }
-
-    const giveBack = (served: Served) =>
-      Effect.suspend(() => {
-        const { window, share, holders, limit } = served
-        if (share.permits === 0 && holders.length === 1) return Effect.void
-        const now = nowMs()
-        served.freeAt = Math.min(served.freeAt, now + share.waitFor(limit, now))
-        // First from memory, so that it never has more than the database.
-        const counted = share.end(limit, now)
-        served.holders = [crypto.randomUUID()]
-        return rates.giveBack(window, holders, counted)
-      }).pipe(Effect.ignore, served.turn.withPermits(1))
-
-    const look = Effect.suspend(() => {
-      const now = nowMs()
-      let remembered = 0
-      const idle: Array<Served> = []
-      for (const served of all.values()) {
-        remembered += served.share.size
-        if (served.isBusy || served.usedAt > now - idleMs) continue
-        const { share } = served
-        // Forgets the requests that are too old to count.
-        share.waitFor(served.limit, now)
-        if (share.permits === 0 || share.isExact || remembered > mostRemembered) idle.push(served)
+  readonly listener: SharedEvents = {
+    permitsWanted: (window, by) => {
+      const served = this.all.get(nameOf(window))
+      if (served !== undefined && by !== this.process) this.run(this.giveBack(served))
+    },
+    // Its limit may be another one.
+    keyChanged: (key) => {
+      for (const served of this.all.values()) {
+        if (served.window.key !== key) continue
+        served.quietUntil = Number.NEGATIVE_INFINITY
+        this.run(this.giveBack(served))
       }
-      return Effect.forEach(
-        idle,
-        (served) =>
-          Effect.map(giveBack(served), () => {
-            if (!served.isBusy && served.usedAt <= now - idleMs) all.delete(nameOf(served.window))
-          }),
-        { discard: true },
-      )
+    },
+  }
+
+  take(window: RateWindow, limit: RateLimit): Effect.Effect<number, UsedUp | StorageUnavailable> {
+    const served = this.servedOf(window, limit)
+    const { share } = served
+    const now = served.usedAt
+    if (served.waiting.length === 0) {
+      if (share.take(limit, now)) {
+        if (!served.isRenewing && share.until - now < shareLeaseMs(limit) / 2) this.renew(served)
+        return Exit.succeed(now)
+      }
+      if (served.hasAll(limit, now)) return usedUp(share.waitFor(limit, now))
+      const waitMs = served.waitFor(limit, now)
+      if (now < served.quietUntil && waitMs > 0) return usedUp(waitMs)
+    }
+    return wait((resume) => {
+      served.waiting.push({ limit, resume })
+      this.startServing(served)
+    })
+  }
+
+  untake(window: RateWindow, at: number): void {
+    this.all.get(nameOf(window))?.share.untake(at)
+  }
+
+  /** Gives back what was not used for a while. */
+  readonly look: Effect.Effect<void> = Effect.suspend(() => {
+    const now = this.nowMs()
+    let remembered = 0
+    const idle: Array<Served> = []
+    for (const served of this.all.values()) {
+      remembered += served.share.size
+      if (served.isBusy || served.usedAt > now - idleMs) continue
+      const { share } = served
+      // Forgets the requests that are too old to count.
+      share.waitFor(served.limit, now)
+      if (share.permits === 0 || share.isExact || remembered > mostRemembered) idle.push(served)
+    }
+    return Effect.forEach(
+      idle,
+      (served) =>
+        Effect.map(this.giveBack(served), () => {
+          if (!served.isBusy && served.usedAt <= now - idleMs) this.all.delete(nameOf(served.window))
+        }),
+      { discard: true },
+    )
+  })
+
+  readonly giveBackAll: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.ignore(
+      Effect.timeout(
+        Effect.interruptible(
+          Effect.forEach([...this.all.values()], (served) => this.giveBack(served), { concurrency: 4, discard: true }),
+        ),
+        stopMs,
+      ),
+    ),
+  )
+
+  private servedOf(window: RateWindow, limit: RateLimit): Served {
+    const name = nameOf(window)
+    const served = this.all.get(name) ?? new Served(window, limit)
+    this.all.set(name, served)
+    if (limit.requests !== served.limit.requests) served.quietUntil = Number.NEGATIVE_INFINITY
+    served.limit = limit
+    served.usedAt = this.nowMs()
+    return served
+  }
+
+  /** Renews the share and asks for as many permits as requests wait, then admits them. Whether any was admitted then. */
+  private readonly ask = (served: Served) =>
+    Effect.suspend(() => {
+      const { window, share, limit, holders } = served
+      served.admit(this.nowMs())
+      const needed = served.waiting.length
+      if (needed === 0 && !served.isRenewing) return Effect.succeed(false)
+      const leaseMs = shareLeaseMs(limit)
+      // From before the database is asked, so that the share lasts at least as long there.
+      const from = this.nowMs()
+      const asked = { holders, have: share.permits, needed, preferred: preferredPermits(limit), limit, leaseMs }
+      return Effect.matchEffect(this.rates.take(window, asked), {
+        onFailure: (failure) => {
+          // Of a long outage the first, which the database has, and the last ones, which it may have.
+          served.holders = [holders[0], ...holders.slice(1).slice(-mostUncertain), crypto.randomUUID()]
+          return Effect.fail(failure)
+        },
+        onSuccess: ({ permits, others, freeInMs }) => {
+          const now = this.nowMs()
+          served.holders = [holders.at(-1) ?? holders[0]]
+          share.permits = permits
+          share.until = from + leaseMs
+          served.others = others
+          served.freeAt = freeInMs === null ? Number.POSITIVE_INFINITY : now + freeInMs
+          return Effect.succeed(served.admit(now))
+        },
+      })
+    }).pipe(served.turn.withPermits(1))
+
+  /** Others may have begun to wait meanwhile, so it asks until there is no more. */
+  private readonly askForAll = (served: Served) =>
+    Effect.gen(this, function* () {
+      while ((yield* this.ask(served)) && served.waiting.length > 0);
     })
 
-    yield* on({
-      permitsWanted: (window, by) => {
-        const served = all.get(nameOf(window))
-        if (served !== undefined && by !== process) run(giveBack(served))
-      },
-      // Its limit may be another one.
-      keyChanged: (key) => {
-        for (const served of all.values()) {
-          if (served.window.key !== key) continue
-          served.quietUntil = Number.NEGATIVE_INFINITY
-          run(giveBack(served))
-        }
-      },
+  private readonly askOthers = (served: Served) =>
+    Effect.gen(this, function* () {
+      yield* this.rates.want(this.process, served.window)
+      const until = this.nowMs() + othersMs
+      yield* Effect.repeat(Effect.delay(this.askForAll(served), askAgainMs), {
+        while: () => served.waiting.length > 0 && served.others > 0 && this.nowMs() < until,
+      })
     })
-    yield* Effect.addFinalizer(() =>
-      Effect.ignore(
-        Effect.timeout(
-          Effect.interruptible(Effect.forEach([...all.values()], giveBack, { concurrency: 4, discard: true })),
-          stopMs,
+
+  private readonly serve = (served: Served) =>
+    Effect.gen(this, function* () {
+      yield* this.askForAll(served)
+      if (served.waiting.length > 0 && served.others > 0) yield* this.askOthers(served)
+      const now = this.nowMs()
+      if (served.waiting.length > 0) served.quietUntil = now + quietMs(served.limit)
+      served.refuse(now)
+    })
+
+  private readonly startServing = (served: Served): void => {
+    if (served.isServing) return
+    served.isServing = true
+    const failed = (failure: StorageUnavailable) =>
+      Effect.zipRight(
+        this.report(failure),
+        Effect.sync(() => {
+          for (const { resume } of served.waiting.splice(0)) resume(Exit.fail(failure))
+        }),
+      )
+    const stopped = Effect.sync(() => {
+      served.isServing = false
+      if (served.waiting.length > 0) this.startServing(served)
+    })
+    this.run(
+      this.serve(served).pipe(
+        Effect.catchAll(failed),
+        Effect.catchAllDefect((defect) =>
+          Effect.zipRight(
+            Effect.logError("a defect in a shared rate limit", defect),
+            failed(new StorageUnavailable({ reason: "a defect" })),
+          ),
         ),
+        Effect.ensuring(stopped),
       ),
     )
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(look, lookEveryMs)))
-    yield* Effect.forkScoped(Effect.forever(Effect.zipLeft(Effect.ignore(rates.prune), Effect.sleep(pruneEvery))))
+  }
 
-    return {
-      take: (window, limit) => {
-        const served = servedOf(window, limit)
-        const { share } = served
-        const now = served.usedAt
-        if (served.waiting.length === 0) {
-          if (share.take(limit, now)) {
-            if (!served.isRenewing && share.until - now < shareLeaseMs(limit) / 2) renew(served)
-            return Exit.succeed(now)
-          }
-          if (served.hasAll(limit, now)) return usedUp(share.waitFor(limit, now))
-          const waitMs = served.waitFor(limit, now)
-          if (now < served.quietUntil && waitMs > 0) return usedUp(waitMs)
-        }
-        return wait((resume) => {
-          served.waiting.push({ limit, resume })
-          startServing(served)
-        })
-      },
-      untake: (window, at) => all.get(nameOf(window))?.share.untake(at),
-    }
-  })
+  private readonly renew = (served: Served): void => {
+    served.isRenewing = true
+    const stopped = Effect.sync(() => {
+      served.isRenewing = false
+    })
+    this.run(this.ask(served).pipe(Effect.ignore, Effect.ensuring(stopped)))
+  }
+
+  private readonly giveBack = (served: Served) =>
+    Effect.suspend(() => {
+      const { window, share, holders, limit } = served
+      if (share.permits === 0 && holders.length === 1) return Effect.void
+      const now = this.nowMs()
+      served.freeAt = Math.min(served.freeAt, now + share.waitFor(limit, now))
+      // First from memory, so that it never has more than the database.
+      const counted = share.end(limit, now)
+      served.holders = [crypto.randomUUID()]
+      return this.rates.giveBack(window, holders, counted)
+    }).pipe(Effect.ignore, served.turn.withPermits(1))
+
+  private run(effect: Effect.Effect<unknown>): void {
+    this.runner.effect(effect, () => {})
+  }
+}
 
 const nameOf = ({ key, scope }: RateWindow): string => `${scope} ${key}`

@@ -52,7 +52,11 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
   onWritten(written: Written): void {
     const { isAwaited, outcome } = this.settlement
     const isBooked = written === "durable" || !isAwaited
-    if (isBooked && outcome !== "lost") this.hold.context.booked = this.row
+    if (isBooked && outcome !== "lost") {
+      const { context } = this.hold
+      context.booked = this.row
+      if (written === "durable") context.observed?.wasBooked()
+    }
     this.resume?.(written === "durable" ? Exit.succeed(this.charge) : Exit.fail(unwritable()))
   }
 

@@ -2,10 +2,9 @@
  * The holds of running attempts: taken from what their key has left, or where several processes share the database from
  * this process's slice of that; grown while a stream runs; given back at its end. See docs/guarantees.md#g1.
  */
-import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { type KeyRecord, nextReset } from "../../domain/keys/Key.ts"
@@ -41,7 +40,7 @@ export interface HoldAsk extends HoldRequest {
 }
 
 interface Services {
-  readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly registry: ConfigInForce
   /** Unix milliseconds. */
   readonly now: () => number
   /** Where several processes share the database. */

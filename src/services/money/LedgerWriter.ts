@@ -4,19 +4,19 @@
  * the backlog is empty.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, wait } from "../request/Steps.ts"
+import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
 import { hindranceOf, type LedgerRow, type StorageUnavailable } from "../storage/ledger.ts"
 import type { Hindrance } from "../storage/outage.ts"
-import type { Appended, LedgerRepository, Storage } from "../storage/Storage.ts"
+import type { Appended, DataAtRest, LedgerRepository } from "../storage/Storage.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 
 /** The failure where the ledger cannot take a row. */
@@ -67,144 +67,179 @@ const away: Hindrance = { kind: "away", cause: "rows are spooled" }
  * more, and logs what is lost. `onHindrance` is told at once why no request may start.
  */
 export const makeLedgerWriter = (
-  storage: Pick<Context.Tag.Service<Storage>, "ledger">,
+  storage: Pick<DataAtRest, "ledger">,
   onHindrance: (hindrance: Hindrance) => Effect.Effect<void> = () => Effect.void,
 ): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-    const backlog: Array<BacklogEntry> = []
-    /** Commits under way, and what to call when the last of them has ended. */
-    let commits = 0
-    let onIdle = () => {}
-    let refusal: Hindrance | undefined
-    /** Why the first entry of the backlog could not be written. */
-    let failed: Hindrance | undefined
-    /** Whether something was written since the database was last asked. */
-    let hasWritten = false
-    const refuse = (hindrance: Hindrance) => {
-      refusal = hindrance
-      log(onHindrance(hindrance))
-    }
-
-    // A defect is a result too: rows without a result would block all rows after them.
-    const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<Appended, StorageUnavailable>): Written => {
-      if (Exit.isSuccess(exit)) {
-        if (exit.value === "spooled") {
-          refusal = away
-          runner.effect(storage.ledger.takesRequests(), (takes) =>
-            refuse(Exit.isSuccess(takes) && takes.value !== true ? takes.value : away),
-          )
-        }
-        return "durable"
-      }
-      const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
-      const requests = rows.map(({ requestId }) => requestId)
-      const line = ["settled requests could not be written to the ledger", { requests }, exit.cause]
-      if (failure === undefined || failure.refused === true) {
-        log(Effect.logError(...line))
-        if (failure !== undefined) return "refused"
-      } else log(Effect.logDebug(...line))
-      failed = failure === undefined ? { kind: "away", cause: "a defect of the storage" } : hindranceOf(failure)
-      log(onHindrance(failed))
-      return "unavailable"
-    }
-
-    const appended: LedgerRepository["append"] = (rows) => {
-      try {
-        return storage.ledger.append(rows)
-      } catch (defect) {
-        return Effect.die(defect)
-      }
-    }
-    const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
-      Effect.map(Effect.exit(appended(rows)), (exit) => resultOf(rows, exit))
-
-    const report = (entry: Settled, written: Written): void => {
-      const { row, lateCost } = entry
-      if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), entry })
-      else entry.onResolved(written === "durable" ? row : undefined)
-      if (written === "refused") log(logLost(row))
-      entry.onWritten(written)
-    }
-    const group = new GroupCommit<Settled>(
-      (entries, onResult) => {
-        commits += 1
-        hasWritten = true
-        const rows = entries.map(({ row }) => row)
-        runner.effect(appended(rows), (exit) => {
-          onResult(resultOf(rows, exit))
-          commits -= 1
-          if (isIdle()) onIdle()
-        })
-      },
-      report,
-      monotonic(yield* Effect.clock),
-    )
-
-    const isIdle = () => commits === 0 && group.isIdle
-    const idle = wait<void>((resume) => {
-      onIdle = () => resume(Exit.void)
-      if (isIdle()) onIdle()
-    })
-
-    /** An earlier try may have written the row although its confirmation was lost: with the cost that was due then. */
-    const asBooked = (row: LedgerRow): Effect.Effect<LedgerRow, StorageUnavailable> =>
-      Effect.map(storage.ledger.find(row.requestId), (found) => found ?? row)
-
-    /** In the order of arrival. The first entry that the database cannot take ends the round. */
-    const retry = Effect.gen(function* () {
-      while (backlog[0] !== undefined) {
-        const { row, entry } = backlog[0]
-        const written = yield* append([row])
-        if (written === "unavailable") return
-        if (written === "refused") {
-          backlog.shift()
-          entry.onResolved(undefined)
-          yield* logLost(row)
-          continue
-        }
-        const booked = yield* Effect.either(asBooked(row))
-        if (Either.isLeft(booked)) return
-        backlog.shift()
-        entry.onResolved(booked.right)
-      }
-    })
+    const writer = new GroupWriter(storage, onHindrance, monotonic(yield* Effect.clock), runner)
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would
     // take an entry off the backlog that it has not written.
-    yield* Effect.addFinalizer(() =>
-      idle.pipe(
-        Effect.zipRight(retry),
-        Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
-      ),
-    )
-    let ticks = 0
-    const refreshTakesRequests = Effect.suspend(() => {
-      ticks += 1
-      if (refusal === undefined && !hasWritten && ticks % lookEvery !== 0) return Effect.void
-      hasWritten = false
-      return Effect.match(storage.ledger.takesRequests(), {
-        onSuccess: (now) => {
-          if (now === true) refusal = undefined
-          else refuse(now)
-        },
-        // The backlog says so.
-        onFailure: () => {},
-      })
-    })
-    yield* retry.pipe(
-      Effect.zipRight(refreshTakesRequests),
-      Effect.delay("1 second"),
-      Effect.forever,
-      Effect.forkScoped,
-    )
+    yield* Effect.addFinalizer(() => writer.end)
+    yield* Effect.scheduleForked(writer.tick, Schedule.spaced("1 second"))
+    return writer
+  })
 
-    return {
-      hasBacklog: () => backlog.length > 0,
-      hindrance: () => (backlog.length > 0 ? failed : refusal),
-      add: (entry) => group.add(entry),
+class GroupWriter implements LedgerWriter {
+  private readonly storage: Pick<DataAtRest, "ledger">
+  private readonly onHindrance: (hindrance: Hindrance) => Effect.Effect<void>
+  private readonly runner: StepRunner
+  private readonly group: GroupCommit<Settled>
+  private readonly backlog: Array<BacklogEntry> = []
+  /** Commits under way, and what to call when the last of them has ended. */
+  private commits = 0
+  private onIdle = () => {}
+  private refusal: Hindrance | undefined
+  /** Why the first entry of the backlog could not be written. */
+  private failed: Hindrance | undefined
+  /** Whether something was written since the database was last asked. */
+  private hasWritten = false
+  private ticks = 0
+
+  /** `nowMs`: a clock that never steps back. */
+  constructor(
+    storage: Pick<DataAtRest, "ledger">,
+    onHindrance: (hindrance: Hindrance) => Effect.Effect<void>,
+    nowMs: () => number,
+    runner: StepRunner,
+  ) {
+    this.storage = storage
+    this.onHindrance = onHindrance
+    this.runner = runner
+    this.group = new GroupCommit(
+      (entries, onResult) => this.commit(entries, onResult),
+      (entry, written) => this.report(entry, written),
+      nowMs,
+    )
+  }
+
+  add(entry: Settled): void {
+    this.group.add(entry)
+  }
+
+  hasBacklog(): boolean {
+    return this.backlog.length > 0
+  }
+
+  hindrance(): Hindrance | undefined {
+    return this.hasBacklog() ? this.failed : this.refusal
+  }
+
+  private commit(entries: ReadonlyArray<Settled>, onResult: (written: Written) => void): void {
+    this.commits += 1
+    this.hasWritten = true
+    const rows = entries.map(({ row }) => row)
+    this.runner.effect(this.appended(rows), (exit) => {
+      onResult(this.resultOf(rows, exit))
+      this.commits -= 1
+      if (this.isIdle) this.onIdle()
+    })
+  }
+
+  private appended(rows: ReadonlyArray<LedgerRow>): ReturnType<LedgerRepository["append"]> {
+    try {
+      return this.storage.ledger.append(rows)
+    } catch (defect) {
+      return Effect.die(defect)
+    }
+  }
+
+  // A defect is a result too: rows without a result would block all rows after them.
+  private resultOf(rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<Appended, StorageUnavailable>): Written {
+    if (Exit.isSuccess(exit)) {
+      if (exit.value === "spooled") this.wasSpooled()
+      return "durable"
+    }
+    const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
+    const requests = rows.map(({ requestId }) => requestId)
+    const line = ["settled requests could not be written to the ledger", { requests }, exit.cause]
+    if (failure === undefined || failure.refused === true) {
+      this.log(Effect.logError(...line))
+      if (failure !== undefined) return "refused"
+    } else this.log(Effect.logDebug(...line))
+    this.failed = failure === undefined ? { kind: "away", cause: "a defect of the storage" } : hindranceOf(failure)
+    this.log(this.onHindrance(this.failed))
+    return "unavailable"
+  }
+
+  private wasSpooled(): void {
+    this.refusal = away
+    this.runner.effect(this.storage.ledger.takesRequests(), (takes) =>
+      this.refuse(Exit.isSuccess(takes) && takes.value !== true ? takes.value : away),
+    )
+  }
+
+  private report(entry: Settled, written: Written): void {
+    const { row, lateCost } = entry
+    if (written === "unavailable") this.backlog.push({ row: lateRow(row, lateCost), entry })
+    else entry.onResolved(written === "durable" ? row : undefined)
+    if (written === "refused") this.log(logLost(row))
+    entry.onWritten(written)
+  }
+
+  private refuse(hindrance: Hindrance): void {
+    this.refusal = hindrance
+    this.log(this.onHindrance(hindrance))
+  }
+
+  /** In the order of arrival. The first entry that the database cannot take ends the round. */
+  private readonly retry: Effect.Effect<void> = Effect.gen(this, function* () {
+    while (this.backlog[0] !== undefined) {
+      const { row, entry } = this.backlog[0]
+      const written = this.resultOf([row], yield* Effect.exit(this.appended([row])))
+      if (written === "unavailable") return
+      if (written === "refused") {
+        this.backlog.shift()
+        entry.onResolved(undefined)
+        yield* logLost(row)
+        continue
+      }
+      const booked = yield* Effect.either(this.asBooked(row))
+      if (Either.isLeft(booked)) return
+      this.backlog.shift()
+      entry.onResolved(booked.right)
     }
   })
+
+  /** An earlier try may have written the row although its confirmation was lost: with the cost that was due then. */
+  private asBooked(row: LedgerRow): Effect.Effect<LedgerRow, StorageUnavailable> {
+    return Effect.map(this.storage.ledger.find(row.requestId), (found) => found ?? row)
+  }
+
+  private readonly askWhetherItTakes: Effect.Effect<void> = Effect.suspend(() => {
+    this.ticks += 1
+    if (this.refusal === undefined && !this.hasWritten && this.ticks % lookEvery !== 0) return Effect.void
+    this.hasWritten = false
+    return Effect.match(this.storage.ledger.takesRequests(), {
+      onSuccess: (now) => {
+        if (now === true) this.refusal = undefined
+        else this.refuse(now)
+      },
+      // The backlog says so.
+      onFailure: () => {},
+    })
+  })
+
+  readonly tick: Effect.Effect<void> = Effect.zipRight(this.retry, this.askWhetherItTakes)
+
+  private readonly idle = wait<void>((resume) => {
+    this.onIdle = () => resume(Exit.void)
+    if (this.isIdle) this.onIdle()
+  })
+
+  readonly end: Effect.Effect<void> = this.idle.pipe(
+    Effect.zipRight(this.retry),
+    Effect.zipRight(Effect.suspend(() => Effect.forEach(this.backlog, ({ row }) => logLost(row), { discard: true }))),
+  )
+
+  private get isIdle(): boolean {
+    return this.commits === 0 && this.group.isIdle
+  }
+
+  private log(line: Effect.Effect<void>): void {
+    this.runner.effect(line, () => {})
+  }
+}
 
 const lateRow = (row: LedgerRow, cost: Picodollars): LedgerRow =>
   cost === row.cost ? row : { ...row, cost, waived: "unreported" }

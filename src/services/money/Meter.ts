@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
@@ -16,7 +17,7 @@ import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { BudgetSnapshot } from "../../domain/money/Hold.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { hindranceOf, orUnavailable, reportOf } from "../storage/ledger.ts"
+import { hindranceOf, orUnavailable, reportTo } from "../storage/ledger.ts"
 import { outageOf } from "../storage/outage.ts"
 import { Storage } from "../storage/Storage.ts"
 import { Booking } from "./Booking.ts"
@@ -35,20 +36,24 @@ export interface Account {
   readonly key: KeyRecord
 }
 
+/** What a call asks before it is made. */
+export interface Reservations {
+  /** Reserves the most that this host could charge. Fails when the account has less left. */
+  readonly reserve: (
+    account: Account,
+    context: RequestContext,
+    ask: HoldAsk,
+    host: Host,
+  ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
+  /** Ends the hold without a charge. */
+  readonly release: (hold: Hold) => void
+}
+
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
-  {
+  Reservations & {
     /** What the account can still pay. */
     readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
-    /** Reserves the most that this host could charge. Fails when the account has less left. */
-    readonly reserve: (
-      account: Account,
-      context: RequestContext,
-      ask: HoldAsk,
-      host: Host,
-    ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
-    /** Ends the hold without a charge. */
-    readonly release: (hold: Hold) => void
     /** Books the true cost in place of the hold. Succeeds once the row is durable. */
     readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
     /** Whether the ledger accepts rows. If not, `reserve` fails. */
@@ -59,115 +64,115 @@ export class Meter extends Context.Tag("headgate/Meter")<
     readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
   }
 >() {
-  static readonly layer = Layer.scoped(
+  static readonly layer: Layer.Layer<Meter, never, ProviderRegistry | Storage> = Layer.scoped(
     Meter,
-    Effect.gen(function* () {
-      const registry = yield* ProviderRegistry
-      const storage = yield* Storage
-      const clock = yield* Effect.clock
-      const now = () => clock.unsafeCurrentTimeMillis()
-      const accounts = new KeyAccounts((key) => {
-        const at = now()
-        return Effect.map(orUnavailable("metering", storage)(storage.ledger.spend(key, at)), (spend) => ({
-          spend,
-          now: at,
-        }))
-      })
-      const prices = new PriceVersions(storage.prices)
-      const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
-      const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
-      const { shared } = storage
-      const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
-      const slices: Slices | undefined =
-        shared && lease && (yield* makeSlices(shared, lease, (failure) => reportOf(storage, failure)))
-      const holds = new Holds({ registry, now, shared: slices && lease && { slices, lease } })
-      const journal = yield* makeJournal<Hold>(
-        { ledger: ledgerOf, journal: journalOf },
-        {
-          open: () => holds.open,
-          crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
-          onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
-          lease,
-        },
-      )
-      // After the journal, so that it is closed first, and the journal knows what was booked.
-      const outage = outageOf(storage)
-      const ledger = yield* makeLedgerWriter({ ledger: ledgerOf }, (hindrance) => outage.begin(hindrance))
-
-      const bookkeeping = { ledger, holds, journal }
-      const hindrance = () => ledger.hindrance() ?? lease?.hindrance()
-      const writable = () => hindrance() === undefined && !outage.refusesRequests
-      /** Tells that an outage has begun, or that one is over: the ledger takes rows, and the database can be read. */
-      const watch = Effect.suspend(() => {
-        const found = hindrance()
-        if (found !== undefined) return outage.begin(found)
-        if (outage.current === undefined) return Effect.void
-        return Effect.matchEffect(Effect.zipRight(storage.keys.countManagement(), storage.ledger.takesRequests()), {
-          onSuccess: (takes) => (takes === true ? outage.end : outage.begin(takes)),
-          onFailure: (failure) => outage.begin(hindranceOf(failure)),
-        })
-      })
-      yield* watch.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
-
-      // For an account that is not in memory. Functions of their own: with these closures in `budget` and `reserve`, every call
-      // of those would keep its variables in an object for them.
-      const readBudget = (key: KeyRecord) => Effect.map(accounts.of(key.id), (account) => holds.budget(key, account))
-      const readAndReserve = (key: KeyRecord, context: RequestContext, ask: HoldAsk, host: Host) =>
-        Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
-
-      const book = (hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> => {
-        const { context, host, errorFinish } = hold
-        const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
-        if (!holds.close(hold)) return Exit.succeed(charge)
-        const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
-        const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
-        return new Booking(bookkeeping, hold, settlement, charge, row)
-      }
-
-      return {
-        budget: ({ key }) => {
-          if (key.limit === null) return unlimited
-          if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
-          const known = accounts.known(key.id)
-          return known !== undefined ? Exit.succeed(holds.budget(key, known)) : readBudget(key)
-        },
-        reserve: ({ key }, context, ask, host) => {
-          if (!writable()) return Exit.fail(unwritable())
-          const known = accounts.known(key.id)
-          return known !== undefined
-            ? holds.take(key, known, context, ask, host)
-            : readAndReserve(key, context, ask, host)
-        },
-        release: (hold) => {
-          if (holds.close(hold)) holds.giveBack(hold, 0n)
-          journal.closed(hold)
-        },
-        settle: (hold, settlement) => {
-          try {
-            return book(hold, settlement)
-          } catch (defect) {
-            // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
-            return Exit.die(defect)
-          }
-        },
-        writable,
-        spentByEach: (keys) => orUnavailable("metering", storage)(storage.ledger.spendOf(keys, now())),
-        spent: (key) => {
-          if (shared === undefined)
-            return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
-          // Other processes spend too. While the database is away, what this one knows.
-          const known = accounts.known(key)
-          return storage.ledger.spend(key, now()).pipe(
-            Effect.catchAll((failure) =>
-              known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
-            ),
-            orUnavailable("metering", storage),
-            Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
-          )
-        },
-      }
-    }),
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const storage = yield* Storage
+  const clock = yield* Effect.clock
+  const now = () => clock.unsafeCurrentTimeMillis()
+  const outage = outageOf(storage)
+  const reached = orUnavailable("metering", { outage })
+  const accounts = new KeyAccounts((key) => {
+    const at = now()
+    return Effect.map(reached(storage.ledger.spend(key, at)), (spend) => ({
+      spend,
+      now: at,
+    }))
+  })
+  const prices = new PriceVersions(storage.prices)
+  const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
+  const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
+  const { shared } = storage
+  const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
+  const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease, reportTo(outage)))
+  const holds = new Holds({ registry, now, shared: slices && lease && { slices, lease } })
+  const journal = yield* makeJournal<Hold>(
+    { ledger: ledgerOf, journal: journalOf },
+    {
+      open: () => holds.open,
+      crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
+      onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
+      lease,
+    },
+  )
+  // After the journal, so that it is closed first, and the journal knows what was booked.
+  const ledger = yield* makeLedgerWriter({ ledger: ledgerOf }, (hindrance) => outage.begin(hindrance))
+
+  const bookkeeping = { ledger, holds, journal }
+  const hindrance = () => ledger.hindrance() ?? lease?.hindrance()
+  const writable = () => hindrance() === undefined && !outage.refusesRequests
+  /** Tells that an outage has begun, or that one is over: the ledger takes rows, and the database can be read. */
+  const watch = Effect.suspend(() => {
+    const found = hindrance()
+    if (found !== undefined) return outage.begin(found)
+    if (outage.current === undefined) return Effect.void
+    return Effect.matchEffect(Effect.zipRight(storage.keys.countManagement(), storage.ledger.takesRequests()), {
+      onSuccess: (takes) => (takes === true ? outage.end : outage.begin(takes)),
+      onFailure: (failure) => outage.begin(hindranceOf(failure)),
+    })
+  })
+  yield* Effect.scheduleForked(watch, Schedule.spaced("1 second"))
+
+  // For an account that is not in memory. Functions of their own: with these closures in `budget` and `reserve`, every call
+  // of those would keep its variables in an object for them.
+  const readBudget = (key: KeyRecord) => Effect.map(accounts.of(key.id), (account) => holds.budget(key, account))
+  const readAndReserve = (key: KeyRecord, context: RequestContext, ask: HoldAsk, host: Host) =>
+    Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
+
+  const book = (hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> => {
+    const { context, host, errorFinish } = hold
+    const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
+    if (!holds.close(hold)) return Exit.succeed(charge)
+    const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+    const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
+    return new Booking(bookkeeping, hold, settlement, charge, row)
+  }
+
+  return Meter.of({
+    budget: ({ key }) => {
+      if (key.limit === null) return unlimited
+      if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
+      const known = accounts.known(key.id)
+      return known !== undefined ? Exit.succeed(holds.budget(key, known)) : readBudget(key)
+    },
+    reserve: ({ key }, context, ask, host) => {
+      if (!writable()) return Exit.fail(unwritable())
+      const known = accounts.known(key.id)
+      return known !== undefined ? holds.take(key, known, context, ask, host) : readAndReserve(key, context, ask, host)
+    },
+    release: (hold) => {
+      if (holds.close(hold)) holds.giveBack(hold, 0n)
+      journal.closed(hold)
+    },
+    settle: (hold, settlement) => {
+      try {
+        return book(hold, settlement)
+      } catch (defect) {
+        // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
+        return Exit.die(defect)
+      }
+    },
+    writable,
+    spentByEach: (keys) => reached(storage.ledger.spendOf(keys, now())),
+    spent: (key) => {
+      if (shared === undefined)
+        return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+      // Other processes spend too. While the database is away, what this one knows.
+      const known = accounts.known(key)
+      return storage.ledger.spend(key, now()).pipe(
+        Effect.catchAll((failure) =>
+          known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
+        ),
+        reached,
+        Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+      )
+    },
+  })
+})
 
 const unlimited = Effect.succeed(noLimit)

@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { backoffMs } from "../../domain/structures/backoff.ts"
+import { backoff } from "../../domain/structures/backoff.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
 import { type Hindrance, Streak } from "../storage/outage.ts"
-import type { LeaseRepository } from "../storage/Storage.ts"
+import type { LeaseRepository } from "../storage/SharedRepositories.ts"
 
 export interface ProcessLease {
   /** Names this process in the database: another name after the lease was lost. */
@@ -35,7 +35,6 @@ export const makeProcessLease = (
 ): Effect.Effect<ProcessLease, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
-    const random = yield* Effect.random
     let id = crypto.randomUUID()
     let isTaken = false
     let heldUntil = Number.NEGATIVE_INFINITY
@@ -57,26 +56,23 @@ export const makeProcessLease = (
       yield* leases.clear
     })
     const streak = new Streak()
-    let failures = 0
+    /** Whether it was renewed. */
     const tried = Effect.matchEffect(renew, {
       onSuccess: () => {
         streak.ended()
-        failures = 0
-        return Effect.succeed(renewEveryMs)
+        return Effect.succeed(true)
       },
       onFailure: (failure: StorageUnavailable) => {
         cause = failure.reason
         const line = Effect.logWarning("the lease of this process could not be renewed", failure.message)
-        const wait = Effect.map(random.next, (next) => backoffMs(retrying, failures++, next))
-        return Effect.zipRight(streak.failed(line), wait)
+        return Effect.as(streak.failed(line), false)
       },
     })
 
     // Added before the fiber starts, so that it runs after the fiber has ended.
     yield* Effect.addFinalizer(() => Effect.ignore(leases.end(id)))
     const first = yield* tried
-    const loop = (waitMs: number): Effect.Effect<never> => Effect.flatMap(Effect.delay(tried, waitMs), loop)
-    yield* Effect.forkScoped(loop(first))
+    yield* Effect.forkScoped(Effect.scheduleFrom(tried, first, backoff(retrying, renewEveryMs)))
     const isHeld = () => nowMs() < heldUntil
     return { id: () => id, isHeld, hindrance: () => (isHeld() ? undefined : { kind: "away", cause }) }
   })

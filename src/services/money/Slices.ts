@@ -6,6 +6,7 @@
 import * as BigInteger from "effect/BigInt"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
@@ -13,9 +14,9 @@ import { type BudgetRefusal, type BudgetSnapshot, type HoldSize, paymentRequired
 import { type BudgetWindow, budgetWindow, Slice } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, wait } from "../request/Steps.ts"
+import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
-import type { SharedRepositories } from "../storage/Storage.ts"
+import type { SharedEvents, SharedRepositories } from "../storage/SharedRepositories.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
 /** The hold that a request needs of a budget, or why it cannot have one. */
@@ -127,223 +128,256 @@ export const makeSlices = (
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const all = new Map<string, Served>()
-    const run = (effect: Effect.Effect<unknown>) => runner.effect(effect, () => {})
-
-    const servedOf = (budget: BudgetWindow): Served => {
-      const name = nameOf(budget)
-      const known = all.get(name)
-      if (known !== undefined) return known
-      const served = new Served(new Slice(budget, lease.id()))
-      all.set(name, served)
-      return served
-    }
-
-    /** Asks for `need` more, after which it is known what there is. `then` runs before the next statement about the slice. */
-    const grow = (served: Served, limit: Picodollars, need: Picodollars, then = () => {}) =>
-      Effect.suspend(() => {
-        const { slice } = served
-        return Effect.matchEffect(shared.slices.take(slice.process, slice.budget, limit, need), {
-          onFailure: (failure) => {
-            served.isUncertain = true
-            return Effect.fail(failure)
-          },
-          onSuccess: (grant) => {
-            // Another process may have cleared what this one had.
-            if (grant === undefined || slice.process !== lease.id()) return Effect.fail(unavailable)
-            slice.learn(grant)
-            then()
-            return Effect.void
-          },
-        })
-      }).pipe(served.turn.withPermits(1))
-
-    /** Whether the request has its hold: as large as there may be money for, or else as there is. */
-    const tryFor = (served: Served, first: Waiting, need: Picodollars) =>
-      Effect.gen(function* () {
-        yield* grow(served, first.limit, need)
-        if (served.admit(first, "atBest") === "taken") return true
-        const less = served.admit(first, "asKnown")
-        if (typeof less === "bigint") yield* grow(served, first.limit, less)
-        return less === "taken" || (typeof less === "bigint" && served.admit(first, "asKnown") === "taken")
-      })
-
-    const askOthers = (served: Served, first: Waiting, need: Picodollars) =>
-      Effect.gen(function* () {
-        const { slice } = served
-        yield* shared.leases.clear
-        yield* shared.slices.want(slice.process, slice.budget)
-        const until = nowMs() + othersMs
-        do {
-          yield* Effect.sleep(askAgainMs)
-          if (yield* tryFor(served, first, need)) return true
-        } while (nowMs() < until)
-        return false
-      })
-
-    /** Serves the requests that wait, in their order. */
-    const serve = (served: Served): Effect.Effect<void, StorageUnavailable | Unavailable> =>
-      Effect.gen(function* () {
-        let hasAsked = false
-        for (let [first] = served.waiting; first !== undefined; [first] = served.waiting) {
-          const need = served.admit(first, "atBest")
-          if (need === "taken") continue
-          if (typeof need === "string") {
-            served.refuse(first, need)
-            continue
-          }
-          if (yield* tryFor(served, first, need)) continue
-          if (served.slice.othersHave && !hasAsked) {
-            hasAsked = true
-            if (yield* askOthers(served, first, need)) continue
-          }
-          served.refuseAll(first)
-        }
-      })
-
-    const startServing = (served: Served): void => {
-      if (served.isServing) return
-      served.isServing = true
-      const stopped = Effect.sync(() => {
-        served.isServing = false
-        // Those that were refused try their next host.
-        if (served.waiting.length > 0) startServing(served)
-      })
-      run(
-        serve(served).pipe(
-          Effect.catchAll((failure) => {
-            served.fail()
-            return "reason" in failure ? report(failure) : Effect.void
-          }),
-          Effect.catchAllDefect((defect) => {
-            served.fail()
-            return Effect.logError("a defect in a slice of a budget", defect)
-          }),
-          Effect.ensuring(stopped),
-        ),
-      )
-    }
-
-    const fill: Slices["fill"] = (slice, limit, amount, then) => {
-      const served = all.get(nameOf(slice.budget))
-      if (served?.slice !== slice) return
-      if (slice.free >= amount) return then()
-      served.fills += 1
-      let isOver = false
-      const enough = () => {
-        if (isOver || slice.free < amount) return
-        isOver = true
-        then()
-      }
-      const grown = Effect.suspend(() => {
-        enough()
-        const need = BigInteger.min(amount - slice.free, slice.unleased(limit))
-        return isOver ? Effect.void : grow(served, limit, BigInteger.max(0n, need), enough)
-      })
-      const asked = Effect.suspend(() =>
-        isOver || !slice.othersHave
-          ? Effect.void
-          : shared.slices
-              .want(slice.process, slice.budget)
-              .pipe(Effect.zipRight(Effect.sleep(othersMs)), Effect.zipRight(grown)),
-      )
-      const stopped = Effect.sync(() => {
-        served.fills -= 1
-        if (!isOver) then()
-      })
-      run(grown.pipe(Effect.zipRight(asked), Effect.ignore, Effect.ensuring(stopped)))
-    }
-
-    /** Gives back what no request holds. When none runs, all that the database has as this slice. */
-    const giveBack = (served: Served) =>
-      Effect.gen(function* () {
-        const { slice } = served
-        if (served.isUncertain && slice.held === 0n) {
-          // Nothing can be taken meanwhile.
-          slice.free = 0n
-          slice.free = yield* shared.slices.kept(slice.process, slice.budget)
-          served.isUncertain = false
-        }
-        const { free } = slice
-        if (free === 0n) return
-        slice.free = 0n
-        yield* shared.slices.giveBack(slice.process, slice.budget, free)
-      }).pipe(
-        Effect.catchAll(() =>
-          Effect.sync(() => {
-            served.isUncertain = true
-          }),
-        ),
-        served.turn.withPermits(1),
-      )
-
-    const look = Effect.suspend(() => {
-      const idleSince = nowMs() - idleMs
-      const idle = [...all.values()].filter((served) => served.isIdle(idleSince))
-      return Effect.forEach(
-        idle,
-        (served) =>
-          Effect.map(giveBack(served), () => {
-            const { slice, isUncertain } = served
-            const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
-            if (isEmpty && served.isIdle(idleSince)) all.delete(nameOf(slice.budget))
-          }),
-        { discard: true },
-      )
-    })
-
-    yield* shared.on({
-      wanted: (budget, by) => {
-        const served = all.get(nameOf(budget))
-        if (served !== undefined && by !== lease.id()) run(giveBack(served))
-      },
-      // Its limit may be another one.
-      keyChanged: (key) => {
-        for (const served of all.values()) if (served.slice.budget.key === key) run(giveBack(served))
-      },
-    })
-    yield* Effect.forkScoped(Effect.forever(Effect.delay(look, lookEveryMs)))
-
-    return {
-      atBest: (key, limit, at) => servedOf(budgetWindow(key, at)).slice.atBest(limit, at),
-      take: <A>(
-        key: KeyRecord,
-        limit: Picodollars,
-        at: number,
-        { sizeOf, required }: SliceAsk,
-        onTaken: (size: HoldSize, slice: Slice) => A,
-      ) => {
-        const served = servedOf(budgetWindow(key, at))
-        const { slice } = served
-        served.usedAt = nowMs()
-        const size = sizeOf(slice.atBest(limit, at))
-        if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size, required()))
-        if (slice.take(size.amount)) {
-          // Not near the end of a budget, where the next slice would be smaller than a hold.
-          if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount) fill(slice, limit, size.amount, () => {})
-          return Exit.succeed(onTaken(size, slice))
-        }
-        return wait<A, PaymentRequired | Unavailable>((resume) => {
-          served.waiting.push({
-            limit,
-            at,
-            sizeOf,
-            required,
-            take: (size) => resume(Exit.succeed(onTaken(size, slice))),
-            refuse: (failure) => resume(Exit.fail(failure)),
-          })
-          startServing(served)
-        })
-      },
-      fill,
-      lost: () => {
-        for (const served of all.values()) {
-          served.slice.free = 0n
-          served.fail()
-        }
-        all.clear()
-      },
-    }
+    const slices = new LeasedSlices(shared, lease, report, nowMs, runner)
+    yield* shared.on(slices.listener)
+    yield* Effect.scheduleForked(slices.look, Schedule.spaced(lookEveryMs))
+    return slices
   })
+
+class LeasedSlices implements Slices {
+  private readonly shared: SharedRepositories
+  private readonly lease: Pick<ProcessLease, "id">
+  private readonly report: (failure: StorageUnavailable) => Effect.Effect<void>
+  /** Milliseconds of a clock that never steps back. */
+  private readonly nowMs: () => number
+  private readonly runner: StepRunner
+  private readonly all = new Map<string, Served>()
+
+  constructor(
+    shared: SharedRepositories,
+    lease: Pick<ProcessLease, "id">,
+    report: (failure: StorageUnavailable) => Effect.Effect<void>,
+    nowMs: () => number,
+    runner: StepRunner,
+  ) {
+    this.shared = shared
+    this.lease = lease
+    this.report = report
+    this.nowMs = nowMs
+    this.runner = runner
+  }
+
+  readonly listener: SharedEvents = {
+    wanted: (budget, by) => {
+      const served = this.all.get(nameOf(budget))
+      if (served !== undefined && by !== this.lease.id()) this.run(this.giveBack(served))
+    },
+    // Its limit may be another one.
+    keyChanged: (key) => {
+      for (const served of this.all.values()) if (served.slice.budget.key === key) this.run(this.giveBack(served))
+    },
+  }
+
+  atBest(key: KeyRecord, limit: Picodollars, at: number): BudgetSnapshot {
+    return this.servedOf(budgetWindow(key, at)).slice.atBest(limit, at)
+  }
+
+  take<A>(
+    key: KeyRecord,
+    limit: Picodollars,
+    at: number,
+    { sizeOf, required }: SliceAsk,
+    onTaken: (size: HoldSize, slice: Slice) => A,
+  ): Effect.Effect<A, PaymentRequired | Unavailable> {
+    const served = this.servedOf(budgetWindow(key, at))
+    const { slice } = served
+    served.usedAt = this.nowMs()
+    const size = sizeOf(slice.atBest(limit, at))
+    if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size, required()))
+    if (slice.take(size.amount)) {
+      // Not near the end of a budget, where the next slice would be smaller than a hold.
+      if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount)
+        this.fill(slice, limit, size.amount, () => {})
+      return Exit.succeed(onTaken(size, slice))
+    }
+    return wait<A, PaymentRequired | Unavailable>((resume) => {
+      served.waiting.push({
+        limit,
+        at,
+        sizeOf,
+        required,
+        take: (size) => resume(Exit.succeed(onTaken(size, slice))),
+        refuse: (failure) => resume(Exit.fail(failure)),
+      })
+      this.startServing(served)
+    })
+  }
+
+  fill(slice: Slice, limit: Picodollars, amount: Picodollars, then: () => void): void {
+    const served = this.all.get(nameOf(slice.budget))
+    if (served?.slice !== slice) return
+    if (slice.free >= amount) {
+      then()
+      return
+    }
+    served.fills += 1
+    let isOver = false
+    const enough = () => {
+      if (isOver || slice.free < amount) return
+      isOver = true
+      then()
+    }
+    const grown = Effect.suspend(() => {
+      enough()
+      const need = BigInteger.min(amount - slice.free, slice.unleased(limit))
+      return isOver ? Effect.void : this.grow(served, limit, BigInteger.max(0n, need), enough)
+    })
+    const asked = Effect.suspend(() =>
+      isOver || !slice.othersHave
+        ? Effect.void
+        : this.shared.slices
+            .want(slice.process, slice.budget)
+            .pipe(Effect.zipRight(Effect.sleep(othersMs)), Effect.zipRight(grown)),
+    )
+    const stopped = Effect.sync(() => {
+      served.fills -= 1
+      if (!isOver) then()
+    })
+    this.run(grown.pipe(Effect.zipRight(asked), Effect.ignore, Effect.ensuring(stopped)))
+  }
+
+  lost(): void {
+    for (const served of this.all.values()) {
+      served.slice.free = 0n
+      served.fail()
+    }
+    this.all.clear()
+  }
+
+  /** Gives back what was not used for a while. */
+  readonly look: Effect.Effect<void> = Effect.suspend(() => {
+    const idleSince = this.nowMs() - idleMs
+    const idle = [...this.all.values()].filter((served) => served.isIdle(idleSince))
+    return Effect.forEach(
+      idle,
+      (served) =>
+        Effect.map(this.giveBack(served), () => {
+          const { slice, isUncertain } = served
+          const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
+          if (isEmpty && served.isIdle(idleSince)) this.all.delete(nameOf(slice.budget))
+        }),
+      { discard: true },
+    )
+  })
+
+  private servedOf(budget: BudgetWindow): Served {
+    const name = nameOf(budget)
+    const known = this.all.get(name)
+    if (known !== undefined) return known
+    const served = new Served(new Slice(budget, this.lease.id()))
+    this.all.set(name, served)
+    return served
+  }
+
+  /** Asks for `need` more, after which it is known what there is. `then` runs before the next statement about the slice. */
+  private readonly grow = (served: Served, limit: Picodollars, need: Picodollars, then = () => {}) =>
+    Effect.suspend(() => {
+      const { slice } = served
+      return Effect.matchEffect(this.shared.slices.take(slice.process, slice.budget, limit, need), {
+        onFailure: (failure) => {
+          served.isUncertain = true
+          return Effect.fail(failure)
+        },
+        onSuccess: (grant) => {
+          // Another process may have cleared what this one had.
+          if (grant === undefined || slice.process !== this.lease.id()) return Effect.fail(unavailable)
+          slice.learn(grant)
+          then()
+          return Effect.void
+        },
+      })
+    }).pipe(served.turn.withPermits(1))
+
+  /** Whether the request has its hold: as large as there may be money for, or else as there is. */
+  private readonly tryFor = (served: Served, first: Waiting, need: Picodollars) =>
+    Effect.gen(this, function* () {
+      yield* this.grow(served, first.limit, need)
+      if (served.admit(first, "atBest") === "taken") return true
+      const less = served.admit(first, "asKnown")
+      if (typeof less === "bigint") yield* this.grow(served, first.limit, less)
+      return less === "taken" || (typeof less === "bigint" && served.admit(first, "asKnown") === "taken")
+    })
+
+  private readonly askOthers = (served: Served, first: Waiting, need: Picodollars) =>
+    Effect.gen(this, function* () {
+      const { slice } = served
+      yield* this.shared.leases.clear
+      yield* this.shared.slices.want(slice.process, slice.budget)
+      const until = this.nowMs() + othersMs
+      return yield* Effect.repeat(Effect.delay(this.tryFor(served, first, need), askAgainMs), {
+        until: (isServed) => isServed || this.nowMs() >= until,
+      })
+    })
+
+  /** Serves the requests that wait, in their order. */
+  private readonly serve = (served: Served): Effect.Effect<void, StorageUnavailable | Unavailable> =>
+    Effect.gen(this, function* () {
+      let hasAsked = false
+      for (let [first] = served.waiting; first !== undefined; [first] = served.waiting) {
+        const need = served.admit(first, "atBest")
+        if (need === "taken") continue
+        if (typeof need === "string") {
+          served.refuse(first, need)
+          continue
+        }
+        if (yield* this.tryFor(served, first, need)) continue
+        if (served.slice.othersHave && !hasAsked) {
+          hasAsked = true
+          if (yield* this.askOthers(served, first, need)) continue
+        }
+        served.refuseAll(first)
+      }
+    })
+
+  private readonly startServing = (served: Served): void => {
+    if (served.isServing) return
+    served.isServing = true
+    const stopped = Effect.sync(() => {
+      served.isServing = false
+      // Those that were refused try their next host.
+      if (served.waiting.length > 0) this.startServing(served)
+    })
+    this.run(
+      this.serve(served).pipe(
+        Effect.catchAll((failure) => {
+          served.fail()
+          return "reason" in failure ? this.report(failure) : Effect.void
+        }),
+        Effect.catchAllDefect((defect) => {
+          served.fail()
+          return Effect.logError("a defect in a slice of a budget", defect)
+        }),
+        Effect.ensuring(stopped),
+      ),
+    )
+  }
+
+  /** Gives back what no request holds. When none runs, all that the database has as this slice. */
+  private readonly giveBack = (served: Served) =>
+    Effect.gen(this, function* () {
+      const { slice } = served
+      if (served.isUncertain && slice.held === 0n) {
+        // Nothing can be taken meanwhile.
+        slice.free = 0n
+        slice.free = yield* this.shared.slices.kept(slice.process, slice.budget)
+        served.isUncertain = false
+      }
+      const { free } = slice
+      if (free === 0n) return
+      slice.free = 0n
+      yield* this.shared.slices.giveBack(slice.process, slice.budget, free)
+    }).pipe(
+      Effect.catchAll(() =>
+        Effect.sync(() => {
+          served.isUncertain = true
+        }),
+      ),
+      served.turn.withPermits(1),
+    )
+
+  private run(effect: Effect.Effect<unknown>): void {
+    this.runner.effect(effect, () => {})
+  }
+}
 
 const nameOf = ({ key, window, start }: BudgetWindow): string => `${key} ${window} ${start}`

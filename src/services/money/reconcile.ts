@@ -3,7 +3,6 @@
  * its usage and the prices in force then give. Also: what other prices would have made of it. Works page by page, so that
  * a ledger of any length needs little memory, and beside a gateway that writes. See docs/guarantees.md#g4.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/Ids.ts"
 import { limitResets, windowStart } from "../../domain/keys/Key.ts"
@@ -12,14 +11,12 @@ import type { Picodollars } from "../../domain/price/Money.ts"
 import type { Pricing } from "../../domain/price/Price.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
 import { type LedgerRow, type StorageUnavailable, usageOf } from "../storage/ledger.ts"
-import type { KeySum, LedgerSum, Storage, StoredRow } from "../storage/Storage.ts"
-
-type Service = Context.Tag.Service<Storage>
+import type { DataAtRest, KeySum, LedgerSum, StoredRow } from "../storage/Storage.ts"
 
 /** What is read of the storage. */
 interface Read {
-  readonly ledger: Pick<Service["ledger"], "page">
-  readonly prices: Pick<Service["prices"], "list">
+  readonly ledger: Pick<DataAtRest["ledger"], "page">
+  readonly prices: Pick<DataAtRest["prices"], "list">
 }
 
 /** A window in which the kept sum of a key is not the sum of its rows. */
@@ -45,7 +42,7 @@ const rowsAtOnce = 1000
 export const reconcile = ({
   ledger,
 }: {
-  readonly ledger: Pick<Service["ledger"], "keySums" | "providerSums">
+  readonly ledger: Pick<DataAtRest["ledger"], "keySums" | "providerSums">
 }): Effect.Effect<Reconciliation, StorageUnavailable> =>
   Effect.gen(function* () {
     const differences: Array<SumDifference> = []

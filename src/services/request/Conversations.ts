@@ -14,6 +14,7 @@ import type { KeyId } from "../../domain/Ids.ts"
 import { discountsCacheReads } from "../../domain/price/Price.ts"
 import type { Usage } from "../../domain/price/Usage.ts"
 import { tokensIn } from "../../domain/request/Estimate.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/Request.ts"
 import { hashText, openingHash, type Prefix, prefixesOf } from "../../domain/routing/promptHash.ts"
 import { RecentHosts, type Served } from "../../domain/routing/RecentHosts.ts"
@@ -28,25 +29,34 @@ const stickyMs = 600_000
 /** Of conversations and of beginnings together; 270 to 430 bytes each, so at most 28 MB. */
 const mostEntries = 65_536
 
-export class Conversations extends Context.Tag("headgate/Conversations")<
-  Conversations,
-  {
-    /** What is remembered of the conversation of a request. Nothing is hashed or looked up before it is asked for. */
-    readonly of: (key: KeyId, turn: Turn) => Conversation
-  }
->() {
-  static readonly layer = Layer.effect(
+interface ConversationMemory {
+  /** What is remembered of the conversation of a request. Nothing is hashed or looked up before it is asked for. */
+  readonly of: (key: KeyId, turn: Turn) => Conversation
+}
+
+export class Conversations extends Context.Tag("headgate/Conversations")<Conversations, ConversationMemory>() {
+  static readonly layer: Layer.Layer<Conversations> = Layer.effect(
     Conversations,
-    Effect.map(Effect.clock, (clock) => {
-      const memory: Memory = {
-        hosts: new RecentHosts(mostEntries),
-        seed: crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n,
-        now: () => clock.unsafeCurrentTimeMillis(),
-      }
-      return { of: (key, turn) => new Conversation(memory, key, turn) }
-    }),
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const memory: Memory = {
+    hosts: new RecentHosts(mostEntries),
+    seed: crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n,
+    now: () => clock.unsafeCurrentTimeMillis(),
+  }
+  return Conversations.of({ of: (key, turn) => new Conversation(memory, key, turn) })
+})
+
+/** What is remembered of the request's conversation; `undefined`: its operation has none. */
+export const conversationOf = (
+  conversations: ConversationMemory,
+  key: KeyId,
+  request: AnyRequest,
+): Conversation | undefined => (isUnary(request) ? undefined : conversations.of(key, request))
 
 interface Memory {
   readonly hosts: RecentHosts

@@ -16,9 +16,9 @@ import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { RequestRepeated, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/Ids.ts"
 import { bodyHash, idempotencyId, keptForMs } from "../../domain/request/IdempotencyKey.ts"
-import { orUnavailable, type StorageUnavailable } from "../storage/ledger.ts"
+import { type LedgerRow, orUnavailable, type StorageUnavailable } from "../storage/ledger.ts"
 import { type IdempotencyRecord, Storage } from "../storage/Storage.ts"
-import type { Booked, RequestContext } from "./RequestContext.ts"
+import type { RequestContext } from "./RequestContext.ts"
 
 export interface IdempotentRequest {
   readonly key: KeyId
@@ -79,7 +79,7 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
 }
 
 /** Whether a request must not be carried out again. An answer that broke off and was free may. */
-const isFinal = ({ outcome, cost }: Booked): boolean => outcome === "finished" || cost > 0n
+const isFinal = ({ outcome, cost }: LedgerRow): boolean => outcome === "finished" || cost > 0n
 
 const make = () =>
   Effect.gen(function* () {

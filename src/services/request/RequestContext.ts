@@ -10,10 +10,11 @@ import {
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/keys/Key.ts"
-import type { AnswerOutcome } from "../../domain/money/Charge.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Attribution } from "../../domain/request/Attribution.ts"
 import type { Member } from "../../domain/structures/Roster.ts"
+import type { LedgerRow } from "../storage/ledger.ts"
 import type { ConversationRecord } from "./Conversations.ts"
+import type { Observation } from "./Observation.ts"
 
 /** Why a request was ended from outside while it ran. */
 export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
@@ -45,6 +46,8 @@ export class Lifetime implements Member {
   hasPlace = false
   /** Bytes of its body that are counted with both. */
   bodyBytes = 0
+  /** Bytes of its body that were read. */
+  bodyRead = 0
   /** Whether its body is being read. An answer that is given meanwhile ends the connection. */
   isReading = false
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
@@ -84,21 +87,8 @@ export class Lifetime implements Member {
   }
 }
 
-export interface Attribution {
-  /** Cut to 200 characters; "" where the caller gave none. */
-  readonly appTitle: string
-  readonly appUrl: string
-}
-
 /** Milliseconds on a clock that never steps back. */
 export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
-
-/** What the ledger has of a request, or will have. */
-export interface Booked {
-  readonly generationId: string
-  readonly outcome: AnswerOutcome
-  readonly cost: Picodollars
-}
 
 const noKeys: ReadonlyArray<string> = []
 
@@ -122,6 +112,7 @@ export interface RequestFacts {
   readonly seed: number
   /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
   readonly conversation?: ConversationRecord | undefined
+  readonly observed?: Observation | undefined
 }
 
 export interface LogIds {
@@ -146,13 +137,15 @@ export class RequestContext implements RequestFacts {
   readonly failed: Array<FailedAttempt> = []
   /** The host whose call was cancelled, because another one that was called beside it was faster. */
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
-  /** Set when its answer is booked; not by a call of it that another one was faster than. */
-  booked: Booked | undefined
+  /** What the ledger has of it, or will have. Set when its answer is booked; not by a call of it that another one was faster than. */
+  booked: LedgerRow | undefined
   /** Whether it came with an Idempotency-Key: `UpstreamCall.isOnce`. */
   isOnce = false
   /** Keys of providers that were refused for it: `UsedKey.id`. */
   triedKeys: ReadonlyArray<string> = noKeys
   readonly conversation: ConversationRecord | undefined
+  /** Only where somebody observes. */
+  readonly observed: Observation | undefined
   private readonly nowMs: () => number
   private readonly startedMs: number
 
@@ -171,6 +164,7 @@ export class RequestContext implements RequestFacts {
     this.strategy = facts.strategy
     this.seed = facts.seed
     this.conversation = facts.conversation
+    this.observed = facts.observed
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

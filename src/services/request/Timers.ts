@@ -16,37 +16,39 @@ export interface Timer {
   clear(): void
 }
 
-export class Timers extends Context.Tag("headgate/Timers")<
-  Timers,
-  {
-    /** Milliseconds of a clock that never steps back, as of the last tick. */
-    readonly now: () => number
-    /** Calls `fire` once, `delayMs` from now, up to a tick (50 ms) early or late. `fire` must not throw. */
-    readonly set: (delayMs: number, fire: () => void) => Timer
-  }
->() {
-  static readonly layer = Layer.scoped(
-    Timers,
-    Effect.gen(function* () {
-      const clock = yield* Effect.clock
-      const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-      const ticks = new Ticks(monotonic())
-      const tick = Effect.sync(() => ticks.tick(monotonic()))
-      // A timer that throws is a defect, and must not stop the others.
-      const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
-      yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+export interface TickTimers {
+  /** Milliseconds of a clock that never steps back, as of the last tick. */
+  readonly now: () => number
+  /** Calls `fire` once, `delayMs` from now, up to a tick (50 ms) early or late. `fire` must not throw. */
+  readonly set: (delayMs: number, fire: () => void) => Timer
+}
 
-      return {
-        now: () => ticks.now,
-        set: (delayMs, fire) => {
-          const timer = new TickTimer(ticks, fire)
-          timer.restart(delayMs)
-          return timer
-        },
-      }
-    }),
+export class Timers extends Context.Tag("headgate/Timers")<Timers, TickTimers>() {
+  static readonly layer: Layer.Layer<Timers> = Layer.scoped(
+    Timers,
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+  const ticks = new Ticks(monotonic())
+  const tick = Effect.sync(() => ticks.tick(monotonic()))
+  // A timer that throws is a defect, and must not stop the others.
+  const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
+  // No `Schedule`, whose round takes 28 µs and many objects in place of one.
+  yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+
+  return Timers.of({
+    now: () => ticks.now,
+    set: (delayMs, fire) => {
+      const timer = new TickTimer(ticks, fire)
+      timer.restart(delayMs)
+      return timer
+    },
+  })
+})
 
 /** The time of the last tick, and the timers that have not fired yet. */
 class Ticks {

@@ -8,21 +8,26 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import {
+  type ConfigInForce,
+  type Endpoints,
+  type ModelNames,
+  ProviderRegistry,
+} from "../../catalogue/ProviderRegistry.ts"
 import type { RoutingConfig } from "../../catalogue/ResolvedConfig.ts"
 import type { Exclusion } from "../../domain/failures/Exclusion.ts"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { hostFacts } from "../../domain/hosts/hostFacts.ts"
 import { type Permissions, unrestricted } from "../../domain/keys/Permissions.ts"
 import type { BudgetSnapshot } from "../../domain/money/Hold.ts"
-import { documentedSorts, type Preferences } from "../../domain/request/Preferences.ts"
-import { type AnyRequest, searching } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
+import { documentedSorts } from "../../domain/request/Preferences.ts"
+import { searching } from "../../domain/request/Request.ts"
 import { isFastEnough, preferredSpeeds } from "../../domain/request/thresholds.ts"
-import { byTier, isListedIn, listedFirst, passingFirst } from "../../domain/routing/hostOrder.ts"
+import { isListedIn, passingFirst } from "../../domain/routing/hostOrder.ts"
 import { modelTurns } from "../../domain/routing/modelTurns.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
-import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../../domain/routing/variants.ts"
+import { type Adjustment, adjustmentOf, type WantedModel } from "../../domain/routing/variants.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import {
@@ -33,11 +38,12 @@ import {
   unknownConversation,
 } from "../../plugin/Strategy.ts"
 import { withAffordable } from "../dispatch/affordable.ts"
-import { HostHealth } from "../hosts/HostHealth.ts"
-import { HostStats } from "../hosts/HostStats.ts"
-import { ProviderKeys } from "../hosts/ProviderKeys.ts"
+import { type HostAvailability, HostHealth } from "../hosts/HostHealth.ts"
+import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"
+import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Conversation } from "../request/Conversations.ts"
 import { makeStepRunner } from "../request/Steps.ts"
+import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
@@ -93,143 +99,174 @@ export class Router extends Context.Tag("headgate/Router")<
     ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
-  static readonly layer = Layer.effect(
-    Router,
-    Effect.gen(function* () {
-      const registry = yield* ProviderRegistry
-      const stats = yield* HostStats
-      const health = yield* HostHealth
-      const keys = yield* ProviderKeys
-      const clock = yield* Effect.clock
-      const runner = makeStepRunner(yield* Effect.runtime<never>())
-      // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
-      const seeds = randomSequence(seedFrom(yield* Random.next))
-      const faults = new StrategyFaults(
-        () => clock.unsafeCurrentTimeMillis(),
-        (line) => runner.effect(line, () => {}),
-      )
+  static readonly layer: Layer.Layer<Router, never, HostHealth | HostStats | ProviderKeys | ProviderRegistry> =
+    Layer.effect(
+      Router,
+      Effect.suspend(() => make),
+    )
+}
 
-      const candidateOf = (host: Host): Candidate => ({ host, stats: stats.snapshot(host) })
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const now = () => clock.unsafeCurrentTimeMillis()
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const planner = new Planner({
+    registry: yield* ProviderRegistry,
+    stats: yield* HostStats,
+    health: yield* HostHealth,
+    keys: yield* ProviderKeys,
+    now,
+    // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
+    seeds: randomSequence(seedFrom(yield* Random.next)),
+    faults: new StrategyFaults(now, (line) => runner.effect(line, () => {})),
+  })
+  return Router.of({
+    plan: (request, budget, options) => planner.plan(request, budget, options),
+    explain: (request, budget, options) => planner.explain(request, budget, options),
+  })
+})
 
-      const rankedBy = (
-        strategy: string,
-        hosts: ReadonlyArray<Host>,
-        context: RankContext,
-        conversation: Conversation | undefined,
-        onRanking: OnRanking | undefined,
-      ): ReadonlyArray<Host> => {
-        const candidates = hosts.map(candidateOf)
-        // What an explanation reads of the conversation must not switch stickiness off.
-        onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
-        const rank = registry.current().routing.strategies.get(strategy) ?? asGiven
-        return ranked(rank, hosts, candidates, context, strategy, faults)
+/** What plans are made with. A plan only asks, so each service is what is asked of it. */
+interface PlanServices {
+  readonly registry: ConfigInForce & Endpoints & ModelNames
+  readonly stats: HostMeasurements
+  readonly health: HostAvailability
+  readonly keys: KeyChoice
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly seeds: () => number
+  readonly faults: StrategyFaults
+}
+
+class Planner {
+  private readonly services: PlanServices
+
+  constructor(services: PlanServices) {
+    this.services = services
+  }
+
+  plan(
+    request: AnyRequest,
+    budget: BudgetSnapshot,
+    options: PlanOptions | undefined,
+  ): Either.Either<Plan, PlanFailure> {
+    const decided = this.decide(request, budget, options)
+    if (Either.isLeft(decided)) return Either.left(decided.left)
+    const { plan, failure } = decided.right
+    return failure === undefined ? Either.right(plan) : Either.left(failure)
+  }
+
+  explain(
+    request: AnyRequest,
+    budget: BudgetSnapshot,
+    options: PlanOptions | undefined,
+  ): Either.Either<ExplainedPlan, BadRequest> {
+    const whys = new Map<Host, Reasons>()
+    const decided = this.decide(request, budget, options, (strategy, candidates, context) => {
+      for (const candidate of candidates) {
+        const reasons = this.reasonsFor(strategy, candidate, context)
+        if (reasons !== undefined) whys.set(candidate.host, reasons)
       }
+    })
+    return Either.map(decided, ({ plan, failure }) => ({ plan, failure, whys }))
+  }
 
-      const decide = (
-        request: AnyRequest,
-        budget: BudgetSnapshot,
-        options: PlanOptions | undefined,
-        onRanking?: OnRanking,
-      ): Either.Either<Decided, BadRequest> => {
-        const { models: names, preferences } = request.routing
-        const { routing } = registry.current()
-        const named = wantedModels(request.operation, names, registry)
-        if (Either.isLeft(named)) return Either.left(named.left)
-        const wanted = named.right
-        const unknown = unknownSort(preferences.sort, routing)
-        if (unknown !== undefined) return Either.left(unknown)
-        const now = clock.unsafeCurrentTimeMillis()
-        const seed = options?.seed ?? seedFrom(seeds())
-        const { conversation, permissions = unrestricted, key } = options ?? {}
-        const random = randomSequence(seed)
-        const context = { request, now, random, conversation: conversation ?? unknownConversation }
-        const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
-        const isRanked = hasChoice || onRanking !== undefined
-        // Where only one is left of several, the ranking may still want the conversation to be remembered.
-        const order: OrderBy = (hosts, sort) => {
-          if (hosts.length === 0 || !isRanked) return hosts
-          const ranked = rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
-          return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
-        }
+  private decide(
+    request: AnyRequest,
+    budget: BudgetSnapshot,
+    options: PlanOptions | undefined,
+    onRanking?: OnRanking,
+  ): Either.Either<Decided, BadRequest> {
+    const { registry, health, keys, stats } = this.services
+    const { models: names, preferences } = request.routing
+    const { routing } = registry.current()
+    const named = wantedModels(request.operation, names, registry)
+    if (Either.isLeft(named)) return Either.left(named.left)
+    const wanted = named.right
+    const unknown = unknownSort(preferences.sort, routing)
+    if (unknown !== undefined) return Either.left(unknown)
+    const now = this.services.now()
+    const seed = options?.seed ?? seedFrom(this.services.seeds())
+    const { conversation, permissions = unrestricted, key } = options ?? {}
+    const random = randomSequence(seed)
+    const context = { request, now, random, conversation: conversation ?? unknownConversation }
+    const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
+    const isRanked = hasChoice || onRanking !== undefined
+    // Where only one is left of several, the ranking may still want the conversation to be remembered.
+    const order: OrderBy = (hosts, sort) => {
+      if (hosts.length === 0 || !isRanked) return hosts
+      const ranked = this.rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
+      return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
+    }
 
-        const excluded = new Exclusions()
-        const { maxTokens } = request
-        const states: States = {
-          registry,
-          health,
-          keys,
-          budget,
-          maxTokens,
-          permissions,
-          key,
-          probes: [],
-          unaffordable: undefined,
-        }
-        const kept = keptHosts(request, wanted, now, states, excluded)
-        // A model may be wanted twice, by names with and without a variant.
-        const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-        const ordered = orderedGroups(preferences, groups, wanted, order)
-        const tried = withoutFallbacks(request, ordered, stats, excluded)
-        const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
-        const plan: Plan = {
-          attempts,
-          excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
-          strategy: usedStrategy(preferences, groups[0] ?? [], wanted[0], routing),
-          seed,
-          probes: states.probes,
-          requested: names,
-          ...adjustments(wanted, kept),
-          unaffordable: states.unaffordable,
-        }
-        const failure =
-          attempts.length > 0
-            ? undefined
-            : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
-        return Either.right({ plan, failure })
-      }
+    const excluded = new Exclusions()
+    const { maxTokens } = request
+    const states: States = {
+      registry,
+      health,
+      keys,
+      budget,
+      maxTokens,
+      permissions,
+      key,
+      probes: [],
+      unaffordable: undefined,
+    }
+    const kept = keptHosts(request, wanted, now, states, excluded)
+    // A model may be wanted twice, by names with and without a variant.
+    const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
+    const ordered = orderedGroups(preferences, groups, wanted, order)
+    const tried = withoutFallbacks(request, ordered, stats, excluded)
+    const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
+    const plan: Plan = {
+      attempts,
+      excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
+      strategy: usedStrategy(preferences, groups[0] ?? [], wanted[0], routing),
+      seed,
+      probes: states.probes,
+      requested: names,
+      ...adjustments(wanted, kept),
+      unaffordable: states.unaffordable,
+    }
+    const failure =
+      attempts.length > 0
+        ? undefined
+        : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
+    return Either.right({ plan, failure })
+  }
 
-      const reasonsFor = (strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined => {
-        const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
-        if (!(reasons instanceof PluginFault)) return reasons
-        faults.report(strategy, reasons, "a strategy failed to explain its order")
-        return undefined
-      }
+  private rankedBy(
+    strategy: string,
+    hosts: ReadonlyArray<Host>,
+    context: RankContext,
+    conversation: Conversation | undefined,
+    onRanking: OnRanking | undefined,
+  ): ReadonlyArray<Host> {
+    const { registry, stats, faults } = this.services
+    const candidates: Array<Candidate> = []
+    for (const host of hosts) candidates.push({ host, stats: stats.snapshot(host) })
+    // What an explanation reads of the conversation must not switch stickiness off.
+    onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
+    const rank = registry.current().routing.strategies.get(strategy) ?? asGiven
+    return ranked(rank, hosts, candidates, context, strategy, faults)
+  }
 
-      return {
-        plan: (request, budget, options) => {
-          const decided = decide(request, budget, options)
-          if (Either.isLeft(decided)) return Either.left(decided.left)
-          const { plan, failure } = decided.right
-          return failure === undefined ? Either.right(plan) : Either.left(failure)
-        },
-        explain: (request, budget, options) => {
-          const whys = new Map<Host, Reasons>()
-          const decided = decide(request, budget, options, (strategy, candidates, context) => {
-            for (const candidate of candidates) {
-              const reasons = reasonsFor(strategy, candidate, context)
-              if (reasons !== undefined) whys.set(candidate.host, reasons)
-            }
-          })
-          return Either.map(decided, ({ plan, failure }) => ({ plan, failure, whys }))
-        },
-      }
-    }),
-  )
+  private reasonsFor(strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined {
+    const { registry, faults } = this.services
+    const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
+    if (!(reasons instanceof PluginFault)) return reasons
+    faults.report(strategy, reasons, "a strategy failed to explain its order")
+    return undefined
+  }
 }
 
 const asGiven: Rank = (candidates) => candidates
-
-/** The strategy for a sort: the installed one of that name, else the configured one. */
-const strategyFor = (sort: string | undefined, { strategies, strategy }: RoutingConfig): string =>
-  sort !== undefined && strategies.has(sort) ? sort : strategy
 
 const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): BadRequest | undefined => {
   if (sort === undefined || strategies.has(sort) || documentedSorts.includes(sort)) return undefined
   const known = [...new Set([...documentedSorts, ...strategies.keys()])].join(", ")
   return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
-
-const tierSorts = { flex: "price", priority: "throughput" } as const
 
 /** The usable hosts of each wanted model. */
 const keptHosts = (
@@ -247,57 +284,6 @@ const keptHosts = (
   return kept
 }
 
-/** Orders hosts by the strategy for a sort. */
-type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
-
-/** What a group of hosts is sorted by in front: the caller's sort, a variant's, else that of the wanted service tier. */
-const sortFor = (
-  { sort, serviceTier }: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-): string | undefined => {
-  const asked = sort ?? sortOf(wanted?.variants ?? [])
-  if (asked !== undefined || serviceTier === undefined || serviceTier === "default") return asked
-  return hosts.some((host) => hostFacts(host).tier === serviceTier) ? tierSorts[serviceTier] : undefined
-}
-
-/**
- * The order of a group of hosts: the caller's own, which neither uses nor teaches what is remembered of conversations; else
- * that of a strategy, hosts of a wanted service tier in front.
- */
-const ordering = (
-  preferences: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-  order: OrderBy,
-): ReadonlyArray<Host> => {
-  const { order: listed, sort: asked, serviceTier } = preferences
-  if (listed.length > 0) return listedFirst(listed, hosts)
-  const sort = sortFor(preferences, hosts, wanted)
-  if (serviceTier !== "priority") return order(hosts, sort)
-  const [tier, others] = byTier(hosts)
-  return [...order(tier, sort), ...order(others, asked ?? sortOf(wanted?.variants ?? []))]
-}
-
-const orderedGroups = (
-  preferences: Preferences,
-  groups: ReadonlyArray<ReadonlyArray<Host>>,
-  wanted: ReadonlyArray<WantedModel>,
-  order: OrderBy,
-): ReadonlyArray<ReadonlyArray<Host>> => {
-  const ordered: Array<ReadonlyArray<Host>> = []
-  for (let at = 0; at < groups.length; at++) ordered.push(ordering(preferences, groups[at] ?? [], wanted[at], order))
-  return ordered
-}
-
-/** `Plan.strategy`: how the first group of hosts is ordered. */
-const usedStrategy = (
-  preferences: Preferences,
-  hosts: ReadonlyArray<Host>,
-  wanted: WantedModel | undefined,
-  routing: RoutingConfig,
-): string => (preferences.order.length > 0 ? "order" : strategyFor(sortFor(preferences, hosts, wanted), routing))
-
 /**
  * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the
  * caller listed, or else the first of each model.
@@ -305,7 +291,7 @@ const usedStrategy = (
 const withoutFallbacks = (
   { routing: { preferences } }: PlannedRequest,
   groups: ReadonlyArray<ReadonlyArray<Host>>,
-  stats: Context.Tag.Service<HostStats>,
+  stats: HostMeasurements,
   excluded: Exclusions,
 ): ReadonlyArray<Host> => {
   const { order, allowFallbacks } = preferences

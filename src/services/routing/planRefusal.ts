@@ -8,7 +8,8 @@ import {
   type RoutingExhausted,
 } from "../../domain/failures/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../../domain/money/Hold.ts"
-import type { AnyRequest, ChatRequest, Operation } from "../../domain/request/Request.ts"
+import { type AnyRequest, operations } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/Request.ts"
 import { exhausted } from "../dispatch/exhausted.ts"
 import type { Exclusions } from "./usableHosts.ts"
 
@@ -21,13 +22,6 @@ export type PlanFailure = BadRequest | NoHostMatches | NotPermitted | PaymentReq
 const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Exclusion>): string => {
   const lists = [...new Set(forbidden.map(({ by }) => by))].join(" and ")
   return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
-}
-
-/** The member of a body that has the prompt. */
-const promptMember: Readonly<Record<Operation, string>> = {
-  chat: "messages",
-  embeddings: "input",
-  rerank: "documents",
 }
 
 /**
@@ -53,7 +47,7 @@ export const planRefusal = (
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   const last = excluded.at(-1)
   if (last?.by === "context_length") {
-    const path = native?.pathOf("messages") ?? promptMember[operation]
+    const path = native?.pathOf("messages") ?? operations[operation].promptMember
     const issues = [{ path, message: last.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })
   }

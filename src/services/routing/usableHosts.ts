@@ -1,25 +1,24 @@
 /** The hosts of a model that may be tried, and why the others may not. Observes only: nothing is taken or called. */
-import type * as Context from "effect/Context"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import type { Exclusion } from "../../domain/failures/Exclusion.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { type HostFacts, modelFacts } from "../../domain/hosts/hostFacts.ts"
 import { forbiddenBy, type Permissions } from "../../domain/keys/Permissions.ts"
 import { type BudgetSnapshot, budgetRefusal, requiredAmount } from "../../domain/money/Hold.ts"
-import type { AnyRequest } from "../../domain/request/Request.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
 import { isListedIn } from "../../domain/routing/hostOrder.ts"
 import { boundsFor } from "../../domain/routing/hostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../../domain/routing/routeFilters.ts"
 import { adjustmentOf } from "../../domain/routing/variants.ts"
-import type { HostHealth } from "../hosts/HostHealth.ts"
-import type { ProviderKeys } from "../hosts/ProviderKeys.ts"
+import type { HostAvailability } from "../hosts/HostHealth.ts"
+import type { KeyChoice } from "../hosts/ProviderKeys.ts"
 
 /** What decides besides the request. */
 export interface States {
-  readonly registry: Context.Tag.Service<ProviderRegistry>
-  readonly health: Context.Tag.Service<HostHealth>
-  readonly keys: Context.Tag.Service<ProviderKeys>
+  readonly registry: Endpoints
+  readonly health: HostAvailability
+  readonly keys: KeyChoice
   readonly budget: BudgetSnapshot
   readonly permissions: Permissions
   /** `PlanOptions.key`. */

@@ -1,19 +1,17 @@
 /** The models that a request names. */
-import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
-import type { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { ModelNames } from "../../catalogue/ProviderRegistry.ts"
 import { BadRequest } from "../../domain/failures/Failure.ts"
-import { operationOf } from "../../domain/hosts/Host.ts"
 import { modelFacts } from "../../domain/hosts/hostFacts.ts"
-import type { Operation } from "../../domain/request/Request.ts"
+import { isUnaryName, type OperationName, operationOf, operations } from "../../domain/request/operations.ts"
 import { searchesTheWeb } from "../../domain/routing/routeFilters.ts"
 import type { WantedModel } from "../../domain/routing/variants.ts"
 
 /** Each once, in the order of their names. Fails where one is unknown, or cannot be asked for in this way. */
 export const wantedModels = (
-  operation: Operation,
+  operation: OperationName,
   names: ReadonlyArray<string>,
-  registry: Context.Tag.Service<ProviderRegistry>,
+  registry: ModelNames,
 ): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
   const models: Array<WantedModel> = []
   for (const name of names) {
@@ -34,28 +32,21 @@ const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadReq
 const isAmong = (models: ReadonlyArray<WantedModel>, { model, variants }: WantedModel): boolean =>
   models.some((one) => one.model === model && one.variants.join() === variants.join())
 
-/** What a model of another operation cannot do. */
-const inability: Readonly<Record<Operation, string>> = {
-  chat: "it cannot chat",
-  embeddings: "it makes no embeddings",
-  rerank: "it ranks no documents",
-}
-
 const chatVariants = ["thinking", "online"] as const
 
 /** Why a model cannot be asked for in this way at all. */
 const misuse = (
-  operation: Operation,
+  operation: OperationName,
   name: string,
   { model, variants }: WantedModel,
   models: ReadonlyArray<string>,
 ) => {
   if (operationOf(model.architecture) !== operation) {
     const gives = model.architecture.outputModalities.join(", ")
-    const message = `${JSON.stringify(name)} gives ${gives}, so ${inability[operation]}`
+    const message = `${JSON.stringify(name)} gives ${gives}, so ${operations[operation].inability}`
     return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
   }
-  const chatting = operation === "chat" ? undefined : chatVariants.find((variant) => variants.includes(variant))
+  const chatting = isUnaryName(operation) ? chatVariants.find((variant) => variants.includes(variant)) : undefined
   if (chatting !== undefined) {
     const message = `${JSON.stringify(name)} has the variant ${chatting}, which only a chat can have`
     return new BadRequest({ issues: [{ path: "model", message }] })

@@ -8,18 +8,16 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
 import type { KeptSlot } from "../../domain/hosts/HostFigures.ts"
 import type { KeyId } from "../../domain/Ids.ts"
 import type { AuditedChange, Author } from "../../domain/keys/Audit.ts"
 import type { KeyRecord, LimitReset, Spend } from "../../domain/keys/Key.ts"
 import type { DaySum, SumQuery } from "../../domain/money/Activity.ts"
-import type { BudgetWindow, Grant } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
-import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
-import type { Hindrance } from "./outage.ts"
+import type { Hindrance, Outage } from "./outage.ts"
+import type { SharedRepositories } from "./SharedRepositories.ts"
 
 /** A key as one of its secrets names it. */
 export interface FoundKey extends KeyRecord {
@@ -181,109 +179,6 @@ export interface JournalRepository {
   readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
 }
 
-/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. A process's slices end with its lease, and with its entries in the journal. */
-export interface LeaseRepository {
-  /** The process has a lease from now on, for so many milliseconds. */
-  readonly take: (process: string, forMs: number) => Effect.Effect<void, StorageUnavailable>
-  /** The same again; `false`: its lease has ended. */
-  readonly renew: (process: string, forMs: number) => Effect.Effect<boolean, StorageUnavailable>
-  /** The lease ends now. */
-  readonly end: (process: string) => Effect.Effect<void, StorageUnavailable>
-  /** Removes the leases that have ended, and the slices of processes that have neither a lease nor an entry in the journal. */
-  readonly clear: Effect.Effect<void, StorageUnavailable>
-}
-
-/** Slices of budgets: see `Slices.ts`. */
-export interface SliceRepository {
-  /**
-   * Adds to the slice of a process what it needs, or an eighth of what is left where that is more; nothing where less
-   * is left. `undefined`: the process has no lease.
-   */
-  readonly take: (
-    process: string,
-    budget: BudgetWindow,
-    limit: Picodollars,
-    need: Picodollars,
-  ) => Effect.Effect<Grant | undefined, StorageUnavailable>
-  readonly giveBack: (
-    process: string,
-    budget: BudgetWindow,
-    amount: Picodollars,
-  ) => Effect.Effect<void, StorageUnavailable>
-  /** What the process has, for one that missed an answer. */
-  readonly kept: (process: string, budget: BudgetWindow) => Effect.Effect<Picodollars, StorageUnavailable>
-  /** Asks the other processes to give back what they do not use. */
-  readonly want: (process: string, budget: BudgetWindow) => Effect.Effect<void, StorageUnavailable>
-}
-
-/** A limit of a key on its requests: its own, or that of free models per minute. */
-export interface RateWindow {
-  readonly key: KeyId
-  readonly scope: "key" | "free"
-}
-
-/** What a process asks for of a rate limit. */
-export interface PermitsAsked {
-  /** Names of its share since it last heard of it; the share gets the last one. */
-  readonly holders: readonly [string, ...ReadonlyArray<string>]
-  /** Permits that it has, if none of its shares has ended. */
-  readonly have: number
-  /** How many more it needs; 0: the share is only renewed. It gets `preferred` at most where fewer are needed, and half of what is left. */
-  readonly needed: number
-  readonly preferred: number
-  readonly limit: RateLimit
-  readonly leaseMs: number
-}
-
-export interface Permits {
-  /** In its share now. */
-  readonly permits: number
-  /** In the shares of others. */
-  readonly others: number
-  /** Milliseconds until one more is free at the latest, if nobody takes it before; `null`: not known. */
-  readonly freeInMs: number | null
-}
-
-/** Requests that were counted, by their age in milliseconds. */
-export interface CountedRequests {
-  readonly ageMs: number
-  readonly requests: number
-}
-
-/** Shares of rate limits: see `SharedWindows.ts`. */
-export interface RateShareRepository {
-  readonly take: (window: RateWindow, asked: PermitsAsked) => Effect.Effect<Permits, StorageUnavailable>
-  /** Ends a share: what it has counted is kept for all. Nothing happens when it has ended already. */
-  readonly giveBack: (
-    window: RateWindow,
-    holders: ReadonlyArray<string>,
-    counted: ReadonlyArray<CountedRequests>,
-  ) => Effect.Effect<void, StorageUnavailable>
-  /** Asks the other processes to give back their shares. */
-  readonly want: (process: string, window: RateWindow) => Effect.Effect<void, StorageUnavailable>
-  /** Removes what counts in no window any more. */
-  readonly prune: Effect.Effect<void, StorageUnavailable>
-}
-
-/** What processes did, this one too. Listeners hear of it within 5 seconds, usually at once, and possibly twice. */
-export interface SharedEvents {
-  /** A key was changed. `isRevoked`: it was deleted or disabled. */
-  readonly keyChanged?: (key: KeyId, isRevoked: boolean) => void
-  /** `SliceRepository.want` of a process. May be missed. */
-  readonly wanted?: (budget: BudgetWindow, by: string) => void
-  /** `RateShareRepository.want` of a process. May be missed. */
-  readonly permitsWanted?: (window: RateWindow, by: string) => void
-}
-
-/** What a database has that several gateways use at once. */
-export interface SharedRepositories {
-  readonly leases: LeaseRepository
-  readonly slices: SliceRepository
-  readonly rates: RateShareRepository
-  /** Calls the listener from then on until the scope closes. */
-  readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
-}
-
 /** A key that has spent something, also one that was deleted. */
 export interface Spender {
   readonly key: KeyId
@@ -385,25 +280,27 @@ export interface DatabaseCopy {
 /** This storage gives no copy. `instead`: why, and what to do, without a full stop. */
 export class NoCopy extends Data.TaggedError("NoCopy")<{ readonly instead: string }> {}
 
-export class Storage extends Context.Tag("headgate/Storage")<
-  Storage,
-  {
-    /** The installation's own id: a UUID, made once. */
-    readonly installation: string
-    readonly keys: KeyRepository
-    readonly audit: AuditRepository
-    readonly freeRequests: FreeRequestRepository
-    readonly ledger: LedgerRepository
-    readonly journal: JournalRepository
-    readonly activity: ActivityRepository
-    readonly hostStats: HostStatsRepository
-    readonly prices: PriceRepository
-    readonly idempotency: IdempotencyRepository
-    /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
-    readonly where?: () => Readonly<Record<string, string | number>>
-    /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
-    readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>
-    /** `undefined`: this process has the data for itself. */
-    readonly shared?: SharedRepositories
-  }
->() {}
+/** All of it. */
+export interface DataAtRest {
+  /** The installation's own id: a UUID, made once. */
+  readonly installation: string
+  readonly keys: KeyRepository
+  readonly audit: AuditRepository
+  readonly freeRequests: FreeRequestRepository
+  readonly ledger: LedgerRepository
+  readonly journal: JournalRepository
+  readonly activity: ActivityRepository
+  readonly hostStats: HostStatsRepository
+  readonly prices: PriceRepository
+  readonly idempotency: IdempotencyRepository
+  /** What is logged of its outages, once for all services over it. Absent: each service logs them by itself. */
+  readonly outage?: Outage
+  /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
+  readonly where?: () => Readonly<Record<string, string | number>>
+  /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
+  readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>
+  /** `undefined`: this process has the data for itself. */
+  readonly shared?: SharedRepositories
+}
+
+export class Storage extends Context.Tag("headgate/Storage")<Storage, DataAtRest>() {}

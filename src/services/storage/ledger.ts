@@ -12,7 +12,7 @@ import type { AnswerOutcome, Waiver } from "../../domain/money/Charge.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/Money.ts"
 import { noUsage, type Usage } from "../../domain/price/Usage.ts"
-import { type Hindrance, outageOf } from "./outage.ts"
+import { type Hindrance, type Outage, type Outaged, outageOf } from "./outage.ts"
 
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
@@ -32,19 +32,22 @@ export const hindranceOf = ({ reason, isDiskFull }: StorageUnavailable): Hindran
 })
 
 /** Logs a statement that the database refused; else begins an outage, which is logged once. */
-export const reportOf = (storage: object, failure: StorageUnavailable): Effect.Effect<void> =>
-  failure.refused === true ? Effect.logError(failure.message) : outageOf(storage).begin(hindranceOf(failure))
+export const reportTo =
+  (outage: Outage) =>
+  (failure: StorageUnavailable): Effect.Effect<void> =>
+    failure.refused === true ? Effect.logError(failure.message) : outage.begin(hindranceOf(failure))
 
 /**
  * The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. `storage`: the
  * service that was asked.
  */
-export const orUnavailable =
-  (why: "metering" | "storage", storage: object) =>
-  <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
+export const orUnavailable = (why: "metering" | "storage", storage: Outaged) => {
+  const report = reportTo(outageOf(storage))
+  return <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
     Effect.catchTag(effect, "StorageUnavailable", (failure) =>
-      Effect.zipRight(reportOf(storage, failure), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
+      Effect.zipRight(report(failure), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
     )
+}
 
 /** One settled request: a line of the ledger. Never changed, never removed. */
 export interface LedgerRow {

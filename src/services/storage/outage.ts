@@ -30,6 +30,11 @@ interface Located {
   readonly where?: (() => Readonly<Record<string, string | number>>) | undefined
 }
 
+/** A storage that may bring the outage that all services over it share. */
+export interface Outaged extends Located {
+  readonly outage?: Outage
+}
+
 export class Outage {
   private readonly storage: Located
   private readonly told = new Set<Hindrance["kind"]>()
@@ -77,16 +82,8 @@ export class Outage {
 /** By a clock that never steps back. */
 const secondsOf = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e9
 
-const outages = new WeakMap<object, Outage>()
-
-/** The outage of a `Storage`: the same for all services over it. */
-export const outageOf = (storage: Located): Outage => {
-  const known = outages.get(storage)
-  if (known !== undefined) return known
-  const outage = new Outage(storage)
-  outages.set(storage, outage)
-  return outage
-}
+/** The outage of a storage: its own, or a new one where an embedder's storage has none. To be asked once by a service. */
+export const outageOf = (storage: Outaged): Outage => storage.outage ?? new Outage(storage)
 
 /** Logs only the first of failures in a row. */
 export class Streak {

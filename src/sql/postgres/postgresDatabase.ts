@@ -5,14 +5,14 @@ import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { parametersFault } from "../../domain/json/postgresUrl.ts"
 import type { Say } from "../../process/withProgress.ts"
 import { makeStepRunner } from "../../services/request/Steps.ts"
-import { NoCopy, type Storage } from "../../services/storage/Storage.ts"
+import { Outage } from "../../services/storage/outage.ts"
+import { type DataAtRest, NoCopy } from "../../services/storage/Storage.ts"
 import { isCausedBy, reasonOf, sqlState } from "../failure.ts"
 import type { PostgresOpening } from "../Opening.ts"
 import { withEncodedEntries } from "../repositories/JournalRepository.ts"
@@ -136,7 +136,7 @@ export const openDatabase = (
   { spoolFolder, ...connecting }: PostgresOpening,
   patience: Patience = defaultPatience,
   say: Say = () => {},
-): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
+): Effect.Effect<DataAtRest, StorageNotOpened, Scope.Scope> => {
   const address = addressOf(connecting.url)
   const name = makeSessionName()
   return Effect.gen(function* () {
@@ -155,10 +155,12 @@ export const openDatabase = (
     )
     const installation = yield* Effect.provideService(installationId, SqlClient, sql)
     const { journal, ...shared } = sharedRepositories(sql, installation)
+    const where = () => ({ database: address })
     const storage = {
       installation,
       ...shared,
-      where: () => ({ database: address }),
+      where,
+      outage: new Outage({ where }),
       copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {

@@ -12,8 +12,8 @@ import type * as Scope from "effect/Scope"
 import type { Pool, PoolClient } from "pg"
 import { KeyId } from "../../domain/Ids.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
-import { backoffMs } from "../../domain/structures/backoff.ts"
-import type { RateWindow, SharedEvents, SharedRepositories } from "../../services/storage/Storage.ts"
+import { backoff } from "../../domain/structures/backoff.ts"
+import type { RateWindow, SharedEvents, SharedRepositories } from "../../services/storage/SharedRepositories.ts"
 import { noticeChannel } from "../repositories/auditLog.ts"
 import { originalText } from "../tables/table.ts"
 
@@ -90,13 +90,14 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       wake = () => resume(Effect.void)
       if (hasNews) wake()
     })
-    /** Connections in a row that failed before anything was read. */
-    let failures = 0
+    /** Whether the connection has read anything. */
+    let hasRead = false
+    /** Every two seconds, and at each notice. */
     const readAll = (client: PoolClient) =>
       Effect.tryPromise(async () => {
         hasNews = false
         await read(client)
-        failures = 0
+        hasRead = true
       }).pipe(Effect.zipRight(Effect.raceFirst(news, Effect.sleep(readEveryMs))), Effect.forever)
     /** Until the connection ends. */
     const heard = (client: PoolClient) =>
@@ -106,17 +107,18 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
         client.on("notification", ({ payload }) => hear(payload))
       })
     const session = Effect.acquireUseRelease(
-      Effect.tryPromise(() => pool.connect()),
+      Effect.tryPromise(() => {
+        hasRead = false
+        return pool.connect()
+      }),
       (client) => {
         const listen = Effect.tryPromise(() => client.query(`LISTEN ${noticeChannel}`))
         return Effect.raceFirst(heard(client), Effect.zipRight(listen, readAll(client)))
       },
       (client) => Effect.sync(() => client.release(true)),
     )
-    const pause = Effect.flatMap(Effect.random, (random) =>
-      Effect.flatMap(random.next, (next) => Effect.sleep(backoffMs(reconnecting, failures++, next))),
-    )
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.ignore(session), pause)))
+    const ended = Effect.map(Effect.ignore(session), () => hasRead)
+    yield* Effect.forkScoped(Effect.repeat(ended, backoff(reconnecting)))
 
     return (listener) =>
       Effect.acquireRelease(

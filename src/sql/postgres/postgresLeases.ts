@@ -1,7 +1,7 @@
 /** Leases of processes in PostgreSQL, by the server's clock. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { LeaseRepository } from "../../services/storage/Storage.ts"
+import type { LeaseRepository } from "../../services/storage/SharedRepositories.ts"
 import { serverNow } from "../repositories/JournalRepository.ts"
 import { query } from "../tables/query.ts"
 

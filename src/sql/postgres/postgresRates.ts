@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { mostSeconds } from "../../domain/structures/SlidingWindow.ts"
-import type { RateShareRepository } from "../../services/storage/Storage.ts"
+import type { RateShareRepository } from "../../services/storage/SharedRepositories.ts"
 import { serverNow } from "../repositories/JournalRepository.ts"
 import { query } from "../tables/query.ts"
 import { storedText } from "../tables/table.ts"

@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
-import type { SliceRepository } from "../../services/storage/Storage.ts"
+import type { SliceRepository } from "../../services/storage/SharedRepositories.ts"
 import { query } from "../tables/query.ts"
 import { storedText } from "../tables/table.ts"
 import { notifyWanted } from "./postgresEvents.ts"

@@ -3,19 +3,18 @@
  * `KeyRepository.ts`, and a line in `SqlRepositories` and in `sharedRepositories`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { LedgerRow, StorageUnavailable } from "../../services/storage/ledger.ts"
 import type {
   ActivityRepository,
   AuditRepository,
+  DataAtRest,
   FreeRequestRepository,
   HostStatsRepository,
   IdempotencyRepository,
   KeyRepository,
   LedgerRepository,
   PriceRepository,
-  Storage,
 } from "../../services/storage/Storage.ts"
 import { makeActivityRepository } from "./ActivityRepository.ts"
 import { makeAuditRepository } from "./AuditRepository.ts"
@@ -70,10 +69,7 @@ export const makeRepositories = (
 })
 
 /** The `Storage` service over repositories in either place. */
-export const storageOf = (
-  installation: string,
-  { ledger, journal, ...others }: SqlRepositories,
-): Context.Tag.Service<typeof Storage> => ({
+export const storageOf = (installation: string, { ledger, journal, ...others }: SqlRepositories): DataAtRest => ({
   installation,
   ...others,
   ledger: {

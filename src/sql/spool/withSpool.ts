@@ -4,25 +4,22 @@
  * That goes for rows of the ledger, and for the prices that they were computed with. What a killed process has left in its file is
  * taken over by the next one. See docs/decisions/0025-the-local-spool.md.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
-import { backoffMs } from "../../domain/structures/backoff.ts"
+import { backoff } from "../../domain/structures/backoff.ts"
 import { makeStepRunner, type StepRunner, wait } from "../../services/request/Steps.ts"
 import { type NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { Hindrance } from "../../services/storage/outage.ts"
-import type { Appended, Storage } from "../../services/storage/Storage.ts"
+import type { Appended, DataAtRest } from "../../services/storage/Storage.ts"
 import { reasonOf, unavailable } from "../failure.ts"
 import { decodeRow, encodeRow } from "../repositories/JournalRepository.ts"
 import { Spool } from "./spool.ts"
 import type { SpoolEntry, SpoolOptions, StoredEntry } from "./spoolFile.ts"
 
-type Service = Context.Tag.Service<typeof Storage>
-
-type Parts = Pick<Service, "ledger" | "prices" | "journal" | "shared">
+type Parts = Pick<DataAtRest, "ledger" | "prices" | "journal" | "shared">
 
 /** Entries that are written into the database at once. */
 const replayedAtOnce = 256
@@ -171,19 +168,7 @@ export const withSpool = <P extends Parts>(
         Effect.sync(() => spool.close()),
       ),
     )
-    let failures = 0
-    const tried = Effect.match(replay, {
-      onSuccess: () => {
-        failures = 0
-      },
-      onFailure: () => {
-        failures += 1
-      },
-    })
-    const pause = Effect.flatMap(Effect.random, (random) =>
-      Effect.flatMap(random.next, (next) => Effect.sleep(backoffMs(replaying, failures, next))),
-    )
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, tried)))
+    yield* Effect.forkScoped(Effect.scheduleFrom(Effect.isSuccess(replay), true, backoff(replaying)))
 
     const { ledger, prices, journal, shared } = parts
     const append = spooling(ledger.append, rowEntry)

@@ -4,7 +4,6 @@
  */
 import { statfsSync } from "node:fs"
 import { dirname } from "node:path"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -12,7 +11,8 @@ import type * as Scope from "effect/Scope"
 import type { Say } from "../../process/withProgress.ts"
 import { wait } from "../../services/request/Steps.ts"
 import { StorageUnavailable } from "../../services/storage/ledger.ts"
-import { Storage } from "../../services/storage/Storage.ts"
+import { Outage } from "../../services/storage/outage.ts"
+import { type DataAtRest, Storage } from "../../services/storage/Storage.ts"
 import { type Call, proxyOf } from "../calls.ts"
 import { isReadableByAll } from "../files/privateFile.ts"
 import { realPath } from "../files/realPath.ts"
@@ -23,13 +23,11 @@ import { makeDatabaseCopies } from "./databaseCopy.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
 import { startThread } from "./startThread.ts"
 
-type Service = Context.Tag.Service<typeof Storage>
-
 type Resume = (result: Exit.Exit<unknown, StorageUnavailable>) => void
 
 interface OpenThread {
   readonly thread: Thread
-  readonly storage: Service
+  readonly storage: DataAtRest
 }
 
 /** A message to the thread, without its number. */
@@ -138,7 +136,7 @@ export const makeWith = (
   start: () => Worker,
   options: SqliteOpening,
   say: Say = () => {},
-): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
+): Effect.Effect<DataAtRest, StorageNotOpened, Scope.Scope> => {
   const path = realPath(options.path)
   const opened = Effect.async<OpenThread, StorageNotOpened>((resume) =>
     new Thread(start()).open({ path, durability: options.durability }, say, resume),
@@ -155,10 +153,12 @@ export const makeWith = (
           ? Effect.fail(new StorageUnavailable({ reason: takes.cause }))
           : Effect.void,
     )
+    const where = () => ({ path, ...freeBytesAt(path) })
     return {
       ...storage,
       copy: Effect.zipRight(isThere, makeDatabaseCopies(path)),
-      where: () => ({ path, ...freeBytesAt(path) }),
+      where,
+      outage: new Outage({ where }),
     }
   })
 }
@@ -168,4 +168,11 @@ export const makeWith = (
  * the file. `say` is told what is done that may take long.
  */
 export const layer = (options: SqliteOpening, say?: Say): Layer.Layer<Storage, StorageNotOpened> =>
-  Layer.scoped(Storage, makeWith(startThread, options, say))
+  layerWith(startThread, options, say)
+
+/** The same with a thread that the program has started. */
+export const layerWith = (
+  start: () => Worker,
+  options: SqliteOpening,
+  say?: Say,
+): Layer.Layer<Storage, StorageNotOpened> => Layer.scoped(Storage, makeWith(start, options, say))

@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Outage } from "../../services/storage/outage.ts"
 import { NoCopy, Storage } from "../../services/storage/Storage.ts"
 import { runToEnd } from "../calls.ts"
 import { storageOf } from "../repositories/repositories.ts"
@@ -21,6 +22,6 @@ export const layerOf = (open: () => Database): Layer.Layer<Storage> =>
         makeClient(db),
       )
       const copy = new NoCopy({ instead: "is memory:, so it ends with the gateway and there is nothing to keep" })
-      return { ...storageOf(installation, runToEnd(repositories)), copy }
+      return { ...storageOf(installation, runToEnd(repositories)), copy, outage: new Outage({}) }
     }).pipe(Effect.orDie),
   )

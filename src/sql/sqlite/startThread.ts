@@ -5,32 +5,34 @@ import { isBundled } from "../../process/inBundle.ts"
 const thread = new URL("./sqliteThread.ts", import.meta.url)
 const preload = isBundled ? [] : fileURLToPath(new URL("../withoutFastCheck.ts", import.meta.url))
 
-const start = (options: WorkerOptions = {}) => new Worker(thread, { ...options, preload })
+/** It keeps the process alive, unless `ref` is false. */
+export const startThread = (options: WorkerOptions = {}): Worker => new Worker(thread, { ...options, preload })
 
-/** Started and not taken yet. */
-let ahead: Worker | undefined
+/** A thread that is started before it is known whether it is needed. Until it is taken it does not keep the process alive. */
+export class ThreadAhead {
+  /** Started and not taken yet. */
+  private worker: Worker | undefined = startThread({ ref: false })
 
-/** Starts the thread that the next `startThread` takes. It does not keep the process alive. */
-export const startThreadAhead = (): void => {
-  const worker = start({ ref: false })
-  // One that cannot load is forgotten, so that the next start reports why.
-  const forget = () => {
-    if (ahead === worker) ahead = undefined
+  constructor() {
+    const { worker } = this
+    // One that cannot load is forgotten, so that the next start reports why.
+    const forget = () => {
+      if (this.worker === worker) this.worker = undefined
+    }
+    worker?.addEventListener("error", forget)
+    worker?.addEventListener("close", forget)
   }
-  worker.addEventListener("error", forget)
-  worker.addEventListener("close", forget)
-  ahead = worker
-}
 
-/** For a program that turns out not to need it. */
-export const stopThreadAhead = (): void => {
-  ahead?.terminate()
-  ahead = undefined
-}
+  /** For a program that turns out not to need it. */
+  stop(): void {
+    this.worker?.terminate()
+    this.worker = undefined
+  }
 
-export const startThread = (): Worker => {
-  const worker = ahead ?? start()
-  ahead = undefined
-  worker.ref()
-  return worker
+  readonly take = (): Worker => {
+    const worker = this.worker ?? startThread()
+    this.worker = undefined
+    worker.ref()
+    return worker
+  }
 }

@@ -1,44 +1,37 @@
-/** Checks of `Provider.embeddings` and `Provider.rerank`. */
+/** Checks of how a provider serves operations whose answer comes as a whole, such as `Provider.embeddings`. */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { inputsOf } from "../../domain/request/Embeddings.ts"
+import type { UnaryOperation } from "../../domain/request/Operation.ts"
+import { type UnaryName, type UnaryRequests, unaryNames, unaryOperations } from "../../domain/request/operations.ts"
 import { noPreferences } from "../../domain/request/Preferences.ts"
-import { type EmbeddingsRequest, noNeeds, type RerankRequest } from "../../domain/request/Request.ts"
-import { expectedOfEmbeddings, expectedOfEncoded, expectedOfRanking } from "../../plugin/checks/shapes.ts"
-import type { Provider } from "../../plugin/Provider.ts"
-import type { EmbeddingsProtocol, Encoded, RerankProtocol, UnaryProtocol } from "../../wire/Protocol.ts"
+import { noNeeds, type UnaryRequest } from "../../domain/request/Request.ts"
+import { expectedOfEncoded, expectedOfUnary } from "../../plugin/checks/shapes.ts"
+import type { Encoded } from "../../wire/Protocol.ts"
+import type { EmbeddingsProtocol } from "../../wire/unary/embeddings.ts"
+import type { UnaryProtocols } from "../../wire/unary/protocols.ts"
+import type { RerankProtocol } from "../../wire/unary/rerank.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "../check.ts"
 import { anyJson, forAll, head, host, noAnswers, publicModel, upstreamModel } from "../samples.ts"
 import { type EmbeddingsSample, load, type ProviderSubject, type RerankSample } from "../subject.ts"
 import { isCountedAs } from "./usage.ts"
 
 export const unaryChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
-  const { embeddings, rerank } = loaded(subject)
-  return [
-    ...(embeddings === undefined
-      ? []
-      : [
-          ...checksOf("embeddings", embeddings, embeddingsSample, expectedOfVectors),
-          ...(subject.embeddings ?? []).map((sample, at) => ({
-            name: `embeddings: sample ${at + 1} comes to what is expected`,
-            run: () => vectorsOf(embeddings, sample),
-          })),
-        ]),
-    ...(rerank === undefined
-      ? []
-      : [
-          ...checksOf("rerank", rerank, rerankSample, expectedOfScores),
-          ...(subject.rerank ?? []).map((sample, at) => ({
-            name: `rerank: sample ${at + 1} comes to what is expected`,
-            run: () => scoresOf(rerank, sample),
-          })),
-        ]),
-  ]
+  const provider = loaded(subject)
+  const checksFor = <Name extends UnaryName>(name: Name): ReadonlyArray<Check> => {
+    const protocol = provider[name]
+    if (protocol === undefined) return []
+    const recorded = recordedBy[name]?.(provider, subject) ?? []
+    return [
+      ...checksOf(name, protocol),
+      ...recorded.map((run, at) => ({ name: `${name}: sample ${at + 1} comes to what is expected`, run })),
+    ]
+  }
+  return unaryNames.flatMap(checksFor)
 }
 
 /** Nothing when it does not load, which another check reports. */
-const loaded = (subject: ProviderSubject): Pick<Provider, "embeddings" | "rerank"> => {
+const loaded = (subject: ProviderSubject): Partial<UnaryProtocols> => {
   try {
     return load(subject)
   } catch {
@@ -46,42 +39,34 @@ const loaded = (subject: ProviderSubject): Pick<Provider, "embeddings" | "rerank
   }
 }
 
-/** Members that a host may lack. */
-const optionalMembers = {
-  embeddings: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
-  rerank: { top_n: 1 },
-} as const
+/** Checks of the vendor's recorded answers, for operations of which a subject may have some. */
+const recordedBy: Partial<
+  Record<UnaryName, (provider: Partial<UnaryProtocols>, subject: ProviderSubject) => ReadonlyArray<Check["run"]>>
+> = {
+  embeddings: ({ embeddings }, { embeddings: samples = [] }) =>
+    embeddings === undefined ? [] : samples.map((sample) => () => vectorsOf(embeddings, sample)),
+  rerank: ({ rerank }, { rerank: samples = [] }) =>
+    rerank === undefined ? [] : samples.map((sample) => () => scoresOf(rerank, sample)),
+}
 
-const shared = {
-  routing: { models: [publicModel], preferences: noPreferences, parameters: [], needs: noNeeds },
-  bounds: {
-    ...{ promptBytes: 100, mediaBytes: 0, mediaParts: 0, textBytes: 40, longestBytes: 20, messages: 2, images: 0 },
-    ...{ searches: 0, maxTokens: 0, choices: 1 },
-  },
-  stream: false,
-  maxTokens: 0,
-} as const
-
-const embeddingsSample: EmbeddingsRequest = deepFreeze({
-  ...shared,
-  operation: "embeddings",
-  payload: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
-})
-
-const rerankSample: RerankRequest = deepFreeze({
-  ...shared,
-  operation: "rerank",
-  payload: { query: "HEADGATE-QUERY", documents: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
-})
-
-const expectedOfVectors = (answer: unknown, { payload }: EmbeddingsRequest) =>
-  expectedOfEmbeddings(answer, inputsOf(payload.input).length)
-
-const expectedOfScores = (answer: unknown, { payload }: RerankRequest) =>
-  expectedOfRanking(answer, payload.documents.length)
+const sampleOf = <Name extends UnaryName>(operation: Name): UnaryRequests[Name] => {
+  const request: UnaryRequest<UnaryName> = deepFreeze({
+    operation,
+    routing: { models: [publicModel], preferences: noPreferences, parameters: [], needs: noNeeds },
+    bounds: {
+      ...{ promptBytes: 100, mediaBytes: 0, mediaParts: 0, textBytes: 40, longestBytes: 20, messages: 2, images: 0 },
+      ...{ searches: 0, maxTokens: 0, choices: 1 },
+    },
+    stream: false,
+    maxTokens: 0,
+    payload: unaryOperations[operation].sample,
+  })
+  // The sample is of the operation's own type.
+  return request as UnaryRequests[Name]
+}
 
 const vectorsOf = (protocol: EmbeddingsProtocol, { body, expects }: EmbeddingsSample): void => {
-  const answer = protocol.decode(head, body, embeddingsSample)
+  const answer = protocol.decode(head, body, sampleOf("embeddings"))
   must(!(answer instanceof HostFailed), "The sample is read as a failure", "EmbeddingsResponse")
   const vectors = answer.data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
   must(
@@ -93,7 +78,7 @@ const vectorsOf = (protocol: EmbeddingsProtocol, { body, expects }: EmbeddingsSa
 }
 
 const scoresOf = (protocol: RerankProtocol, { body, expects }: RerankSample): void => {
-  const answer = protocol.decode(head, body, rerankSample)
+  const answer = protocol.decode(head, body, sampleOf("rerank"))
   must(!(answer instanceof HostFailed), "The sample is read as a failure", "RerankResponse")
   const scores = expects.scores.map(
     (_, at) => answer.results.find(({ index }) => index === at)?.relevance_score ?? null,
@@ -107,7 +92,7 @@ const scoresOf = (protocol: RerankProtocol, { body, expects }: RerankSample): vo
 }
 
 /** Sends the request with a member and without it: what is sent differs, or `dropped` names the member. */
-const sendsMember = <Request extends EmbeddingsRequest | RerankRequest>(
+const sendsMember = <Request>(
   encode: (request: Request) => Either.Either<Encoded, unknown>,
   { plain, full, name }: { readonly plain: Request; readonly full: Request; readonly name: string },
   contract: string,
@@ -122,12 +107,10 @@ const sendsMember = <Request extends EmbeddingsRequest | RerankRequest>(
   )
 }
 
-const checksOf = <Request extends EmbeddingsRequest | RerankRequest, Answer>(
-  name: string,
-  protocol: UnaryProtocol<Request, Answer>,
-  request: Request,
-  expectedOf: (answer: unknown, request: Request) => string | undefined,
-): ReadonlyArray<Check> => {
+const checksOf = <Name extends UnaryName>(name: Name, protocol: UnaryProtocols[Name]): ReadonlyArray<Check> => {
+  const request = sampleOf(name)
+  const operation: UnaryOperation = unaryOperations[name]
+  const expectedOf = (answer: unknown) => expectedOfUnary(operation, answer, request.payload)
   const contract = `Provider.${name}`
   const decoded = (body: unknown): unknown =>
     attempt(
@@ -157,9 +140,13 @@ const checksOf = <Request extends EmbeddingsRequest | RerankRequest, Answer>(
     {
       name: `${name}: encode() sends every member, or says that it drops it`,
       run: () => {
-        for (const [member, value] of Object.entries(optionalMembers[request.operation])) {
+        for (const [member, value] of Object.entries(operation.optional)) {
           const full = { ...request, payload: { ...request.payload, [member]: value } }
-          sendsMember((each: Request) => protocol.encode(each, host), { plain: request, full, name: member }, contract)
+          sendsMember(
+            (each: UnaryRequests[Name]) => protocol.encode(each, host),
+            { plain: request, full, name: member },
+            contract,
+          )
         }
       },
     },
@@ -168,7 +155,7 @@ const checksOf = <Request extends EmbeddingsRequest | RerankRequest, Answer>(
       run: () =>
         forAll(anyJson, (body) => {
           const answer = decoded(body)
-          const expected = answer instanceof HostFailed ? undefined : expectedOf(answer, request)
+          const expected = answer instanceof HostFailed ? undefined : expectedOf(answer)
           must(expected === undefined, () => `decode() gave ${shown(answer)}; it must return ${expected}`, contract)
         }),
     },

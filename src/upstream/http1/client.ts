@@ -8,7 +8,7 @@ import { type Exchange, type Sink, type StartExchange, tellFailed } from "../exc
 import { ActiveExchange } from "./ActiveExchange.ts"
 import { Pool } from "./Pool.ts"
 import { Registry } from "./Registry.ts"
-import { requestOf } from "./request.ts"
+import { HeaderLines, requestOf } from "./request.ts"
 import { type Lookup, makeResolve } from "./resolve.ts"
 import { Targets } from "./target.ts"
 import { makeTlsOptions } from "./tls.ts"
@@ -29,6 +29,7 @@ export interface HttpClient {
 export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
   const registry = new Registry()
   const targets = new Targets()
+  const lines = new HeaderLines()
   const context = {
     resolve: makeResolve(options.lookup),
     tls: makeTlsOptions(options.ca),
@@ -42,7 +43,13 @@ export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
         if (closed) throw new Error("the client is closed")
         if (call.proxy !== undefined) throw new Error("this client calls hosts directly, not through a proxy")
         const target = targets.of(call.url, call.network)
-        const exchange = new ActiveExchange(sink, context, target.origin, requestOf(call, target), call.isOnce === true)
+        const exchange = new ActiveExchange(
+          sink,
+          context,
+          target.origin,
+          requestOf(call, target, lines),
+          call.isOnce === true,
+        )
         exchange.start()
         return exchange
       } catch (cause) {

@@ -6,9 +6,9 @@ import type { Target } from "./target.ts"
 const longText = 65_536
 
 /** Bytes of a request, or its text where that fits into one write. Throws where a header cannot be sent. */
-export const requestOf = (call: UpstreamCall, target: Target): string | Buffer => {
+export const requestOf = (call: UpstreamCall, target: Target, lines: HeaderLines): string | Buffer => {
   const { body, method } = call
-  let head = method + target.head + fieldsOf(call.headers)
+  let head = method + target.head + lines.of(call.headers)
   if (body === null) return withLatin1(method === "GET" ? `${head}\r\n` : `${head}content-length: 0\r\n\r\n`)
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
   head += `content-length: ${length}\r\n\r\n`
@@ -20,13 +20,21 @@ export const requestOf = (call: UpstreamCall, target: Target): string | Buffer =
   return all
 }
 
-/** Header lines that were written before. The headers of a host are usually one object for all of its requests. */
-const knownFields = new WeakMap<UpstreamCall["headers"], string>()
+/** Header lines of one client. The headers of a host are usually one object for all of its requests, so its lines are written once. */
+export class HeaderLines {
+  readonly #known = new WeakMap<UpstreamCall["headers"], string>()
 
-const fieldsOf = (headers: UpstreamCall["headers"]): string => {
-  const known = knownFields.get(headers)
-  if (known !== undefined) return known
-  let fields = ""
+  of(headers: UpstreamCall["headers"]): string {
+    const known = this.#known.get(headers)
+    if (known !== undefined) return known
+    const lines = linesOf(headers)
+    this.#known.set(headers, lines)
+    return lines
+  }
+}
+
+const linesOf = (headers: UpstreamCall["headers"]): string => {
+  let lines = ""
   let coding = "accept-encoding: identity\r\n"
   for (const name in headers) {
     if (ours.has(name)) continue
@@ -36,11 +44,9 @@ const fieldsOf = (headers: UpstreamCall["headers"]): string => {
     if (!isLowerCaseHeaderName(name)) throw new Error("the name of a header cannot be sent")
     if (!properValue.test(value)) throw new Error(`the value of the header ${name} cannot be sent`)
     if (name === "accept-encoding") coding = ""
-    fields += `${name}: ${value}\r\n`
+    lines += `${name}: ${value}\r\n`
   }
-  fields += coding
-  knownFields.set(headers, fields)
-  return fields
+  return lines + coding
 }
 
 /** A socket writes text as UTF-8; a head with other than ASCII characters is sent in Latin-1, as `fetch` does. */

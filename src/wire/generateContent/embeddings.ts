@@ -15,7 +15,8 @@ import {
   inputsOf,
 } from "../../domain/request/Embeddings.ts"
 import { malformed } from "../httpError.ts"
-import { type EmbeddingsProtocol, type Encoded, jsonBody } from "../Protocol.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
+import type { EmbeddingsProtocol } from "../unary/embeddings.ts"
 import { generateContentErrorInBody } from "./failure.ts"
 import { given } from "./json.ts"
 import { mediaPart, type Reader } from "./media.ts"

@@ -1,8 +1,8 @@
 /** The description of the Responses form against its decoder. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import { decodeCompact } from "../../../src/http/data/responses/compact.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
+import { decodeCompact } from "../../../src/http/data/responses/decodeCompact.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/clients/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"
 

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import { canonicalMembers } from "../../../src/domain/request/chatMembers.ts"
 import { normalName } from "../../../src/domain/request/hostedTools.ts"
+import { operations } from "../../../src/domain/request/operations.ts"
 import { routerOnly } from "../../../src/domain/request/Request.ts"
 import { costlyMembers, credentialMembers } from "../../../src/http/decode/members.ts"
 import { document } from "../../support/clients/openApi.ts"
@@ -93,7 +93,7 @@ for (const form of forms) {
     test(`${form} at a host of the protocol ${protocol}: nothing harmful arrives, whatever member it is in`, async () => {
       const names = new Set([
         ...[...described(), ...ofVendors, ...costlyMembers, ...credentialMembers],
-        ...[...routerOnly, ...canonicalMembers.chat, ...canonicalMembers.embeddings, ...canonicalMembers.rerank],
+        ...[...routerOnly, ...Object.values(operations).flatMap(({ members }) => [...members])],
       ])
       for (const name of Object.keys(minimal[form] ?? {})) names.delete(name)
       names.delete("model")

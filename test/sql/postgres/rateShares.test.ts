@@ -7,7 +7,11 @@ import * as Scope from "effect/Scope"
 import type { RateLimit } from "../../../src/domain/structures/SlidingWindow.ts"
 import { makeSharedWindows, type UsedUp } from "../../../src/services/keys/SharedWindows.ts"
 import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
-import type { RateShareRepository, RateWindow, SharedRepositories } from "../../../src/services/storage/Storage.ts"
+import type {
+  RateShareRepository,
+  RateWindow,
+  SharedRepositories,
+} from "../../../src/services/storage/SharedRepositories.ts"
 import { openDatabase } from "../../../src/sql/postgres/postgresDatabase.ts"
 import { connect, describePostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
 import { sampleKey } from "../samples.ts"

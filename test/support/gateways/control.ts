@@ -23,7 +23,9 @@ import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
+import { Idempotency } from "../../../src/services/request/Idempotency.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
+import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { Timers } from "../../../src/services/request/Timers.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
@@ -93,7 +95,16 @@ const registryOf = (config: unknown) =>
     ),
   )
 
-type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry | RequestLimits
+type Services =
+  | KeyStore
+  | Storage
+  | Meter
+  | HostHealth
+  | HostStats
+  | InFlight
+  | ProviderRegistry
+  | RequestEnds
+  | RequestLimits
 
 export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
@@ -134,7 +145,7 @@ export const startControlPlane = async ({
     HostHealth.layer,
     ProviderKeys.layer,
     RequestLimits.layer,
-    InFlight.layer,
+    RequestEnds.layer.pipe(Layer.provide(Idempotency.layer), Layer.provideMerge(InFlight.layer)),
   ).pipe(
     Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
     Layer.provideMerge(Timers.layer),

@@ -1,6 +1,6 @@
 /** For processes whose keys have no rate limit. */
 import * as Effect from "effect/Effect"
-import type { RateShareRepository } from "../../../src/services/storage/Storage.ts"
+import type { RateShareRepository } from "../../../src/services/storage/SharedRepositories.ts"
 
 const unused = () => Effect.dieMessage("no key has a rate limit")
 

@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { EmbeddingsPayload } from "../../../src/domain/request/Embeddings.ts"
-import type { EmbeddingsRequest } from "../../../src/domain/request/Request.ts"
+import type { EmbeddingsPayload, EmbeddingsRequest } from "../../../src/domain/request/Embeddings.ts"
 import {
   embedContentProtocol,
   generateContentProtocol,

@@ -17,7 +17,8 @@ import {
   priceNames,
   standIn,
 } from "../../../domain/price/Price.ts"
-import { HostHealth, type Out } from "../../../services/hosts/HostHealth.ts"
+import type { Out } from "../../../services/hosts/EndpointHealth.ts"
+import { HostHealth } from "../../../services/hosts/HostHealth.ts"
 import { type HostReport, HostStats } from "../../../services/hosts/HostStats.ts"
 import { type KeysOut, ProviderKeys } from "../../../services/hosts/ProviderKeys.ts"
 

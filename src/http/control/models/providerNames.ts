@@ -1,9 +1,8 @@
 /** Display names of providers, for rows of the ledger, which have slugs. */
-import type * as Context from "effect/Context"
-import type { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
+import type { ConfigInForce } from "../../../catalogue/ProviderRegistry.ts"
 
 /** By slug. A provider that is not configured any more has none. */
-export const providerNames = (registry: Context.Tag.Service<typeof ProviderRegistry>): ReadonlyMap<string, string> =>
+export const providerNames = (registry: ConfigInForce): ReadonlyMap<string, string> =>
   new Map(
     registry
       .current()

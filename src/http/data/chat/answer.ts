@@ -6,8 +6,8 @@ import type { JsonObject } from "../../../domain/json/Json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
 import { toUsd } from "../../../domain/price/Money.ts"
 import type { ChatChoice } from "../../../domain/request/Chat.ts"
-import type { AnyRequest } from "../../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import type { AnyRequest } from "../../../domain/request/operations.ts"
+import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 
@@ -22,7 +22,11 @@ export interface AnswerNames {
   readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
 }
 
-export const namesOf = (context: RequestContext, request: AnyRequest, shown: ShownRoute | undefined): AnswerNames => ({
+export const namesOf = (
+  context: RequestContext,
+  request: Pick<AnyRequest, "routing">,
+  shown: ShownRoute | undefined,
+): AnswerNames => ({
   generationId: context.generationId,
   created: Math.floor(context.admittedAt / 1000),
   model: request.routing.models[0] ?? "",

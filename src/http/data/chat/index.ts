@@ -2,9 +2,10 @@
 
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatPaths as described } from "../../openapi/chat.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
-import { decodeChat } from "./decode.ts"
+import { chatTable, decodeChat } from "./decode.ts"
 import { chunkWriter } from "./stream.ts"
 
 const writersFor =
@@ -15,7 +16,10 @@ const writersFor =
 export const chat: ClientProtocol = {
   name: "chat",
   decode: decodeChat,
+  prompt: "messages",
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: chatErrorBody,
+  schema: chatTable.schema,
+  described,
 }

@@ -2,11 +2,12 @@
 import type { ChatRequest } from "../../../domain/request/Request.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { completionsPaths as described } from "../../openapi/completions.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "../chat/answer.ts"
 import { chunkWriter } from "../chat/stream.ts"
 import { completionShape } from "./answer.ts"
-import { completionsForm, decodeCompletions, promptOf } from "./decode.ts"
+import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./decode.ts"
 import { completionChunks } from "./stream.ts"
 
 /** What the answer begins with: hosts do not repeat the prompt, and nothing is paid for it. */
@@ -21,8 +22,11 @@ const writersFor =
 export const completions: ClientProtocol = {
   name: completionsForm,
   decode: decodeCompletions,
+  prompt: "prompt",
   answer: (context, request, shown) =>
     answerWriter(namesOf(context, request, shown), request.reasoning.exclude, completionShape(echoOf(request))),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown), echoOf(request)),
   error: chatErrorBody,
+  schema: completionsTable.schema,
+  described,
 }

@@ -1,21 +1,20 @@
 /** An answer with embeddings, in the encoding that the caller wants. */
 
 import { HostFailed } from "../../../domain/failures/Failure.ts"
-import type { Host } from "../../../domain/hosts/Host.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
 import {
   type Embedding,
   type EmbeddingsPayload,
-  type EmbeddingsResponse,
+  type EmbeddingsRequest,
   packed,
   unpacked,
 } from "../../../domain/request/Embeddings.ts"
-import type { WithCost } from "../../../services/dispatch/Dispatcher.ts"
+import type { UnaryWriter } from "../../../services/dispatch/readAnswer.ts"
 import { type AnswerNames, usageBody } from "../chat/answer.ts"
 
 export const embeddingsWriter =
-  ({ generationId, metadata }: AnswerNames, payload: EmbeddingsPayload) =>
-  (host: Host, response: EmbeddingsResponse): WithCost | HostFailed => {
+  ({ generationId, metadata }: AnswerNames, { payload }: EmbeddingsRequest): UnaryWriter<"embeddings"> =>
+  (host, response) => {
     const { data, usage: _, ...rest } = response
     const entries: Array<string> = []
     for (const entry of data.toSorted((one, other) => one.index - other.index)) {

@@ -1,13 +1,10 @@
-/** Decodes the JSON of a request for embeddings. All problems are reported at once, at most ten. */
-import * as Either from "effect/Either"
-import type { BadRequest } from "../../../domain/failures/Failure.ts"
+/** Decodes the JSON of a request for embeddings. */
 import {
   byType,
   type Check,
   checkOf,
   described,
   filledText,
-  type Issues,
   integer,
   listOf,
   objectOf,
@@ -16,14 +13,12 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/request/Embeddings.ts"
+import { isJsonObject } from "../../../domain/json/Json.ts"
+import { type EmbeddingInput, inputsOf } from "../../../domain/request/Embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
-import type { EmbeddingsRequest } from "../../../domain/request/Request.ts"
-import { routingOf } from "../../decode/chatRequest.ts"
 import { mediaUrl } from "../../decode/mediaUrl.ts"
-import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
-import { noStream, Sizes } from "../../decode/unaryRequest.ts"
+import { memberTable, most, sharedMembers } from "../../decode/members.ts"
+import { noStream, Sizes, unaryDecoder } from "../../decode/unaryRequest.ts"
 
 const media = objectOf({ data: filledText, format: text }, "data")
 
@@ -85,37 +80,10 @@ export const embeddingsTable = memberTable({
   required: ["input"],
 })
 
-/** The request refers to `body`, which must not change any more. */
-export const decodeEmbeddings = (body: JsonObject): Either.Either<EmbeddingsRequest, BadRequest> => {
-  const issues: Issues = []
-  const read = readMembers(body, embeddingsTable, issues)
-  const refusal = refusalOf(body, read, issues)
-  if (refusal !== undefined) return Either.left(refusal)
-  const { payload: written, preferences, parameters, dropped } = read
-  const payload = checkedPayload(written)
+export const decodeEmbeddings = unaryDecoder("embeddings", embeddingsTable, (payload) => {
   const inputs = inputsOf(payload.input)
-  const sizes = sizesOf(inputs)
-  const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
-  return Either.right({
-    operation: "embeddings",
-    routing: routingOf(body, preferences, parameters, sizes.needs()),
-    bounds: {
-      ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
-      ...sizes.tokens(),
-      messages: inputs.length,
-      searches: 0,
-      maxTokens: 0,
-      choices: 1,
-    },
-    stream: false,
-    maxTokens: 0,
-    payload,
-    ...(dropped.length === 0 ? {} : { dropped }),
-  })
-}
-
-/** The checks above guarantee the type. */
-const checkedPayload = (payload: Record<string, unknown>): EmbeddingsPayload => payload as unknown as EmbeddingsPayload
+  return { sizes: sizesOf(inputs), messages: inputs.length }
+})
 
 const sizesOf = (inputs: ReadonlyArray<EmbeddingInput>): Sizes => {
   const sizes = new Sizes()

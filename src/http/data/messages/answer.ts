@@ -14,7 +14,7 @@ import type {
   ReasoningDetail,
 } from "../../../domain/request/Chat.ts"
 import type { ChatRequest } from "../../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
+import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { argumentsObject, readDataUrl } from "../../../wire/content.ts"
 import { isClaudes, wrapped } from "../../../wire/messages/foreignThinking.ts"

@@ -4,9 +4,10 @@ import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { messagesErrorBody } from "../../ErrorBody.ts"
+import { messagesPaths as described } from "../../openapi/messages.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
-import { decodeMessages } from "./decode.ts"
+import { decodeMessages, messagesTable } from "./decode.ts"
 import { messagesWriter } from "./stream.ts"
 
 const writersFor =
@@ -19,8 +20,11 @@ const ownNames = new Map([...ownNamesIn("messages"), ["user", "metadata.user_id"
 export const messages: ClientProtocol = {
   name: messagesForm,
   decode: decodeMessages,
+  prompt: "messages",
   ownNames,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: messagesErrorBody,
+  schema: messagesTable.schema,
+  described,
 }

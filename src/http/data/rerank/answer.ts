@@ -1,14 +1,13 @@
 /** An answer with ranked documents. */
-import type { Host } from "../../../domain/hosts/Host.ts"
 import { toUsd } from "../../../domain/price/Money.ts"
-import type { RerankPayload, RerankResponse } from "../../../domain/request/Rerank.ts"
-import type { WithCost } from "../../../services/dispatch/Dispatcher.ts"
+import type { RerankPayload, RerankRequest } from "../../../domain/request/Rerank.ts"
+import type { UnaryWriter } from "../../../services/dispatch/readAnswer.ts"
 import type { AnswerNames } from "../chat/answer.ts"
 
 export const rerankWriter =
-  ({ generationId, metadata }: AnswerNames, { documents, top_n: wanted }: RerankPayload) =>
-  (host: Host, response: RerankResponse): WithCost => {
-    const { results, usage: _, ...rest } = response
+  ({ generationId, metadata }: AnswerNames, { payload }: RerankRequest): UnaryWriter<"rerank"> =>
+  (host, { results, usage: _, ...rest }) => {
+    const { documents, top_n: wanted } = payload
     const ranked = results
       .toSorted((one, other) => other.relevance_score - one.relevance_score)
       .slice(0, wanted ?? results.length)

@@ -1,12 +1,9 @@
-/** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
-import * as Either from "effect/Either"
-import type { BadRequest } from "../../../domain/failures/Failure.ts"
+/** Decodes the JSON of a request to rank documents. */
 import {
   checkOf,
   described,
   filledText,
   hasMember,
-  type Issues,
   integer,
   listOf,
   objectOf,
@@ -15,13 +12,10 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { isJsonObject } from "../../../domain/json/Json.ts"
 import { bytesOf } from "../../../domain/request/Estimate.ts"
-import type { RerankRequest } from "../../../domain/request/Request.ts"
-import type { RerankPayload } from "../../../domain/request/Rerank.ts"
-import { routingOf } from "../../decode/chatRequest.ts"
-import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
-import { noStream, Sizes } from "../../decode/unaryRequest.ts"
+import { memberTable, most, sharedMembers } from "../../decode/members.ts"
+import { noStream, Sizes, unaryDecoder } from "../../decode/unaryRequest.ts"
 
 const structured = titled(
   "RerankDocument",
@@ -57,15 +51,7 @@ export const rerankTable = memberTable({
   required: ["query", "documents"],
 })
 
-/** The request refers to `body`, which must not change any more. */
-export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, BadRequest> => {
-  const issues: Issues = []
-  const read = readMembers(body, rerankTable, issues)
-  const refusal = refusalOf(body, read, issues)
-  if (refusal !== undefined) return Either.left(refusal)
-  const { payload: written, preferences, parameters, dropped } = read
-  const payload = checkedPayload(written)
-  const { query, documents } = payload
+export const decodeRerank = unaryDecoder("rerank", rerankTable, ({ query, documents }) => {
   const queryBytes = bytesOf(query)
   const sizes = new Sizes()
   let units = 0
@@ -77,26 +63,13 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
     units += Math.ceil(together / unitPart)
     if (image != null) sizes.media("image", image)
   }
-  const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
-  return Either.right({
-    operation: "rerank",
-    routing: routingOf(body, preferences, parameters, sizes.needs()),
-    bounds: {
-      ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
-      ...sizes.tokens(),
-      messages: documents.length,
-      repeatedBytes: queryBytes * (documents.length - 1),
-      searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),
-      searches: 0,
-      maxTokens: 0,
-      choices: 1,
-    },
-    stream: false,
-    maxTokens: 0,
-    payload,
-    ...(dropped.length === 0 ? {} : { dropped }),
-  })
-}
+  return {
+    sizes,
+    messages: documents.length,
+    repeatedBytes: queryBytes * (documents.length - 1),
+    searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),
+  }
+})
 
 /**
  * A search unit is a query with up to 100 parts of documents, and a part has up to 500 tokens with the query (Cohere's
@@ -104,6 +77,3 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
  */
 const partsOfUnit = 100
 const unitPart = 500
-
-/** The checks above guarantee the type. */
-const checkedPayload = (payload: Record<string, unknown>): RerankPayload => payload as unknown as RerankPayload

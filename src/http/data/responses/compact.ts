@@ -3,85 +3,31 @@
  * paid for and tried like a request for an answer, and its answer comes as a whole.
  */
 import * as Either from "effect/Either"
-import { BadRequest, HostFailed } from "../../../domain/failures/Failure.ts"
+import { HostFailed } from "../../../domain/failures/Failure.ts"
 import type { Host } from "../../../domain/hosts/Host.ts"
-import { type JsonSchema, objectSchema, onlyFalse } from "../../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import { type ChatRequest, type NativeRequest, routerOnly } from "../../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../../services/dispatch/Dispatcher.ts"
-import { type AnswerReader, chatReader } from "../../../services/dispatch/readAnswer.ts"
+import { type AnswerReader, type AnswerWriter, chatReader } from "../../../services/dispatch/readAnswer.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { most } from "../../decode/members.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { compactPaths as described } from "../../openapi/responses.ts"
+import { jsonBody } from "../Body.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
 import { namesOf, type ResponseNames, usageBody } from "./answer.ts"
-import { compactionReason } from "./compaction.ts"
-import { decodeResponses, responsesTable } from "./decode.ts"
-import { refusedMembers } from "./refused.ts"
-
-/** Members of the Responses form that are sent, are the router's, or are refused. */
-const read: ReadonlySet<string> = new Set([
-  ...["model", "input", "instructions", "image", "service_tier", "stream"],
-  ...["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
-  ...routerOnly,
-  ...Object.keys(refusedMembers),
-])
-
-const isWhole = "must be false: a conversation that was compacted comes as a whole"
-
-const readMembers = [...responsesTable.members].filter(([name, { kind }]) => read.has(name) && kind !== "dropped")
-
-export const compactSchema: JsonSchema = {
-  title: "CompactRequest",
-  ...objectSchema({
-    ...Object.fromEntries(readMembers.map(([name, { check }]) => [name, check])),
-    stream: onlyFalse(isWhole),
-  }),
-  description: "Members that are not listed are not sent, and are named in X-GW-Dropped.",
-  allOf: responsesTable.before.map(({ schema }) => schema),
-}
-
-export const decodeCompact = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
-  if (body["stream"] === true) return Either.left(noStream)
-  const members = Object.entries(body)
-  const others = members.filter(([name, value]) => !read.has(name) && asksForSomething(value)).map(([name]) => name)
-  // A body with too many members is refused for all of them.
-  const kept = members.length > most.members ? body : Object.fromEntries(members.filter(([name]) => read.has(name)))
-  return Either.map(decodeResponses(kept), (request) => compacting(request, others))
-}
-
-const noStream = new BadRequest({ issues: [{ path: "stream", message: isWhole }] })
-
-const asksForSomething = (value: unknown): boolean =>
-  value !== null && value !== false && !(Array.isArray(value) && value.length === 0)
-
-const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRequest => {
-  const { routing, native, dropped = [] } = request
-  return {
-    ...request,
-    routing: {
-      ...routing,
-      needs: { ...routing.needs, form: responsesForm, onlyForm: { path: "input", reason: compactionReason } },
-    },
-    // No host can be sent a bound, so its own is what money is held for.
-    maxTokens: most.tokens,
-    ...(native === undefined ? {} : { native: { ...native, compacts: true } satisfies NativeRequest }),
-    ...(dropped.length + others.length === 0 ? {} : { dropped: [...dropped, ...others] }),
-  }
-}
+import { compactSchema, decodeCompact } from "./decodeCompact.ts"
 
 export const compact: Form = {
   name: "compact",
-  prompt: "input",
-  decode: (body, headers) => {
+  body: jsonBody((body, headers) => {
     const decoded = Either.flatMap(decodeCompact(body), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
       answer: (context, shown) => compactionReader(compactionWriter(namesOf(context, request, shown))),
     }))
-  },
+  }, "input"),
   error: chatErrorBody,
+  schema: compactSchema,
+  described,
 }
 
 /** The host's own answer with our id, its usage and its cost. Its items are the next input as they stand. */

@@ -4,9 +4,10 @@ import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
+import { responsesPaths as described } from "../../openapi/responses.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
-import { decodeResponses } from "./decode.ts"
+import { decodeResponses, responsesTable } from "./decode.ts"
 import { responseWriter } from "./stream.ts"
 
 /** Outside of the protocol, so that the writers do not keep the request. */
@@ -21,9 +22,12 @@ const ownNames = new Map([...ownNamesIn("responses"), ["web_search_options", "to
 export const responses: ClientProtocol = {
   name: responsesForm,
   decode: decodeResponses,
+  prompt: "input",
   ownNames,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   // Failures before the answer have the body of the chat form.
   error: chatErrorBody,
+  schema: responsesTable.schema,
+  described,
 }

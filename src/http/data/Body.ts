@@ -1,0 +1,89 @@
+/** How the body of a request is read, and what it becomes: JSON, fields of a form, or the bytes as they are. */
+import type * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
+import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/Json.ts"
+import type { Lifetime } from "../../services/request/RequestContext.ts"
+import { type Steps, unwrap, wait } from "../../services/request/Steps.ts"
+import { parseBody } from "../decode/json.ts"
+import { unscannedBytes } from "../decode/jsonScan.ts"
+import { type OnePrompt, readBody } from "../decode/readBody.ts"
+import { type ContentType, jsonType } from "../readRequest.ts"
+
+/** A body whose bytes have all come. */
+export interface Arrived {
+  readonly bytes: Uint8Array
+  readonly headers: Headers
+  readonly lifetime: Lifetime
+  readonly config: ResolvedConfig
+}
+
+/** A way to read a body as an `A`. */
+export interface Body<A> {
+  /** Checked before anything of it is read. */
+  readonly type: ContentType
+  readonly read: (arrived: Arrived) => Steps<A, Failure>
+}
+
+/** What a form makes of a body. `headers`: of the request, where the form gives some a meaning. */
+export type Decode<Sent, A> = (body: Sent, headers: Headers) => Either.Either<A, BadRequest>
+
+/** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
+export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({
+  type: jsonType,
+  *read({ bytes, headers, lifetime, config }): Steps<A, Failure> {
+    const body =
+      bytes.byteLength <= unscannedBytes
+        ? yield* unwrap(parseBody(bytes))
+        : yield* readBody(bytes, lifetime, prompt === undefined ? undefined : onePrompt(prompt, config))
+    return yield* unwrap(decode(body, headers))
+  },
+})
+
+/** The bytes as they came, of any type. */
+export const bytesBody = <A>(decode: Decode<Uint8Array, A>): Body<A> => ({
+  type: anyType,
+  *read({ bytes, headers }): Steps<A, Failure> {
+    return yield* unwrap(decode(bytes, headers))
+  },
+})
+
+/** Fields and files, as the runtime gives them. */
+export type Fields = Awaited<ReturnType<Response["formData"]>>
+
+/** Fields and files of `multipart/form-data`. */
+export const multipartBody = <A>(decode: Decode<Fields, A>): Body<A> => ({
+  type: multipartType,
+  *read({ bytes, headers }): Steps<A, Failure> {
+    return yield* unwrap(decode(yield* formDataOf(bytes, headers), headers))
+  },
+})
+
+const anyType: ContentType = { accepts: () => true, says: "" }
+
+const multipartType: ContentType = {
+  accepts: (type) => type !== null && /^multipart\/form-data\b/i.test(type),
+  says: "must be multipart/form-data",
+}
+
+const formDataOf = (bytes: Uint8Array, headers: Headers) =>
+  wait<Fields, BadRequest>((resume) => {
+    const type = headers.get("content-type") ?? ""
+    new Response(Buffer.from(bytes), { headers: { "content-type": type } }).formData().then(
+      (fields) => resume(Exit.succeed(fields)),
+      () => resume(noMultipart),
+    )
+  })
+
+const noMultipart = Exit.fail(
+  new BadRequest({ issues: [{ path: "", message: "The body is not valid multipart/form-data" }] }),
+)
+
+/** Only for long bodies, so it is not kept. */
+const onePrompt = (path: string, { endpoints }: ResolvedConfig): OnePrompt => {
+  let longestContext = 0
+  // Hosts that can be called.
+  for (const { contextLength } of endpoints.keys()) longestContext = Math.max(longestContext, contextLength)
+  return { path, longestContext }
+}

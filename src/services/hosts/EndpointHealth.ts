@@ -1,0 +1,86 @@
+/** What is known of the health of one endpoint, and whether it may be called. Pure. */
+
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import type { Breaker } from "../../domain/hosts/Breaker.ts"
+import type { LatestKeys } from "../../domain/structures/LatestKeys.ts"
+
+/** Why a host may not be called now. */
+export type Inadmissible = Out | Busy
+
+/** It cools down, or its breaker is open. */
+export interface Out {
+  readonly because: "cooldown" | "breaker"
+  /** The failure that caused it: `rate-limited`, `account`, ... */
+  readonly reason: HostReason
+  /** Milliseconds until it may be called again. */
+  readonly retryAfterMs: number
+  /** Whether a rate limit is why. */
+  readonly isRateLimit: boolean
+}
+
+/** Its provider has as many calls as it may have at once. */
+export interface Busy {
+  readonly because: "concurrency"
+  readonly retryAfterMs: number
+}
+
+/** Calls of one provider that run now. */
+export interface ProviderCalls {
+  running: number
+}
+
+/** The emergency probes of one model. */
+export interface ModelProbes {
+  isRunning: boolean
+  /** Not before this time. */
+  nextAt: number
+}
+
+/** One endpoint. */
+export interface EndpointState {
+  /** For the log. */
+  readonly names: { readonly host: string; readonly model: string }
+  readonly breaker: Breaker
+  readonly calls: ProviderCalls
+  readonly probes: ModelProbes
+  coolsUntil: number
+  coolingReason: HostReason
+  /** Whether the host said for how long. */
+  isWaitAsked: boolean
+  /** The failure that opened the breaker. */
+  openReason: HostReason
+  /** When the breaker opened, before any probe of it. */
+  openedAt: number
+  /** The keys that called it, and when. */
+  readonly callers: LatestKeys
+  /** The keys that met a doubtful failure, and when. */
+  readonly witnesses: LatestKeys
+  /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
+  onlyWitness: string | undefined
+}
+
+/** Why the endpoint may not be called now; `undefined`: it may. */
+export const outOf = (
+  { breaker, coolsUntil, coolingReason, openReason }: EndpointState,
+  now: number,
+): Out | undefined => {
+  const coolingMs = coolsUntil - now
+  const openMs = breaker.waitMs(now)
+  if (coolingMs <= 0 && openMs <= 0) return undefined
+  return coolingMs >= openMs
+    ? {
+        because: "cooldown",
+        reason: coolingReason,
+        retryAfterMs: coolingMs,
+        isRateLimit: coolingReason === "rate-limited",
+      }
+    : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
+}
+
+/** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
+export const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
+  onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
+
+/** Whether an endpoint that is out may be called by an emergency probe. */
+export const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>
+  !probes.isRunning && now >= probes.nextAt && !breaker.probing && !(isWaitAsked && coolsUntil > now)

@@ -1,0 +1,66 @@
+/**
+ * What lives at module level is shared by all gateways of a process, so nothing of a gateway may. docs/decisions/0062-two-kinds-of-code.md
+ * has what is left, and why.
+ */
+import { expect, test } from "bun:test"
+import { basename } from "node:path"
+import { Glob } from "bun"
+
+/** Written once, while the module is loaded. */
+const constants = ["Histogram.ts none", "installedCatalogue.ts none", "jsonScan.ts kinds", "ownProtocols.ts own"]
+
+/** Results of pure functions: of objects that one gateway alone has and that do not change, or of texts, bounded. */
+const memos = [
+  ...[
+    "admission.ts longestContexts",
+    "Hold.ts rough",
+    "hostFacts.ts hosts",
+    "hostFacts.ts models",
+    "hostFacts.ts sets",
+  ],
+  ...["hostListing.ts listings", "names.ts seen", "names.ts spellings", "Price.ts known", "rankBy.ts prices"],
+  ...["configFile.ts modulesOf", "response.ts finishWords"],
+]
+
+/** Facts of the process itself: its event loop, its registered modules, ids that are unique within it, a thread started ahead. */
+const processes = [
+  ...[
+    "Ids.ts count",
+    "Ids.ts idText",
+    "Ids.ts idTextAt",
+    "Ids.ts lastMs",
+    "Ids.ts lastMsText",
+    "Ids.ts pool",
+    "Ids.ts poolAt",
+  ],
+  ...[
+    "resolve.ts registered",
+    "running.ts numbers",
+    "running.ts onName",
+    "running.ts shared",
+    "startAhead.ts threadAhead",
+  ],
+  ...["turns.ts isScheduled", "turns.ts waiting"],
+]
+
+/** Set while one configuration is decoded, and put back after it. */
+const scopes = ["Secret.ts readInto", "Secret.ts takesUnset"]
+
+const declaration =
+  /^(?:export )?(?:let (\w+)|const (\w+)(?:: (?!Readonly).*)? = (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|\[\]|new (?:\w*Array|ThreadAhead)\())/
+
+/** Those of a thread's own module are of that thread alone. */
+const isOfThread = (file: string): boolean => /Thread\.ts$/.test(file) && !file.endsWith("/startThread.ts")
+
+test("no module has state of a gateway", async () => {
+  const found: Array<string> = []
+  for (const file of new Glob("src/**/*.ts").scanSync()) {
+    if (isOfThread(file)) continue
+    for (const line of (await Bun.file(file).text()).split("\n")) {
+      const [, changing, constant] = declaration.exec(line) ?? []
+      const name = changing ?? constant
+      if (name !== undefined) found.push(`${basename(file)} ${name}`)
+    }
+  }
+  expect(found.toSorted()).toEqual([...constants, ...memos, ...processes, ...scopes].toSorted())
+})

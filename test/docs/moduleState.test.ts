@@ -11,14 +11,8 @@ const constants = ["Histogram.ts none", "installedCatalogue.ts none", "jsonScan.
 
 /** Results of pure functions: of objects that one gateway alone has and that do not change, or of texts, bounded. */
 const memos = [
-  ...[
-    "admission.ts longestContexts",
-    "Hold.ts rough",
-    "hostFacts.ts hosts",
-    "hostFacts.ts models",
-    "hostFacts.ts sets",
-  ],
-  ...["hostListing.ts listings", "names.ts seen", "names.ts spellings", "Price.ts known", "rankBy.ts prices"],
+  ...["Hold.ts rough", "hostFacts.ts hosts", "hostFacts.ts models", "hostFacts.ts sets"],
+  ...["hostListing.ts listings", "names.ts seen", "Price.ts known", "rankBy.ts prices"],
   ...["configFile.ts modulesOf", "response.ts finishWords"],
 ]
 

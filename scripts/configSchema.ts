@@ -166,7 +166,7 @@ const pageFile = "docs/configuration.md"
 export const madeFiles: ReadonlyArray<{ readonly file: string; readonly text: () => string }> = [
   { file: "config.schema.json", text: schemaText },
   { file: pageFile, text: () => pageText(readFileSync(at(pageFile), "utf8")) },
-  { file: "src/config/ConfigInput.ts", text: inputText },
+  { file: "src/config/configInput.ts", text: inputText },
   { file: "src/domain/hosts/ListedModel.ts", text: listedText },
 ]
 

@@ -3,13 +3,13 @@
  * apart, thinking is signed, events have names and no `[DONE]` ends them.
  */
 import type { HostFailed } from "../domain/failures/Failure.ts"
-import type { ResponseHeaders } from "./Head.ts"
+import type { ResponseHeaders } from "./head.ts"
 import { messagesAnswer } from "./messages/answer.ts"
 import { messagesDecoder } from "./messages/decoder.ts"
 import { messagesHttpError } from "./messages/failure.ts"
 import { encodeNative, messagesForm } from "./messages/native.ts"
 import { encodeMessages } from "./messages/request.ts"
-import type { ThinkingKind } from "./messages/thinking.ts"
+import type { ThinkingKind } from "./messages/Thinking.ts"
 import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 

@@ -103,7 +103,7 @@ const pageText = (page: string): string => {
   return `${page.slice(0, page.indexOf(begin))}${begin}\n\n${table}\n\n${page.slice(page.indexOf(end))}`
 }
 
-/** The text of `ConfigInput.ts`. */
+/** The text of `configInput.ts`. */
 const inputText = (): string => `/**
  * What an author writes in \`headgate.config.ts\`, as editors show it. Made by \`scripts/configSchema.ts\` of the Schema in
  * \`GatewayConfig.ts\`: what is to be changed is changed there.

@@ -15,7 +15,7 @@ import type { Protocol } from "./Protocol.ts"
 
 export interface MessagesOptions {
   /**
-   * How thinking is requested from a model, by the host's own name of it (`messages/thinking.ts`). Default `budget`.
+   * How thinking is requested from a model, by the host's own name of it (`messages/Thinking.ts`). Default `budget`.
    */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }

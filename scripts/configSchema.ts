@@ -103,7 +103,7 @@ const pageText = (page: string): string => {
   return `${page.slice(0, page.indexOf(begin))}${begin}\n\n${table}\n\n${page.slice(page.indexOf(end))}`
 }
 
-/** The text of `ConfigInput.ts`. */
+/** The text of `configInput.ts`. */
 const inputText = (): string => `/**
  * What an author writes in \`headgate.config.ts\`, as editors show it. Made by \`scripts/configSchema.ts\` of the Schema in
  * \`GatewayConfig.ts\`: what is to be changed is changed there.
@@ -166,7 +166,7 @@ const pageFile = "docs/configuration.md"
 export const madeFiles: ReadonlyArray<{ readonly file: string; readonly text: () => string }> = [
   { file: "config.schema.json", text: schemaText },
   { file: pageFile, text: () => pageText(readFileSync(at(pageFile), "utf8")) },
-  { file: "src/config/ConfigInput.ts", text: inputText },
+  { file: "src/config/configInput.ts", text: inputText },
   { file: "src/domain/hosts/ListedModel.ts", text: listedText },
 ]
 

@@ -15,7 +15,7 @@ export {
   Unavailable,
 } from "./domain/failures/Failure.ts"
 export type { Host, Model } from "./domain/hosts/Host.ts"
-export { HostTag, KeyId, ModelId } from "./domain/Ids.ts"
+export { HostTag, KeyId, ModelId } from "./domain/ids.ts"
 export { ConfigInvalid, type Problem } from "./domain/json/Problem.ts"
 export {
   type KeyRecord,
@@ -26,12 +26,12 @@ export {
   spentInWindow,
   unlimitedKey,
   windowStart,
-} from "./domain/keys/Key.ts"
+} from "./domain/keys/key.ts"
 export type { Charge } from "./domain/money/Charge.ts"
-export type { BudgetSnapshot } from "./domain/money/Hold.ts"
-export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/price/Money.ts"
-export { type Cost, costOf, freePricing, type Pricing } from "./domain/price/Price.ts"
+export type { BudgetSnapshot } from "./domain/money/hold.ts"
+export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/price/money.ts"
 export type { PriceVersion } from "./domain/price/PriceVersion.ts"
+export { type Cost, costOf, freePricing, type Pricing } from "./domain/price/price.ts"
 export { noUsage, parseUsage, type Usage } from "./domain/price/Usage.ts"
 export type { Plan } from "./domain/routing/Plan.ts"
 export type { RateLimit } from "./domain/structures/SlidingWindow.ts"
@@ -47,10 +47,10 @@ export { Timers } from "./services/request/Timers.ts"
 export { type ExplainedPlan, Router } from "./services/routing/Router.ts"
 export { type KeyPatch, type LedgerRow, type NewRow, StorageUnavailable } from "./services/storage/ledger.ts"
 export { Storage } from "./services/storage/Storage.ts"
-export type { PostgresOpening, SqliteOpening } from "./sql/Opening.ts"
+export type { PostgresOpening, SqliteOpening } from "./sql/opening.ts"
 export { layer as postgresStorage } from "./sql/postgres/PostgresStorage.ts"
 export { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 export { layer as memoryStorage } from "./sql/sqlite/MemoryStorage.ts"
 export { layer as sqliteStorage } from "./sql/sqlite/SqliteStorage.ts"
-export type { UpstreamCall } from "./upstream/exchange.ts"
+export type { UpstreamCall } from "./upstream/Exchange.ts"
 export { Upstream } from "./upstream/Upstream.ts"

@@ -19,10 +19,10 @@ export type {
   ListedReasoning,
   Usd,
 } from "./domain/hosts/ListedModel.ts"
-export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/json/Json.ts"
+export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/json/json.ts"
 export type { CacheMultipliers } from "./domain/price/CacheMultipliers.ts"
-export { formatUsd, type Picodollars } from "./domain/price/Money.ts"
-export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/price/Price.ts"
+export { formatUsd, type Picodollars } from "./domain/price/money.ts"
+export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/price/price.ts"
 export { noUsage, type Usage } from "./domain/price/Usage.ts"
 export type {
   Annotation,
@@ -59,7 +59,7 @@ export type {
   ToolMessage,
   UserMessage,
   VideoPart,
-} from "./domain/request/Chat.ts"
+} from "./domain/request/chat.ts"
 export { chatMembers } from "./domain/request/chatMembers.ts"
 export {
   type Embedding,
@@ -69,8 +69,8 @@ export {
   type EmbeddingsRequest,
   type EmbeddingsResponse,
   inputsOf,
-} from "./domain/request/Embeddings.ts"
-export { tokensIn } from "./domain/request/Estimate.ts"
+} from "./domain/request/embeddings.ts"
+export { tokensIn } from "./domain/request/estimate.ts"
 export type { Preferences } from "./domain/request/Preferences.ts"
 export {
   type Bounds,
@@ -80,15 +80,15 @@ export {
   type Reasoning,
   type Routing,
   routerOnly,
-} from "./domain/request/Request.ts"
+} from "./domain/request/request.ts"
 export type {
   RerankDocument,
   RerankPayload,
   RerankRequest,
   RerankResponse,
   RerankResult,
-} from "./domain/request/Rerank.ts"
-export type { Percentile } from "./domain/request/thresholds.ts"
+} from "./domain/request/rerank.ts"
+export type { Percentile } from "./domain/request/Thresholds.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export {
@@ -109,6 +109,7 @@ export {
 } from "./plugin/Provider.ts"
 export { healthClass, rankBy } from "./plugin/rankBy.ts"
 export { Secret } from "./plugin/Secret.ts"
+export { type ServerListing, serverListing } from "./plugin/serverListing.ts"
 export {
   type Candidate,
   type ConversationView,
@@ -123,10 +124,9 @@ export {
   unknownConversation,
   unseenHost,
   type Why,
-} from "./plugin/Strategy.ts"
-export { type ServerListing, serverListing } from "./plugin/serverListing.ts"
+} from "./plugin/strategy.ts"
 export { callIdOf, newCallId } from "./wire/callId.ts"
-export type { AskedReasoning, ChatQuirks } from "./wire/chat/quirks.ts"
+export type { AskedReasoning, ChatQuirks } from "./wire/chat/ChatQuirks.ts"
 export { chatProtocol } from "./wire/chat.ts"
 export {
   argumentsObject,
@@ -140,9 +140,9 @@ export {
 } from "./wire/content.ts"
 export { chunkOf } from "./wire/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
-export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
+export type { ResponseHead, ResponseHeaders } from "./wire/head.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./wire/httpError.ts"
-export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
+export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/Thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
 export {
   type AnswerContext,
@@ -153,7 +153,7 @@ export {
   type NativeProtocol,
   type Protocol,
 } from "./wire/Protocol.ts"
-export type { ResponsesQuirks } from "./wire/responses/quirks.ts"
+export type { ResponsesQuirks } from "./wire/responses/ResponsesQuirks.ts"
 export { responsesProtocol } from "./wire/responses.ts"
 export { type EmbeddingsProtocol, type EmbeddingsQuirks, embeddingsProtocol } from "./wire/unary/embeddings.ts"
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./wire/unary/rerank.ts"

@@ -2,9 +2,9 @@
  * What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner, and
  * readers of streams that throw where a gateway's stream breaks the grammar of its form.
  */
-export type { Check } from "./testing/check.ts"
+export type { Check } from "./testing/Check.ts"
+export type { Expected, ExpectedCall, ExpectedFailure, Lack } from "./testing/Expected.ts"
 export { eventStreamEvent, eventStreamMessage } from "./testing/eventStream.ts"
-export type { Expected, ExpectedCall, ExpectedFailure, Lack } from "./testing/expected.ts"
 export { readChatStream } from "./testing/grammar/chat.ts"
 export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"

@@ -9,7 +9,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { installedCatalogue } from "../config/installedCatalogue.ts"
 import type { LoadedConfig } from "../config/loadConfig.ts"
 import { type Parts, resolveConfig } from "../config/resolveConfig.ts"
-import type { Actor } from "../domain/keys/Audit.ts"
+import type { Actor } from "../domain/keys/audit.ts"
 import { ConfigReload, type Reloaded } from "../services/hosts/ConfigReload.ts"
 import { Storage } from "../services/storage/Storage.ts"
 

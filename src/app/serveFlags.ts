@@ -2,7 +2,7 @@
  * The flags of `headgate serve`, and how a command line that starts the gateway is read. It is loaded at every start, so it
  * imports types alone. For help, completions and mistakes `cli/run.ts` uses the same table.
  */
-import type { LogLevelName, Overrides } from "../config/overrides.ts"
+import type { LogLevelName, Overrides } from "../config/Overrides.ts"
 
 export const logLevels = ["debug", "info", "warn", "error", "none"] as const satisfies ReadonlyArray<LogLevelName>
 

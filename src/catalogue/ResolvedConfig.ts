@@ -10,10 +10,10 @@ import type { ErrorFinish } from "../domain/money/Charge.ts"
 import { operationOf } from "../domain/request/operations.ts"
 import type { CheckedWhy } from "../plugin/checks/checked.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
-import type { Rank } from "../plugin/Strategy.ts"
+import type { Rank } from "../plugin/strategy.ts"
 import { type Endpoint, endpointOf } from "./endpoints.ts"
 import { type ModelNames, modelNames } from "./names.ts"
-import { type ProviderSettings, type Providers, serves } from "./providers.ts"
+import { type ProviderSettings, type Providers, serves } from "./Providers.ts"
 
 /** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {

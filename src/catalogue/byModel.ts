@@ -5,7 +5,7 @@
  */
 
 import type { ListedHost, ListedModel, ListedPricing } from "../domain/hosts/ListedModel.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/json.ts"
 import { kindOf, type Problem } from "../domain/json/Problem.ts"
 import { isSlug } from "./schema.ts"
 

@@ -3,7 +3,7 @@
  * checked as a whole, written so that a difference shows line by line. Pure.
  */
 import * as Either from "effect/Either"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { kindOf, type Problem, renderPath } from "../domain/json/Problem.ts"
 import { byProvider, isByModel, shapeProblems } from "./byModel.ts"
 import { decodeModels, type ProviderFacts, servedBy } from "./models.ts"

@@ -1,7 +1,7 @@
 /** What a new catalogue changes for an installation. Pure. */
 import { endpointKey, type Host, type Model } from "../domain/hosts/Host.ts"
-import type { Pricing } from "../domain/price/Price.ts"
 import { priceVersion } from "../domain/price/PriceVersion.ts"
+import type { Pricing } from "../domain/price/price.ts"
 
 export interface CatalogueChanges {
   /** Ids. */

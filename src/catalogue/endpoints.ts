@@ -3,15 +3,15 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
-import type { LimitReset } from "../domain/keys/Key.ts"
-import type { Picodollars } from "../domain/price/Money.ts"
+import type { LimitReset } from "../domain/keys/key.ts"
+import type { Picodollars } from "../domain/price/money.ts"
 import { type AnyRequest, isUnaryName, type OperationName } from "../domain/request/operations.ts"
 import type { CheckedProvider } from "../plugin/checks/checked.ts"
 import type { CheckedProtocol, CheckedUnary } from "../plugin/checks/checkedProtocol.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { normalBaseUrl } from "./baseUrl.ts"
-import { type LoadedProvider, otherProtocolsOf, protocolOf } from "./providers.ts"
+import { type LoadedProvider, otherProtocolsOf, protocolOf } from "./Providers.ts"
 
 /** How one host is called. */
 export interface Endpoint {

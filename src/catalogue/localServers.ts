@@ -4,10 +4,10 @@
  */
 import type { Model } from "../domain/hosts/Host.ts"
 import type { ListedModel } from "../domain/hosts/ListedModel.ts"
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 import { decodeModels, mergeModels, servedBy } from "./models.ts"
 import { modelNames } from "./names.ts"
-import { factsOf, type LoadedProvider } from "./providers.ts"
+import { factsOf, type LoadedProvider } from "./Providers.ts"
 import { type LocalServer, type ResolvedConfig, resolvedConfig } from "./ResolvedConfig.ts"
 
 /** One that was found. */

@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 
 /** What a reader gives for a value that is left to the schema. */
 const left = Symbol("left to the schema")

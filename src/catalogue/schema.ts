@@ -1,14 +1,14 @@
 /**
  * The schema of models, hosts and prices in the configuration and in plugins. The price fields come from the table in
- * `domain/price/Price.ts`.
+ * `domain/price/price.ts`.
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { ListedHost, ListedModel } from "../domain/hosts/ListedModel.ts"
 import { kindOf } from "../domain/json/Problem.ts"
 import { hasControls } from "../domain/json/plainText.ts"
-import { parseUsd, picodollarsPerUsd } from "../domain/price/Money.ts"
-import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/price/Price.ts"
+import { parseUsd, picodollarsPerUsd } from "../domain/price/money.ts"
+import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/price/price.ts"
 import { quantizations } from "../domain/request/Preferences.ts"
 import { absentable, required, setting, writtenAs } from "./setting.ts"
 

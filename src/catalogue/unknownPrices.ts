@@ -1,8 +1,8 @@
 /** Hosts whose price is unknown: what they cost by `billing.unknown_price`. Pure. */
 import { type Host, isPriceUnknown, type Model } from "../domain/hosts/Host.ts"
-import { isJsonObject, objectsIn } from "../domain/json/Json.ts"
+import { isJsonObject, objectsIn } from "../domain/json/json.ts"
 import { renderPath } from "../domain/json/Problem.ts"
-import { type Pricing, sortPrice } from "../domain/price/Price.ts"
+import { type Pricing, sortPrice } from "../domain/price/price.ts"
 
 /**
  * - `deny`: they stay without a price, and keys with a limit may not call them.

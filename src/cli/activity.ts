@@ -1,7 +1,7 @@
 /** What was used today and on the 30 UTC days before it, added up by day or by model, from `GET /api/v1/activity`. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { formatUsd, type Picodollars, roundUsd } from "../domain/price/Money.ts"
+import { formatUsd, type Picodollars, roundUsd } from "../domain/price/money.ts"
 import type { CommandFailed } from "./CommandFailed.ts"
 import type { Gateway } from "./gatewayClient.ts"
 import type { Column } from "./output.ts"

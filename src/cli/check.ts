@@ -5,7 +5,7 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { serveFlags } from "../app/serveFlags.ts"
-import type { Overrides } from "../config/overrides.ts"
+import type { Overrides } from "../config/Overrides.ts"
 import { jsonOption } from "./keyFlags.ts"
 import { optionOf } from "./serve.ts"
 

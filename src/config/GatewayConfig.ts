@@ -9,7 +9,7 @@ import ipaddr from "ipaddr.js"
 import { isModelId, ModelEntry, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
 import { setting, writtenAs } from "../catalogue/setting.ts"
 import { isPlugin } from "../plugin/loading/discover.ts"
-import type { GatewayConfigInput } from "./ConfigInput.ts"
+import type { GatewayConfigInput } from "./configInput.ts"
 import { amount, anyObject, later, milliseconds, name, notNegative, publicText, share } from "./fields.ts"
 import { Providers } from "./providerFields.ts"
 import { StorageText } from "./StorageChoice.ts"
@@ -389,7 +389,7 @@ export const GatewayConfig = Schema.Struct({
 /** A decoded configuration, all defaults filled in. */
 export type GatewayConfig = typeof GatewayConfig.Type
 
-export type { GatewayConfigInput } from "./ConfigInput.ts"
+export type { GatewayConfigInput } from "./configInput.ts"
 
 /** Types the default export of `headgate.config.ts`, so that editors complete and check it. Returns its argument. */
 export const defineConfig = (config: GatewayConfigInput): GatewayConfigInput => config

@@ -3,7 +3,7 @@ import { accessSync, constants } from "node:fs"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 import { kindOf } from "../domain/json/Problem.ts"
 import { parametersFault } from "../domain/json/postgresUrl.ts"
 

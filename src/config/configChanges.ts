@@ -1,5 +1,5 @@
 /** What is different between two readings of a configuration file, member by member. */
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { type Path, renderPath } from "../domain/json/Problem.ts"
 import { withoutInline } from "./withoutInline.ts"
 

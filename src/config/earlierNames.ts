@@ -1,5 +1,5 @@
 /** Members of the configuration whose names have changed. The earlier name is still read, with a warning. */
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 import { type Path, renderPath } from "../domain/json/Problem.ts"
 
 const changed: ReadonlyArray<{ readonly before: Path; readonly now: Path }> = [

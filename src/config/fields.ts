@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { wholeNumber } from "../catalogue/schema.ts"
 import { absentOf, type Meaning, setting, writtenAs } from "../catalogue/setting.ts"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { shownText } from "../domain/json/Problem.ts"
 
 /** A member that this version does not act on yet: any value but its default is refused. */

@@ -1,5 +1,5 @@
 /** Instances of classes in a configuration, where it should have an object: each would be read as one without members. */
-import { isJsonObject, isPlainObject } from "../domain/json/Json.ts"
+import { isJsonObject, isPlainObject } from "../domain/json/json.ts"
 import { kindOf, type Path } from "../domain/json/Problem.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { providerMembers } from "./providerFields.ts"

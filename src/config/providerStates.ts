@@ -1,6 +1,6 @@
 /** Which providers are on, with whose key, and why others are off that somebody wants: for those who run the gateway. */
 import { basename } from "node:path"
-import type { LoadedProvider } from "../catalogue/providers.ts"
+import type { LoadedProvider } from "../catalogue/Providers.ts"
 import type { ResolvedConfig } from "../catalogue/ResolvedConfig.ts"
 import type { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"

@@ -4,7 +4,7 @@ import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/
 import type { CheckedWhy } from "../plugin/checks/checked.ts"
 import { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import { loadStrategy } from "../plugin/loading/load.ts"
-import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
+import type { Rank, StrategyPlugin } from "../plugin/strategy.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 
 export interface LoadedStrategies {

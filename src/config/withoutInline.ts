@@ -1,4 +1,4 @@
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 
 /** What a configuration file says, without the plugins that it defines itself: they are values of a program, and no data. */
 export const withoutInline = (raw: unknown): unknown => {

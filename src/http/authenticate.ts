@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/failures/Failure.ts"
-import type { KeyRecord } from "../domain/keys/Key.ts"
+import type { KeyRecord } from "../domain/keys/key.ts"
 import type { Authenticator } from "../services/keys/KeyStore.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import type { StepRunner } from "../services/request/Steps.ts"

@@ -1,7 +1,7 @@
 /**
  * Which pages may call us from a browser. Never with credentials, and never key management. See docs/guarantees.md#g31.
  */
-import { requestId } from "../domain/Ids.ts"
+import { requestId } from "../domain/ids.ts"
 import {
   anthropicRequestIdHeader,
   costHeader,

@@ -1,7 +1,7 @@
 /** Names and values of the headers that only this service has. */
 
 import { withoutControls } from "../domain/json/plainText.ts"
-import { formatUsd, type Picodollars } from "../domain/price/Money.ts"
+import { formatUsd, type Picodollars } from "../domain/price/money.ts"
 
 /** On every error: what a caller sent may stand in its message, and no browser takes JSON for a page. */
 export const notSniffed = { "x-content-type-options": "nosniff" } as const

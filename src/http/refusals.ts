@@ -1,6 +1,6 @@
 /**
  * The failures of the control plane's operations, as `HttpApi` describes them. Status and body of each come from
- * `http/ErrorBody.ts`.
+ * `http/errorBody.ts`.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as ParseResult from "effect/ParseResult"
@@ -17,7 +17,7 @@ import {
   TimedOut,
   Unavailable,
 } from "../domain/failures/Failure.ts"
-import { chatErrorBody, render } from "./ErrorBody.ts"
+import { chatErrorBody, render } from "./errorBody.ts"
 
 const AnyObject = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
   // The usual one of Unknown has an id, which may be in a document only once.

@@ -5,7 +5,7 @@
 
 import { NotFound } from "../domain/failures/Failure.ts"
 import { formPaths } from "../domain/request/forms.ts"
-import { chatErrorBody, messagesErrorBody, type Rendered } from "./ErrorBody.ts"
+import { chatErrorBody, messagesErrorBody, type Rendered } from "./errorBody.ts"
 import type { Prefix } from "./Mount.ts"
 
 /** No such path, method or spelling. 405 is never sent. */

@@ -1,8 +1,8 @@
 /** What rankings have in common: sorting by figures, and classes of health. */
 import type { Host } from "../domain/hosts/Host.ts"
-import type { Picodollars } from "../domain/price/Money.ts"
-import { sortPrice } from "../domain/price/Price.ts"
-import type { Candidate, HostSnapshot } from "./Strategy.ts"
+import type { Picodollars } from "../domain/price/money.ts"
+import { sortPrice } from "../domain/price/price.ts"
+import type { Candidate, HostSnapshot } from "./strategy.ts"
 
 /** A number by which candidates are sorted, the smallest first; `Infinity` for those without data. */
 export type Figure = (candidate: Candidate) => number

@@ -1,7 +1,7 @@
 /** How servers with OpenAI's `GET /models` list what they serve. */
 
 import type { ListedHost, ListedModel } from "../domain/hosts/ListedModel.ts"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import type { ListModels } from "./Provider.ts"
 
 /** What a model is assumed to hold whose length its server does not say. The server refuses what is too long for it. */

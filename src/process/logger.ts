@@ -2,7 +2,7 @@
 import * as HashMap from "effect/HashMap"
 import { toStringUnknown } from "effect/Inspectable"
 import * as Logger from "effect/Logger"
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { escapedControls } from "../domain/json/plainText.ts"
 
 /** `Effect.logError("a host failed", { requestId })` as `message="a host failed" requestId=…`, not as two messages. */

@@ -1,6 +1,6 @@
 /** The thread of `withProgressBeside`. It is told what is done; `null` ends it, and is answered. */
 import { writeSync } from "node:fs"
-import { ProgressLine } from "./progressLine.ts"
+import { ProgressLine } from "./ProgressLine.ts"
 
 export interface Doing {
   readonly what: string

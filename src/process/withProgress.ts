@@ -1,6 +1,6 @@
 /** Says on standard error what is running, for work that takes longer than a second. */
 import * as Effect from "effect/Effect"
-import { ProgressLine, patienceMs } from "./progressLine.ts"
+import { ProgressLine, patienceMs } from "./ProgressLine.ts"
 import type { Doing } from "./progressThread.ts"
 
 /** Says what is done now. */

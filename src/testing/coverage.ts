@@ -5,10 +5,10 @@
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { parseUsage } from "../domain/price/Usage.ts"
 import { isOurs } from "../wire/ownProtocols.ts"
-import { type ChoiceOutcome, outcomeOf } from "./answers/outcome.ts"
+import { type ChoiceOutcome, outcomeOf } from "./answers/Outcome.ts"
 import { streamOutcome } from "./answers/streams.ts"
-import { type Check, must } from "./check.ts"
-import type { Lack } from "./expected.ts"
+import { type Check, must } from "./Check.ts"
+import type { Lack } from "./Expected.ts"
 import { contextOf, head } from "./samples.ts"
 import { answerBody, isLacking, type ProtocolSubject } from "./subject.ts"
 

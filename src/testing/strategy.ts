@@ -1,9 +1,9 @@
 /** What every strategy plugin must be: a pure ranking that returns every host once and no other. */
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { HostTag, ModelId } from "../domain/Ids.ts"
-import type { JsonObject } from "../domain/json/Json.ts"
-import { freePricing } from "../domain/price/Price.ts"
+import { HostTag, ModelId } from "../domain/ids.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import { freePricing } from "../domain/price/price.ts"
 import { randomSequence } from "../domain/structures/randomSequence.ts"
 import { expectedOfReasons } from "../plugin/checks/shapes.ts"
 import {
@@ -14,8 +14,8 @@ import {
   type RankContext,
   type StrategyPlugin,
   unseenHost,
-} from "../plugin/Strategy.ts"
-import { attempt, type Check, deepFreeze, must } from "./check.ts"
+} from "../plugin/strategy.ts"
+import { attempt, type Check, deepFreeze, must } from "./Check.ts"
 import { pluginChecks } from "./requests/facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
 

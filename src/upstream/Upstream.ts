@@ -3,8 +3,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/failures/Failure.ts"
+import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./Exchange.ts"
 import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
-import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
 export interface HostCaller {

@@ -1,8 +1,8 @@
 /** How the client forms write the events of a stream (`http/data/<form>`). Synchronous: called for each event of a host. */
 
 import type { HostFailed } from "../domain/failures/Failure.ts"
-import type { JsonObject } from "../domain/json/Json.ts"
-import type { ChatChunk } from "../domain/request/Chat.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type { ChatChunk } from "../domain/request/chat.ts"
 
 /** Passes the events of a host on to a caller who speaks the host's form. Synchronous; made for one answer. */
 export interface NativeWriter {

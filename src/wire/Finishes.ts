@@ -1,5 +1,5 @@
 /** The ends of a stream's choices, withheld until the cost is booked. */
-import type { ChatChunkChoice, FinishReason } from "../domain/request/Chat.ts"
+import type { ChatChunkChoice, FinishReason } from "../domain/request/chat.ts"
 import { says } from "./delta.ts"
 
 /** Far more choices than can be asked for. A new one is compared with all before it, so their number needs a bound. */

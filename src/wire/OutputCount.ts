@@ -3,17 +3,17 @@
  * Synchronous; made for one stream.
  */
 
-import type { OutputAllowance } from "../domain/money/Hold.ts"
+import type { OutputAllowance } from "../domain/money/hold.ts"
 import { isCount } from "../domain/price/Usage.ts"
-import type { ChatUsage } from "../domain/request/Chat.ts"
-import { bytesOfTokens, tokensIn } from "../domain/request/Estimate.ts"
-import { allMedia, type MediaTokens, mediaTogether, noMedia } from "../domain/request/mediaTokens.ts"
+import type { ChatUsage } from "../domain/request/chat.ts"
+import { bytesOfTokens, tokensIn } from "../domain/request/estimate.ts"
+import { allMedia, type MediaTokens, mediaTogether, noMedia } from "../domain/request/MediaTokens.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export class OutputCount {
   /** The usage report that counts so far, by the protocol's rule. */
   usage: ChatUsage | undefined
-  /** UTF-8 bytes of the output so far, without images and sound (`domain/request/Estimate.ts`: `bytesSaid`). */
+  /** UTF-8 bytes of the output so far, without images and sound (`domain/request/estimate.ts`: `bytesSaid`). */
   bytes = 0
   /** Images and sound so far, as estimated; `undefined`: none. */
   media: MediaTokens | undefined

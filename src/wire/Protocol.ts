@@ -6,13 +6,13 @@
 import type * as Either from "effect/Either"
 import type { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
-import type { JsonObject } from "../domain/json/Json.ts"
-import type { ChatChunk, ChatResponse } from "../domain/request/Chat.ts"
-import type { ChatRequest, NativeRequest } from "../domain/request/Request.ts"
-import type { Framing } from "./framing.ts"
-import type { ResponseHead } from "./Head.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type { ChatChunk, ChatResponse } from "../domain/request/chat.ts"
+import type { ChatRequest, NativeRequest } from "../domain/request/request.ts"
+import type { Framing } from "./Framing.ts"
+import type { ResponseHead } from "./head.ts"
 
-export type { Framing } from "./framing.ts"
+export type { Framing } from "./Framing.ts"
 
 /** A request in the host's words, relative to its base URL. The gateway adds address and credentials. */
 export interface Encoded {

@@ -1,4 +1,4 @@
-import { randomText } from "../domain/Ids.ts"
+import { randomText } from "../domain/ids.ts"
 
 /** An id for a tool call that came without one. */
 export const newCallId = (): string => `call_${randomText(24)}`

@@ -4,8 +4,8 @@
  */
 
 import type { Host } from "../domain/hosts/Host.ts"
+import type { ChatQuirks } from "./chat/ChatQuirks.ts"
 import { chatDecoder } from "./chat/decoder.ts"
-import type { ChatQuirks } from "./chat/quirks.ts"
 import { encodeChat } from "./chat/request.ts"
 import { readAnswer } from "./chat/response.ts"
 import { ours } from "./ownProtocols.ts"

@@ -3,8 +3,8 @@
  * call as an object, the name of the function that a tool result belongs to.
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json/Json.ts"
-import type { Content, ContentPart, Message, ToolCall } from "../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import type { Content, ContentPart, Message, ToolCall } from "../domain/request/chat.ts"
 import { innerJson } from "./jsonDepth.ts"
 
 /** The parts of a content. A text is one part; "" and null have none. */

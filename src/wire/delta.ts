@@ -1,5 +1,5 @@
 /** Deltas of a stream: what they contain, and chunks of one. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatMessage, ChatResponse } from "../domain/request/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatMessage, ChatResponse } from "../domain/request/chat.ts"
 
 /** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {

@@ -1,5 +1,5 @@
 /** Reasoning efforts, and the share of the output tokens that each stands for. */
-import type { Effort, Reasoning } from "../domain/request/Request.ts"
+import type { Effort, Reasoning } from "../domain/request/request.ts"
 
 /** From least to most. */
 export const efforts: ReadonlyArray<Effort> = ["minimal", "low", "medium", "high", "xhigh", "max"]

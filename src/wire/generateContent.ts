@@ -7,7 +7,7 @@ import type { HostFailed } from "../domain/failures/Failure.ts"
 import { generateContentAnswer, generateContentDecoder } from "./generateContent/answer.ts"
 import { generateContentHttpError } from "./generateContent/failure.ts"
 import { encodeGenerateContent } from "./generateContent/request.ts"
-import type { ResponseHeaders } from "./Head.ts"
+import type { ResponseHeaders } from "./head.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export { embedContentProtocol, vertexEmbeddingsProtocol } from "./generateContent/embeddings.ts"

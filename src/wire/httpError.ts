@@ -2,8 +2,8 @@
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { type HostReason, isHostReason } from "../domain/failures/HostReason.ts"
 import { tooLargeForLimit } from "../domain/failures/Verdict.ts"
-import { isJsonObject } from "../domain/json/Json.ts"
-import type { ResponseHeaders } from "./Head.ts"
+import { isJsonObject } from "../domain/json/json.ts"
+import type { ResponseHeaders } from "./head.ts"
 
 /**
  * The failure for an HTTP answer with another status than 200. `body` is parsed JSON, or text where it is not JSON. The

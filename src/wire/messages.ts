@@ -3,19 +3,19 @@
  * apart, thinking is signed, events have names and no `[DONE]` ends them.
  */
 import type { HostFailed } from "../domain/failures/Failure.ts"
-import type { ResponseHeaders } from "./Head.ts"
+import type { ResponseHeaders } from "./head.ts"
 import { messagesAnswer } from "./messages/answer.ts"
 import { messagesDecoder } from "./messages/decoder.ts"
 import { messagesHttpError } from "./messages/failure.ts"
 import { encodeNative, messagesForm } from "./messages/native.ts"
 import { encodeMessages } from "./messages/request.ts"
-import type { ThinkingKind } from "./messages/thinking.ts"
+import type { ThinkingKind } from "./messages/Thinking.ts"
 import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export interface MessagesOptions {
   /**
-   * How thinking is requested from a model, by the host's own name of it (`messages/thinking.ts`). Default `budget`.
+   * How thinking is requested from a model, by the host's own name of it (`messages/Thinking.ts`). Default `budget`.
    */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }

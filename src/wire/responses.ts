@@ -9,7 +9,7 @@ import { responsesAnswer } from "./responses/answer.ts"
 import { encodeCompact } from "./responses/compact.ts"
 import { responsesDecoder } from "./responses/decoder.ts"
 import { encodeNative, responsesForm } from "./responses/native.ts"
-import { defaultFormat, type ResponsesQuirks } from "./responses/quirks.ts"
+import { defaultFormat, type ResponsesQuirks } from "./responses/ResponsesQuirks.ts"
 import { encodeResponses } from "./responses/request.ts"
 
 /** The protocol with these quirks, relative to a base URL that ends with `/v1`. */

@@ -4,7 +4,7 @@
  * again, both are known. Later chunks with the same parts get ours around their unchanged text. Any other chunk is
  * parsed.
  */
-import { isJsonObject } from "../domain/json/Json.ts"
+import { isJsonObject } from "../domain/json/json.ts"
 
 /** A chunk's JSON, cut around the text of its only delta. */
 interface Frame {

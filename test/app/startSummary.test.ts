@@ -1,6 +1,6 @@
 /** What a gateway says of itself. */
 import { describe, expect, test } from "bun:test"
-import { stopLine } from "../../src/app/ending.ts"
+import { stopLine } from "../../src/app/Ending.ts"
 import { type StartFacts, summaryOf, writtenSummary } from "../../src/app/start/startSummary.ts"
 
 const facts: StartFacts = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
 import { decodeModels, mergeModels, servedBy } from "../../src/catalogue/models.ts"
-import { formatUsd } from "../../src/domain/price/Money.ts"
+import { formatUsd } from "../../src/domain/price/money.ts"
 
 const facts = { name: "Acme", privacy: { mayTrain: false, retainsPrompts: true }, local: false }
 const providers = new Map([

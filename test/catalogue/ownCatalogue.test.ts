@@ -12,9 +12,9 @@ import { decodeModels, mergeModels, servedBy } from "../../src/catalogue/models.
 import { quickReader } from "../../src/catalogue/quickReader.ts"
 import { HostEntry, ModelEntry } from "../../src/catalogue/schema.ts"
 import type { Host, Model } from "../../src/domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
-import { formatUsd } from "../../src/domain/price/Money.ts"
-import { priceFields, priceNames } from "../../src/domain/price/Price.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
+import { formatUsd } from "../../src/domain/price/money.ts"
+import { priceFields, priceNames } from "../../src/domain/price/price.ts"
 import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 
 const folder = join(ownPluginsFolder(), "providers")

@@ -6,7 +6,7 @@ import { createOpenRouter } from "@openrouter/ai-sdk-provider"
 import { OpenRouter } from "@openrouter/sdk"
 import { embed } from "ai"
 import OpenAI from "openai"
-import { packed } from "../../src/domain/request/Embeddings.ts"
+import { packed } from "../../src/domain/request/embeddings.ts"
 import { type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"
 
 /** Numbers that float32 holds exactly. */

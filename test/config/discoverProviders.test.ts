@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { discoverProviders } from "../../src/config/discoverProviders.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { defineProvider, type ProviderDefinition } from "../../src/plugin/Provider.ts"
 import { silentProvider } from "../support/hosts/silentProvider.ts"
 

@@ -8,11 +8,11 @@ import * as Either from "effect/Either"
 import type * as Schema from "effect/Schema"
 import ts from "typescript-5.9"
 import { madeFiles, schemaText } from "../../scripts/configSchema.ts"
-import type { GatewayConfigInput, ProviderInput } from "../../src/config/ConfigInput.ts"
+import type { GatewayConfigInput, ProviderInput } from "../../src/config/configInput.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import type { ProviderFields } from "../../src/config/providerFields.ts"
-import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
 
 /** All members there, at any depth, so that one that is missing on a side is seen. */
 type Whole<T> = T extends string | number | boolean | null | undefined

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { PluginInvalid } from "../../src/plugin/checks/PluginInvalid.ts"
-import { defineStrategy } from "../../src/plugin/Strategy.ts"
+import { defineStrategy } from "../../src/plugin/strategy.ts"
 import { resolution, resolvedFrom } from "../support/gateways/resolved.ts"
 
 const loads: Array<unknown> = []

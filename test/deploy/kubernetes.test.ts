@@ -1,6 +1,6 @@
 /** deploy/kubernetes: held against the code and read by kubectl; there is no cluster here. docs/deployment.md#kubernetes */
 import { describe, expect, test } from "bun:test"
-import { isJsonObject } from "../../src/domain/json/Json.ts"
+import { isJsonObject } from "../../src/domain/json/json.ts"
 import { said } from "./dockerfile.ts"
 import { configOf, image, longestBodiesMiB, textOf, unknownVariables, version } from "./facts.ts"
 

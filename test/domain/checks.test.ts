@@ -34,7 +34,7 @@ import {
   textOrList,
   titled,
 } from "../../src/domain/json/checks.ts"
-import { isJsonObject } from "../../src/domain/json/Json.ts"
+import { isJsonObject } from "../../src/domain/json/json.ts"
 
 const ajv = new Ajv2020({ strict: false })
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test"
-import { generationId, requestId } from "../../src/domain/Ids.ts"
+import { generationId, requestId } from "../../src/domain/ids.ts"
 
 afterEach(() => setSystemTime())
 

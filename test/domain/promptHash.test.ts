@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import type { Message, Tool } from "../../src/domain/request/Chat.ts"
+import type { Message, Tool } from "../../src/domain/request/chat.ts"
 import { hashText, openingHash, prefixesOf } from "../../src/domain/routing/promptHash.ts"
 
 const seed = 7n

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import { HostTag, KeyId, ModelId } from "../../src/domain/Ids.ts"
+import { HostTag, KeyId, ModelId } from "../../src/domain/ids.ts"
 import { RecentHosts } from "../../src/domain/routing/RecentHosts.ts"
 import { hostFor } from "../support/recordings/recordings.ts"
 

@@ -1,7 +1,7 @@
 /** `POST /completions`: what becomes of each member, whole and streamed answers, and errors. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { parameterChecks } from "../../src/domain/request/placedParameters.ts"
 import { textMembers } from "../../src/http/data/chat/decode.ts"
 import { decodeCompletions } from "../../src/http/data/completions/decode.ts"

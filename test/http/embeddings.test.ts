@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineProvider, embeddingsProtocol, httpError } from "headgate/plugin"
-import { packed } from "../../src/domain/request/Embeddings.ts"
+import { packed } from "../../src/domain/request/embeddings.ts"
 import { openAccount } from "../support/gateways/account.ts"
 import { startGateway } from "../support/gateways/gateway.ts"
 import { type Answer, answered, type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"

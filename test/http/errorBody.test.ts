@@ -22,7 +22,7 @@ import {
   UpgradeRequired,
 } from "../../src/domain/failures/Failure.ts"
 import type { HostReason } from "../../src/domain/failures/HostReason.ts"
-import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
+import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/errorBody.ts"
 
 interface Row {
   readonly failure: Failure

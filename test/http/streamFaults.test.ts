@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { isJsonObject } from "../../src/domain/json/Json.ts"
+import { isJsonObject } from "../../src/domain/json/json.ts"
 import type { LedgerRow } from "../../src/services/storage/ledger.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/clients/strictSse.ts"
 import { ManualClock, pass } from "../support/clocks/manualClock.ts"

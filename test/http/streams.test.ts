@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../src/domain/keys/keySecret.ts"
 import { Meter } from "../../src/services/money/Meter.ts"
 import type { LedgerRow } from "../../src/services/storage/ledger.ts"
 import { Storage } from "../../src/services/storage/Storage.ts"

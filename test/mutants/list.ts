@@ -17,7 +17,7 @@ export interface Mutant {
 export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the checksum of a key is compared without case",
-    file: "src/domain/keys/KeySecret.ts",
+    file: "src/domain/keys/keySecret.ts",
     from: "checksum(secret.slice(0, -6)) === secret.slice(-6)",
     to: "checksum(secret.slice(0, -6)).toLowerCase() === secret.slice(-6).toLowerCase()",
     tests: ["test/domain/keys/keySecret.test.ts"],
@@ -66,14 +66,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "one allowed address of a name lets all of its addresses be dialled",
-    file: "src/upstream/http1/resolve.ts",
+    file: "src/upstream/http1/Resolve.ts",
     from: "return alternating(allowed)",
     to: "return alternating(all)",
     tests: ["test/upstream/dial.test.ts"],
   },
   {
     name: "connections of public and private hosts share a pool",
-    file: "src/upstream/http1/target.ts",
+    file: "src/upstream/http1/Targets.ts",
     from: "const key = `$".concat("{network} "),
     to: "const key = `",
     tests: ["test/upstream/target.test.ts"],
@@ -129,14 +129,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "media of several texts is reserved as one",
-    file: "src/domain/money/Hold.ts",
+    file: "src/domain/money/hold.ts",
     from: "(bounds.longestBytes === undefined ? 1 : bounds.mediaParts)",
     to: "1",
     tests: ["test/domain/money/hold.test.ts"],
   },
   {
     name: "one more block is reserved at most, however long the event",
-    file: "src/wire/hostStream.ts",
+    file: "src/wire/HostStream.ts",
     from: "while (this.count.isAbove) {",
     to: "if (this.count.isAbove) {",
     tests: ["test/wire/reservedBlocks.test.ts"],
@@ -157,7 +157,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the reservation of two stopped calls is given back",
-    file: "src/services/dispatch/hedge.ts",
+    file: "src/services/dispatch/Hedge.ts",
     from: "if (left.length > 1) reserved = 0",
     to: "",
     tests: ["test/services/dispatch/hedge.test.ts"],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
 import type { Protocol } from "../../src/wire/Protocol.ts"
 import { pluginOf, providerOfPlugin } from "../support/hosts/providers.ts"

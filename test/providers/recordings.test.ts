@@ -3,8 +3,8 @@
  * that it would send what clients sent. `openai`, `openai-compatible` and vendors of other protocols have files of their own.
  */
 import { describe, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
-import { routerOnly } from "../../src/domain/request/Request.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
+import { routerOnly } from "../../src/domain/request/request.ts"
 import { providerOfPlugin } from "../support/hosts/providers.ts"
 import { chatRecordingTests } from "../support/recordings/chatRecordings.ts"
 import { providerOf } from "../support/recordings/recordedTable.ts"

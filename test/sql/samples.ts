@@ -1,8 +1,8 @@
 /** Ordinary keys and rows, with members that a test can set. */
 
-import { KeyId } from "../../src/domain/Ids.ts"
-import type { Author } from "../../src/domain/keys/Audit.ts"
-import { type KeyRecord, unlimitedKey } from "../../src/domain/keys/Key.ts"
+import { KeyId } from "../../src/domain/ids.ts"
+import type { Author } from "../../src/domain/keys/audit.ts"
+import { type KeyRecord, unlimitedKey } from "../../src/domain/keys/key.ts"
 import type { LedgerRow } from "../../src/services/storage/ledger.ts"
 
 export const alice = KeyId.make("a".repeat(64))

@@ -1,6 +1,6 @@
 /** The checkers of streams in the chat and the completions form accept what the gateway writes, and refuse what breaks it. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { readChatStream } from "../../src/testing/grammar/chat.ts"
 import { readCompletionsStream } from "../../src/testing/grammar/completions.ts"
 

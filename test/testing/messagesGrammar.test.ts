@@ -1,6 +1,6 @@
 /** The grammar checker of the Messages form, with streams that keep it and streams that break it. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { readMessagesStream } from "../../src/testing/grammar/messages.ts"
 import { blockEvents, endEvents, eventText, startEvent, textBlock } from "../support/hosts/messages.ts"
 

@@ -2,14 +2,14 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { Unavailable } from "../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import type { Charge } from "../../src/domain/money/Charge.ts"
-import { noCost } from "../../src/domain/price/Price.ts"
+import { noCost } from "../../src/domain/price/price.ts"
 import { noUsage } from "../../src/domain/price/Usage.ts"
-import type { ChatChunk, ChatDelta, FinishReason } from "../../src/domain/request/Chat.ts"
+import type { ChatChunk, ChatDelta, FinishReason } from "../../src/domain/request/chat.ts"
 import type { ResponseNames } from "../../src/http/data/responses/answer.ts"
 import { responseWriter } from "../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../src/http/data/responses/toolNames.ts"
+import { ToolNames } from "../../src/http/data/responses/ToolNames.ts"
 import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
 
 const names: ResponseNames = {

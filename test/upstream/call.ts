@@ -1,6 +1,6 @@
 /** Calls with defaults, and what came of them. */
 import type { HostFailed } from "../../src/domain/failures/Failure.ts"
-import type { Exchange, ResponseHead, Sink, StartExchange, UpstreamCall } from "../../src/upstream/exchange.ts"
+import type { Exchange, ResponseHead, Sink, StartExchange, UpstreamCall } from "../../src/upstream/Exchange.ts"
 import { within } from "../support/clocks/until.ts"
 
 export const callTo = (url: string, more: Partial<UpstreamCall> = {}): UpstreamCall => ({

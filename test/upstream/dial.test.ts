@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import type { Network } from "../../src/upstream/addresses.ts"
 import { type HttpClient, makeHttpClient } from "../../src/upstream/http1/client.ts"
-import { makeResolve } from "../../src/upstream/http1/resolve.ts"
+import { makeResolve } from "../../src/upstream/http1/Resolve.ts"
 import { until } from "../support/clocks/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { rawServer } from "./rawServer.ts"

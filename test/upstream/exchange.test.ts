@@ -1,6 +1,6 @@
 /** What an exchange sends, says and does. */
 import { afterAll, describe, expect, test } from "bun:test"
-import type { StartExchange } from "../../src/upstream/exchange.ts"
+import type { StartExchange } from "../../src/upstream/Exchange.ts"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { callFunction } from "../../src/upstream/Upstream.ts"
 import { until } from "../support/clocks/until.ts"

@@ -1,7 +1,7 @@
 /** Calls through an HTTP proxy, and those that NO_PROXY exempts from it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import type { StartExchange } from "../../src/upstream/exchange.ts"
+import type { StartExchange } from "../../src/upstream/Exchange.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { answerOf, callTo, causeOf } from "./call.ts"
 import { hello, saying } from "./rawServer.ts"

@@ -1,6 +1,6 @@
 /** What requests to one host share. docs/guarantees.md#g29 */
 import { expect, test } from "bun:test"
-import { Targets } from "../../src/upstream/http1/target.ts"
+import { Targets } from "../../src/upstream/http1/Targets.ts"
 
 test("connections are shared by the URLs of one scheme, host and port", () => {
   const targets = new Targets()

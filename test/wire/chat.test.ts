@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
 import type { HostReason } from "../../src/domain/failures/HostReason.ts"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
-import type { ChatChunk, ChatResponse } from "../../src/domain/request/Chat.ts"
-import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
+import type { ChatChunk, ChatResponse } from "../../src/domain/request/chat.ts"
+import type { ChatQuirks } from "../../src/wire/chat/ChatQuirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"
 import { addChunks, hostFor, requestWith, TranscriptBuilder } from "../support/recordings/recordings.ts"
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { Issues } from "../../src/domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../src/domain/json/Json.ts"
-import type { ChatPayload } from "../../src/domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
+import type { ChatPayload } from "../../src/domain/request/chat.ts"
 import {
   type ChatParameter,
   chatParameterRows,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
-import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
+import type { ChatQuirks } from "../../src/wire/chat/ChatQuirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"
 import { encodedBy, hostFor, requestWith } from "../support/recordings/recordings.ts"
 

@@ -1,6 +1,6 @@
 /** The readers that authors of protocols are given. */
 import { describe, expect, test } from "bun:test"
-import type { Content, Message } from "../../src/domain/request/Chat.ts"
+import type { Content, Message } from "../../src/domain/request/chat.ts"
 import {
   argumentsObject,
   base64Of,

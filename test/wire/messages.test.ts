@@ -1,6 +1,6 @@
 /** The Messages protocol against everything that was recorded of it. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../src/domain/json/json.ts"
 import { reporting } from "../support/recordings/recordedTable.ts"
 import {
   bodyOf,

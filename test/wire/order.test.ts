@@ -1,10 +1,10 @@
 /** Text of a stream arrives in the order in which the host said it, wherever the finish stands. docs/guarantees.md#g11 */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import type { ChatChunk, FinishReason } from "../../src/domain/request/Chat.ts"
+import type { ChatChunk, FinishReason } from "../../src/domain/request/chat.ts"
 import { chatDecoder } from "../../src/wire/chat/decoder.ts"
 import { generateContentDecoder } from "../../src/wire/generateContent/answer.ts"
-import { HostStream } from "../../src/wire/hostStream.ts"
+import { HostStream } from "../../src/wire/HostStream.ts"
 import type { Decoder } from "../../src/wire/Protocol.ts"
 
 interface Said {

@@ -1,7 +1,7 @@
 /** Vectors that hosts send as base64, of floats or of bytes. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
-import type { EmbeddingsPayload } from "../../src/domain/request/Embeddings.ts"
+import type { EmbeddingsPayload } from "../../src/domain/request/embeddings.ts"
 import { embeddingsProtocol } from "../../src/wire/unary/embeddings.ts"
 
 const head = { status: 200, headers: new Headers() }

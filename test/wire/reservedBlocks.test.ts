@@ -1,7 +1,7 @@
 /** What is reserved for the output of a stream, event by event. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
 import { chatDecoder } from "../../src/wire/chat/decoder.ts"
-import { HostStream } from "../../src/wire/hostStream.ts"
+import { HostStream } from "../../src/wire/HostStream.ts"
 import { chunkText } from "../support/clients/chunkText.ts"
 import { chunkOf } from "../support/hosts/host.ts"
 

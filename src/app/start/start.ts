@@ -12,7 +12,7 @@ import { ConfigInvalid } from "../../domain/json/Problem.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { StorageNotOpened } from "../../sql/StorageNotOpened.ts"
 import { proxiesOf } from "../../upstream/environmentProxy.ts"
-import type { Ending } from "../ending.ts"
+import type { Ending } from "../Ending.ts"
 import { onProcess, onStopSignal } from "../workers/processEvents.ts"
 import { WorkerFailed } from "../workers/supervise.ts"
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
-import type { Actor } from "../../domain/keys/Audit.ts"
+import type { Actor } from "../../domain/keys/audit.ts"
 import { ConfigReload } from "../../services/hosts/ConfigReload.ts"
 import { onProcess } from "./processEvents.ts"
 

@@ -3,7 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { formatUsd } from "../../domain/price/Money.ts"
+import { formatUsd } from "../../domain/price/money.ts"
 import {
   type Correction,
   reconcile as compareSums,
@@ -15,8 +15,8 @@ import {
   unchargedByKey,
 } from "../../services/money/reconcile.ts"
 import { verifyAudit } from "../../sql/repositories/auditLog.ts"
-import { ledgerLength, makeLedgerReads } from "../../sql/repositories/LedgerRepository.ts"
-import { makePriceRepository } from "../../sql/repositories/PriceRepository.ts"
+import { ledgerLength, makeLedgerReads } from "../../sql/repositories/ledgerRepository.ts"
+import { makePriceRepository } from "../../sql/repositories/priceRepository.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import { jsonOption } from "../keyFlags.ts"
 import { treeOf } from "../misspelt.ts"

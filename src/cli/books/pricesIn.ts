@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { loadConfig } from "../../config/loadConfig.ts"
 import { prepare } from "../../config/prepare.ts"
-import type { Pricing } from "../../domain/price/Price.ts"
+import type { Pricing } from "../../domain/price/price.ts"
 import { withUnsetSecrets } from "../../plugin/Secret.ts"
 import { layerLogger } from "../../process/logger.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"

@@ -1,8 +1,8 @@
-/** Flags that set fields of a key: `keys create` and `keys change` have those of the table in `domain/keys/Key.ts`. */
+/** Flags that set fields of a key: `keys create` and `keys change` have those of the table in `domain/keys/key.ts`. */
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { factsOf, isChangeable, isSettable, type KeyFlag, keyMembers } from "../../domain/keys/Key.ts"
+import { factsOf, isChangeable, isSettable, type KeyFlag, keyMembers } from "../../domain/keys/key.ts"
 import { type CommandFailed, wrongUse } from "../CommandFailed.ts"
 import { plain } from "../output.ts"
 

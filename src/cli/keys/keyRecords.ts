@@ -11,7 +11,7 @@ import {
   kindOf,
   type TitledMember,
   type WireOf,
-} from "../../domain/keys/Key.ts"
+} from "../../domain/keys/key.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import type { Gateway } from "../gatewayClient.ts"
 

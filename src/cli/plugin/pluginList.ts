@@ -1,7 +1,7 @@
 /** What plugins a gateway that is started here would have, and why some of them are off. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { loadProviders, type ProviderSettings } from "../../catalogue/providers.ts"
+import { loadProviders, type ProviderSettings } from "../../catalogue/Providers.ts"
 import { discoverPlugins } from "../../config/discoverPlugins.ts"
 import { discoverProviders } from "../../config/discoverProviders.ts"
 import { loadConfig } from "../../config/loadConfig.ts"
@@ -11,7 +11,7 @@ import type { Discovered, Plugin } from "../../plugin/loading/discover.ts"
 import { watchImports } from "../../plugin/loading/importWatch.ts"
 import { loadStrategy } from "../../plugin/loading/load.ts"
 import type { ProviderPlugin } from "../../plugin/Provider.ts"
-import type { StrategyPlugin } from "../../plugin/Strategy.ts"
+import type { StrategyPlugin } from "../../plugin/strategy.ts"
 import { layerLogger } from "../../process/logger.ts"
 import { badConfig, type CommandFailed } from "../CommandFailed.ts"
 

@@ -1,6 +1,6 @@
 /** Why hosts were left out of a plan, and what a caller is told when none is left. Pure. */
-import type { Picodollars } from "../price/Money.ts"
-import type { FormNeed } from "../request/Request.ts"
+import type { Picodollars } from "../price/money.ts"
+import type { FormNeed } from "../request/request.ts"
 
 /** Why a host was left out of a plan. */
 export interface Exclusion {

@@ -1,12 +1,12 @@
 /**
  * Everything that can go wrong for a caller, as one closed union. There is a class for each way to react, and its
  * fields hold what the reaction needs. `message` is shown to the caller: one sentence with a full stop, no secret,
- * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
+ * nothing of a host's body. Only `http/errorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
 import type { Issue } from "../json/checks.ts"
-import { formatUsd, type Picodollars } from "../price/Money.ts"
-import type { ChatUsage } from "../request/Chat.ts"
+import { formatUsd, type Picodollars } from "../price/money.ts"
+import type { ChatUsage } from "../request/chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { HostReason } from "./HostReason.ts"
 

@@ -1,7 +1,7 @@
 /** Models and the hosts that serve them: what routing, billing and listings need. */
-import type { HostTag, ModelId } from "../Ids.ts"
-import type { Pricing } from "../price/Price.ts"
-import type { ToolChoiceSupport } from "../request/Request.ts"
+import type { HostTag, ModelId } from "../ids.ts"
+import type { Pricing } from "../price/price.ts"
+import type { ToolChoiceSupport } from "../request/request.ts"
 
 /** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {

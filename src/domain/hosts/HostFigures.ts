@@ -4,7 +4,7 @@
  * requests in each of the last 30 minutes, 125 KB at the very most.
  */
 
-import { isJsonObject } from "../json/Json.ts"
+import { isJsonObject } from "../json/json.ts"
 import { type EncodedHistogram, Histogram, isCount } from "../structures/Histogram.ts"
 import { SlidingSums } from "../structures/SlidingSums.ts"
 

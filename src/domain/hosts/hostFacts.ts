@@ -1,7 +1,7 @@
 /** What routing asks of a host again and again, derived once for each configuration. Pure. */
 
-import type { Picodollars } from "../price/Money.ts"
-import { effectivePrice, type Prices, type Pricing, priceNames } from "../price/Price.ts"
+import type { Picodollars } from "../price/money.ts"
+import { effectivePrice, type Prices, type Pricing, priceNames } from "../price/price.ts"
 import { chatParameterRows } from "../request/chatParameters.ts"
 import type { pricesWithCeiling } from "../request/Preferences.ts"
 import type { Host, Model } from "./Host.ts"

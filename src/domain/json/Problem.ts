@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as AST from "effect/SchemaAST"
 import { distance } from "fastest-levenshtein"
-import { isPlainObject } from "./Json.ts"
+import { isPlainObject } from "./json.ts"
 import { looksLikeKey } from "./redaction.ts"
 
 export interface Problem {

@@ -4,7 +4,7 @@
  * when a module is loaded. They are plain functions in place of effect/Schema, since decoding runs on every request: a Schema of half
  * these members takes five times as long (decision 0005).
  */
-import { isJsonObject, type JsonObject } from "./Json.ts"
+import { isJsonObject, type JsonObject } from "./json.ts"
 import { escapedControls } from "./plainText.ts"
 
 /** One thing wrong with a request, and where: `messages[0].role`. */

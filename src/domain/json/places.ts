@@ -1,5 +1,5 @@
 /** Entries of a list that belong to places in another one. */
-import { isJsonObject, type JsonObject } from "./Json.ts"
+import { isJsonObject, type JsonObject } from "./json.ts"
 
 /** How many entries there are. 0: one of them has no `index` below `most`, or the same one as another. */
 export const distinctPlaces = (list: ReadonlyArray<JsonObject>, most: number): number => {

@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { formatUsd, type Picodollars, picodollarsPerUsd, roundUsd, toUsd } from "../price/Money.ts"
+import { formatUsd, type Picodollars, picodollarsPerUsd, roundUsd, toUsd } from "../price/money.ts"
 import { mostRequests, mostSeconds, type RateLimit } from "../structures/SlidingWindow.ts"
 
 /** A column of text, of booleans, of 64-bit integers, of picodollars, or of lists and records as JSON. */

@@ -1,11 +1,11 @@
 /** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 
-import type { Picodollars } from "../price/Money.ts"
-import { type Cost, costOf, noCost, type Pricing } from "../price/Price.ts"
+import type { Picodollars } from "../price/money.ts"
+import { type Cost, costOf, noCost, type Pricing } from "../price/price.ts"
 import { noUsage, type Usage } from "../price/Usage.ts"
-import { tokensIn } from "../request/Estimate.ts"
-import { allMedia, type MediaTokens, noMedia } from "../request/mediaTokens.ts"
-import type { Bounds } from "../request/Request.ts"
+import { tokensIn } from "../request/estimate.ts"
+import { allMedia, type MediaTokens, noMedia } from "../request/MediaTokens.ts"
+import type { Bounds } from "../request/request.ts"
 
 /**
  * - `finished`: the host completed its answer.

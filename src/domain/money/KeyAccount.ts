@@ -1,6 +1,6 @@
 /** What one key has spent per window, and the holds of its requests in flight. */
-import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/Key.ts"
-import type { Picodollars } from "../price/Money.ts"
+import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/key.ts"
+import type { Picodollars } from "../price/money.ts"
 
 /** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
 export class KeyAccount {

@@ -3,10 +3,10 @@
  * holds out of it without asking the database. See docs/decisions/0022-replicas.md. Pure.
  */
 import * as BigInteger from "effect/BigInt"
-import type { KeyId } from "../Ids.ts"
-import { type KeyRecord, type LimitReset, nextReset, windowStart } from "../keys/Key.ts"
-import type { Picodollars } from "../price/Money.ts"
-import type { BudgetSnapshot } from "./Hold.ts"
+import type { KeyId } from "../ids.ts"
+import { type KeyRecord, type LimitReset, nextReset, windowStart } from "../keys/key.ts"
+import type { Picodollars } from "../price/money.ts"
+import type { BudgetSnapshot } from "./hold.ts"
 
 /** What a key may spend in one window. */
 export interface BudgetWindow {

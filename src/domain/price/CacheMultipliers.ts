@@ -1,6 +1,6 @@
 /** Prices of a host's prompt cache that follow from the price of its prompt. Pure. */
-import { divideHalfEven, type Picodollars } from "./Money.ts"
-import type { Prices, Pricing } from "./Price.ts"
+import { divideHalfEven, type Picodollars } from "./money.ts"
+import type { Prices, Pricing } from "./price.ts"
 
 /**
  * What tokens of a vendor's prompt cache cost, as multiples of the price of a token of the prompt, with at most six decimals.

@@ -2,9 +2,9 @@
  * The prices of a host as the ledger keeps them, so that a row can be computed anew when the configuration has changed. A
  * version is named by its content: the same prices have the same number in every process. Pure.
  */
-import { isJsonObject, type JsonObject } from "../json/Json.ts"
-import { formatUsd, parseUsd } from "./Money.ts"
-import { type PriceOverride, type Prices, type Pricing, priceFields, priceNames, standIn } from "./Price.ts"
+import { isJsonObject, type JsonObject } from "../json/json.ts"
+import { formatUsd, parseUsd } from "./money.ts"
+import { type PriceOverride, type Prices, type Pricing, priceFields, priceNames, standIn } from "./price.ts"
 
 export interface PriceVersion {
   /** The first 52 bits of `hash`, so that it is a whole number everywhere. Rows of the ledger refer to it. */

@@ -1,5 +1,5 @@
 /** What a host counted. Tokens, always whole and never negative. */
-import { isJsonObject } from "../json/Json.ts"
+import { isJsonObject } from "../json/json.ts"
 
 export interface Usage {
   /** All of the prompt, cached reads and cache writes included. */

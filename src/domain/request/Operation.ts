@@ -3,9 +3,9 @@
  * of the operation alone. What routing, money and calls do with a request follows from its `bounds` and `needs`, and from here.
  */
 
-import type { JsonObject } from "../json/Json.ts"
-import type { ChatUsage } from "./Chat.ts"
-import type { UnaryRequest } from "./Request.ts"
+import type { JsonObject } from "../json/json.ts"
+import type { ChatUsage } from "./chat.ts"
+import type { UnaryRequest } from "./request.ts"
 
 /**
  * What every operation has. One that is no `UnaryOperation` is a conversation: its answer is written token by token, may come as a

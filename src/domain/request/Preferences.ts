@@ -1,6 +1,6 @@
 /** How a caller wants to be routed: the `provider` member of a request, and its service tier. */
-import type { Picodollars } from "../price/Money.ts"
-import type { Thresholds } from "./thresholds.ts"
+import type { Picodollars } from "../price/money.ts"
+import type { Thresholds } from "./Thresholds.ts"
 
 export const quantizations = [
   "int4",

@@ -28,8 +28,8 @@ import {
   textOrList,
   titled,
 } from "../json/checks.ts"
-import { isJsonObject } from "../json/Json.ts"
-import type { ChatPayload } from "./Chat.ts"
+import { isJsonObject } from "../json/json.ts"
+import type { ChatPayload } from "./chat.ts"
 
 /** The largest number of tokens that a request may name. */
 export const mostTokens = 2 ** 31 - 1

@@ -3,7 +3,7 @@
  * surrounding blanks, so that another spelling is no way around; only the exact spelling of a type counts as the caller's own.
  * See docs/hosted-tools.md.
  */
-import { isJsonObject, type JsonObject } from "../json/Json.ts"
+import { isJsonObject, type JsonObject } from "../json/json.ts"
 
 /**
  * - `web_search`: costs what `pricing.web_search` says.

@@ -2,7 +2,7 @@
  * Members whose value asks for what happens without them. Where a host is not sent one of these, nothing is lost, so it is not named
  * among what was dropped. A host that takes it is sent it: a server's own default may be another. Pure.
  */
-import type { JsonObject } from "../json/Json.ts"
+import type { JsonObject } from "../json/json.ts"
 import { type ChatParameter, chatParameterRows } from "./chatParameters.ts"
 
 type Neutral = NonNullable<ChatParameter["neutral"]>

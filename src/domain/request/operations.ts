@@ -4,10 +4,10 @@
  */
 
 import { chatMembers } from "./chatMembers.ts"
-import { embeddings } from "./Embeddings.ts"
+import { embeddings } from "./embeddings.ts"
 import type { AnswerOf, Operation, RequestOf } from "./Operation.ts"
-import type { ChatRequest } from "./Request.ts"
-import { rerank } from "./Rerank.ts"
+import type { ChatRequest } from "./request.ts"
+import { rerank } from "./rerank.ts"
 
 const chat: Operation = {
   gives: new Set(["text", "image", "audio"]),

@@ -1,7 +1,7 @@
 /** The table of chat parameters by protocol and by client form. Pure; each user derives what it needs once, when it is loaded. */
 import type { Check } from "../json/checks.ts"
-import type { JsonObject } from "../json/Json.ts"
-import type { ChatPayload } from "./Chat.ts"
+import type { JsonObject } from "../json/json.ts"
+import type { ChatPayload } from "./chat.ts"
 import {
   type ChatParameter,
   chatParameterRows,

@@ -1,7 +1,7 @@
 /** A routing decision as data: what to try, in which order, and why everything else was left out. */
 import type { Exclusion } from "../failures/Exclusion.ts"
 import type { Host } from "../hosts/Host.ts"
-import type { Bounds } from "../request/Request.ts"
+import type { Bounds } from "../request/request.ts"
 import type { Adjustment } from "./variants.ts"
 
 /** A host that the budget does not cover. */

@@ -3,7 +3,7 @@
  * no text is kept. Bounded: when it is full, the entry that was not written for longest is forgotten.
  */
 import type { Host } from "../hosts/Host.ts"
-import type { HostTag, KeyId, ModelId } from "../Ids.ts"
+import type { HostTag, KeyId, ModelId } from "../ids.ts"
 
 export interface Served {
   readonly model: ModelId

@@ -3,9 +3,9 @@
  * can do is discussed in docs/decisions/0013-conversation-memory.md.
  */
 
-import { isJsonObject } from "../json/Json.ts"
-import type { ChatPayload, Content, Message } from "../request/Chat.ts"
-import { bytesOf, bytesSaid } from "../request/Estimate.ts"
+import { isJsonObject } from "../json/json.ts"
+import type { ChatPayload, Content, Message } from "../request/chat.ts"
+import { bytesOf, bytesSaid } from "../request/estimate.ts"
 
 /** The beginning of a prompt, up to some message. */
 export interface Prefix {

@@ -11,13 +11,13 @@ import {
   namesIn,
   supports,
 } from "../hosts/hostFacts.ts"
-import { formatUsd, type Picodollars } from "../price/Money.ts"
-import { pricesFor } from "../price/Price.ts"
+import { formatUsd, type Picodollars } from "../price/money.ts"
+import { pricesFor } from "../price/price.ts"
 import type { HostedTool } from "../request/hostedTools.ts"
 import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
 import { namesWhere } from "../request/placedParameters.ts"
-import type { Bounds, FormNeed, Needs } from "../request/Request.ts"
+import type { Bounds, FormNeed, Needs } from "../request/request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */

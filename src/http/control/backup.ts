@@ -12,7 +12,7 @@ import { BadRequest, Unavailable } from "../../domain/failures/Failure.ts"
 import { NoCopy, Storage } from "../../services/storage/Storage.ts"
 import { backupDigestHeader, backupSizeHeader } from "../headers.ts"
 import { badRequest, unavailable } from "../refusals.ts"
-import { AuthorizeManagement } from "./authorize.ts"
+import { AuthorizeManagement } from "./Authorize.ts"
 
 const contentType = "application/vnd.sqlite3"
 

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { BadRequest, NotFound, Unavailable } from "../../domain/failures/Failure.ts"
 import { ConfigReload } from "../../services/hosts/ConfigReload.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
-import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
+import { AuthorizeManagement, CurrentKey } from "./Authorize.ts"
 
 const Reloaded = Schema.Struct({
   /** The configuration file; `null`: there is none. */

@@ -1,5 +1,5 @@
 /** Examples of requests and answers in the description of the control plane. */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { version } from "../../process/version.ts"
 import { exampleOf } from "../openapi/exampleOf.ts"
 import { mapped } from "../openapi/mapped.ts"

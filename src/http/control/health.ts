@@ -9,7 +9,7 @@ import { Unavailable } from "../../domain/failures/Failure.ts"
 import { Meter } from "../../services/money/Meter.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { orUnavailable } from "../../services/storage/ledger.ts"
-import { hindranceText, outageOf } from "../../services/storage/outage.ts"
+import { hindranceText, outageOf } from "../../services/storage/Outage.ts"
 import { Storage } from "../../services/storage/Storage.ts"
 import { unavailable } from "../refusals.ts"
 

@@ -1,7 +1,7 @@
 /** Parameters of a query string. A parameter that is written twice is refused. */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 
 /** A parameter that is read by a function. `rule`: what is expected, for the refusal and the API's description. */
 const parameter = <A>(

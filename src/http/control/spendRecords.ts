@@ -1,8 +1,8 @@
 /** What keys have spent, and what keys of providers were charged, as management lists them. */
 import * as Schema from "effect/Schema"
 import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
-import type { Spend } from "../../domain/keys/Key.ts"
-import { formatUsd } from "../../domain/price/Money.ts"
+import type { Spend } from "../../domain/keys/key.ts"
+import { formatUsd } from "../../domain/price/money.ts"
 
 /** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */
 const Spender = Schema.Struct({

@@ -1,5 +1,5 @@
 /** The `summary` of each operation in the OpenAPI document, which documentation pages and generated clients show as its title. */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 /** For operations without a description, by their ids. For others the summary is the description's first sentence. */
 const summaries: Readonly<Record<string, string>> = {

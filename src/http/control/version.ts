@@ -7,7 +7,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { version } from "../../process/version.ts"
-import { AuthorizeManagement } from "./authorize.ts"
+import { AuthorizeManagement } from "./Authorize.ts"
 
 const Version = Schema.Struct({
   data: Schema.Struct({

@@ -1,12 +1,12 @@
 /** One request of the data plane with what its steps share, and the route that it is for. */
 import { CallerGone, type Failure } from "../../domain/failures/Failure.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
-import type { AnswerBody } from "../../services/dispatch/readAnswer.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { AnswerBody } from "../../services/dispatch/AnswerReader.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
 import type { ServedRequest } from "../../services/request/ServedRequest.ts"
 import type { Steps } from "../../services/request/Steps.ts"
-import type { Rendered } from "../ErrorBody.ts"
+import type { Rendered } from "../errorBody.ts"
 import { attributionText } from "../headers.ts"
 import type { DataServices } from "./DataServices.ts"
 

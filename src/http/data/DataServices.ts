@@ -12,7 +12,7 @@ import { monotonic } from "../../services/request/RequestContext.ts"
 import { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { makeStepRunner } from "../../services/request/Steps.ts"
 import { Timers } from "../../services/request/Timers.ts"
-import { makeExplain } from "../../services/routing/explain.ts"
+import { makeExplain } from "../../services/routing/Explain.ts"
 import { Router } from "../../services/routing/Router.ts"
 
 export const dataServices = Effect.gen(function* () {

@@ -5,7 +5,7 @@
 import * as Exit from "effect/Exit"
 import type { Failure } from "../../domain/failures/Failure.ts"
 import { promptTokens } from "../../domain/money/Charge.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
 import type { Steps } from "../../services/request/Steps.ts"
 import { requestIdHeaders } from "../headers.ts"
 import { admit, type Terms } from "./admit.ts"

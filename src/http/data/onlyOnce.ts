@@ -1,6 +1,6 @@
 /** A step around any request to a model: one with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
-import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/request/IdempotencyKey.ts"
+import { isIdempotencyKey, longestIdempotencyKey } from "../../domain/request/idempotencyKey.ts"
 import { Claim, type IdempotentRequest } from "../../services/request/Idempotency.ts"
 import type { Steps } from "../../services/request/Steps.ts"
 import { idempotencyHeader, replayedHeader, requestIdHeaders } from "../headers.ts"

@@ -1,6 +1,6 @@
 /** The steps of an answer that comes as a stream, up to its head. */
 import type { Failure } from "../../domain/failures/Failure.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
 import type { Steps } from "../../services/request/Steps.ts"

@@ -1,8 +1,8 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatPayload } from "../../domain/request/Chat.ts"
-import { valueBytes } from "../../domain/request/Estimate.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
+import { valueBytes } from "../../domain/request/estimate.ts"
 import type { HostedTool } from "../../domain/request/hostedTools.ts"
 import type { Preferences } from "../../domain/request/Preferences.ts"
 import {
@@ -12,7 +12,7 @@ import {
   noNeeds,
   type Reasoning,
   type Routing,
-} from "../../domain/request/Request.ts"
+} from "../../domain/request/request.ts"
 import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"

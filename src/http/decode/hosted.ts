@@ -1,10 +1,10 @@
 /**
  * The tools of a body that the host is to run. They are taken out of the canonical tools, and each host is asked for those that it
- * can run at a price that is known: `domain/routing/hostRequest.ts`. A web search is `web_search_options` there.
+ * can run at a price that is known: `domain/routing/HostRequest.ts`. A web search is `web_search_options` there.
  */
 
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
-import type { ChatPayload } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
 import { type HostedTool, kindOfType, runnerOf } from "../../domain/request/hostedTools.ts"
 import { messagesForm } from "../../wire/messages/native.ts"
 import { responsesForm } from "../../wire/responses/native.ts"

@@ -4,9 +4,9 @@
  */
 
 import { type Issues, report } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { valuesIn } from "../../wire/jsonDepth.ts"
-import { mostValues } from "./jsonScan.ts"
+import { mostValues } from "./JsonScan.ts"
 
 /** Reports arguments of tool calls, in a body of any form, that have more values together than a body may have. */
 export const checkInnerJson = ({ messages, input }: JsonObject, issues: Issues): void => {

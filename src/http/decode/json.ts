@@ -1,10 +1,10 @@
 /** Parses the bytes of a request body to an object. Plain functions, since it runs on every request. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { firstFault, placeIn } from "../../domain/json/jsonFault.ts"
 import { deepest, isTooDeep } from "../../wire/jsonDepth.ts"
-import { type Excess, mostMembers, mostValues } from "./jsonScan.ts"
+import { type Excess, mostMembers, mostValues } from "./JsonScan.ts"
 
 /** A dangerous name: assigning it sets an object's prototype. */
 const unsafeName = "__proto__"

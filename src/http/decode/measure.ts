@@ -1,15 +1,15 @@
 /** Sizes of a conversation in the canonical form, which bound its cost. */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
-import type { ChatPayload, ContentPart, Message } from "../../domain/request/Chat.ts"
-import { bytesOf, bytesSaid, valueBytes } from "../../domain/request/Estimate.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { ChatPayload, ContentPart, Message } from "../../domain/request/chat.ts"
+import { bytesOf, bytesSaid, valueBytes } from "../../domain/request/estimate.ts"
 import {
   type MediaTokens,
   mediaTogether,
   noMedia,
   promptImageTokens,
   promptMedia,
-} from "../../domain/request/mediaTokens.ts"
+} from "../../domain/request/MediaTokens.ts"
 
 /** Sizes of a prompt: how much of it is text, and how much is media. They are the same however the caller wrote the JSON. */
 export interface Measured {

@@ -26,12 +26,12 @@ import {
   shortText,
   text,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { mostTokens } from "../../domain/request/chatParameters.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
 import { asksNothing } from "../../domain/request/neutralMembers.ts"
 import type { Preferences } from "../../domain/request/Preferences.ts"
-import { routerOnly } from "../../domain/request/Request.ts"
+import { routerOnly } from "../../domain/request/request.ts"
 import { findingInBody } from "../../services/payload/walk.ts"
 import { checkInnerJson } from "./innerJson.ts"
 import { operatorMembers } from "./operatorMembers.ts"

@@ -15,7 +15,7 @@ import {
   refused,
   report,
 } from "../../domain/json/checks.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import { reachesOut, reachingPattern } from "../../domain/request/hostedTools.ts"
 
 export const stored = "refers to something in the account of the operator, which is not allowed"

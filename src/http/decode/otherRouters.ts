@@ -16,7 +16,7 @@ import {
   refined,
   report,
 } from "../../domain/json/checks.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 
 const pluginShape = objectOf({ id: filledText, enabled: flag }, "id")
 

@@ -13,8 +13,8 @@ import {
   report,
   titled,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import { type Picodollars, scaled } from "../../domain/price/Money.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { type Picodollars, scaled } from "../../domain/price/money.ts"
 import {
   type MaxPrice,
   noPreferences,
@@ -22,7 +22,7 @@ import {
   pricesWithCeiling,
   quantizations,
 } from "../../domain/request/Preferences.ts"
-import { percentiles, type Thresholds } from "../../domain/request/thresholds.ts"
+import { percentiles, type Thresholds } from "../../domain/request/Thresholds.ts"
 
 /** See docs/guarantees.md#g30. */
 const mostNames = 64

@@ -1,11 +1,11 @@
 /** Parses a body of any length. A long one is scanned before, in several turns of the event loop (`turns.ts`). */
 import * as Exit from "effect/Exit"
 import { BadRequest } from "../../domain/failures/Failure.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
 import { type Steps, unwrap } from "../../services/request/Steps.ts"
+import { escapedBytes, JsonScan, unscannedBytes } from "./JsonScan.ts"
 import { excessive, parseBody, parseScanned } from "./json.ts"
-import { escapedBytes, JsonScan, unscannedBytes } from "./jsonScan.ts"
 import { ownTurn } from "./turns.ts"
 
 /** Bytes that are scanned in one turn: 3 to 10 ms. */

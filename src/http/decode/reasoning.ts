@@ -1,8 +1,8 @@
 /** How the members for reasoning go together: `reasoning`, `reasoning_effort`, `include_reasoning`. */
 
 import { hasMember, type JsonSchema, report } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import { type Effort, noReasoning, type Reasoning } from "../../domain/request/Request.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { type Effort, noReasoning, type Reasoning } from "../../domain/request/request.ts"
 import { ruleOf } from "./rules.ts"
 
 export { noReasoning }

@@ -3,7 +3,7 @@
  * answers and examples by the files here, one for each form.
  */
 import type { JsonSchema } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { forms } from "../data/forms.ts"
 import { explainPaths } from "./explain.ts"
 import { mapped } from "./mapped.ts"

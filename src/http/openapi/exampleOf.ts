@@ -1,6 +1,6 @@
 /** Examples of answers, made from their schemas. */
 import type { JsonSchema } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 /**
  * An example of a schema. `values`: of members, by their names, wherever they stand. A member without one is null where it may be,

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 
 /** The same object with other values. */
 export const mapped = <A>(value: Readonly<Record<string, A>>, each: (inner: A, name: string) => unknown): JsonObject =>

@@ -1,7 +1,7 @@
 /** An operation of the data plane, as OpenAPI describes it. */
 
 import type { JsonSchema } from "../../domain/json/checks.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import { mapped } from "./mapped.ts"
 import { described, text } from "./schemas.ts"
 

@@ -4,7 +4,7 @@
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { ChatChunk, ChatResponse, ChatUsage } from "../../domain/request/Chat.ts"
+import type { ChatChunk, ChatResponse, ChatUsage } from "../../domain/request/chat.ts"
 import type { UnaryAnswer } from "../../domain/request/Operation.ts"
 import {
   type UnaryAnswers,
@@ -13,8 +13,8 @@ import {
   unaryNames,
   unaryOperations,
 } from "../../domain/request/operations.ts"
-import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/Request.ts"
-import type { ResponseHead } from "../../wire/Head.ts"
+import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
+import type { ResponseHead } from "../../wire/head.ts"
 import { showable } from "../../wire/httpError.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../../wire/Protocol.ts"
 import type { UnaryProtocols } from "../../wire/unary/protocols.ts"

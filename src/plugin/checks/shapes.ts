@@ -3,10 +3,10 @@
  * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
  */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
 import type { UnaryOperation } from "../../domain/request/Operation.ts"
-import { isLowerCaseHeaderName } from "../../wire/Head.ts"
+import { isLowerCaseHeaderName } from "../../wire/head.ts"
 import { but, butWord } from "./misfit.ts"
 
 type Misfit = string | undefined

@@ -21,7 +21,7 @@ import { guarded, PluginInvalid, reasonOf } from "../checks/PluginInvalid.ts"
 import { KnownSecrets } from "../KnownSecrets.ts"
 import { contractVersion, type ProviderPlugin } from "../Provider.ts"
 import { gatheringSecrets } from "../Secret.ts"
-import type { Rank, StrategyPlugin } from "../Strategy.ts"
+import type { Rank, StrategyPlugin } from "../strategy.ts"
 
 /** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
 export const contractMismatch = ({ contract }: { readonly contract: number }): string | undefined =>

@@ -3,7 +3,7 @@
  * declare them: an access token that it fetched, or a signature that it made, is recognised by the name of its header, parameter or member.
  * Pure.
  */
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import type { SideAnswer, SideRequest } from "../../plugin/Provider.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 

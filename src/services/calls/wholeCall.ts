@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { SideAnswer } from "../../plugin/Provider.ts"
-import type { ResponseHead, UpstreamCall } from "../../upstream/exchange.ts"
+import type { ResponseHead, UpstreamCall } from "../../upstream/Exchange.ts"
 import type { HostCaller } from "../../upstream/Upstream.ts"
 import { BodyText } from "./BodyText.ts"
 

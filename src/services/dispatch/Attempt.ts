@@ -5,8 +5,8 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { Tool } from "../../domain/request/Chat.ts"
-import type { Exchange } from "../../upstream/exchange.ts"
+import type { Tool } from "../../domain/request/chat.ts"
+import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
 import type { Hold } from "../money/heldMoney.ts"

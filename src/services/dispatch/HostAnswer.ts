@@ -1,5 +1,5 @@
 /**
- * A streamed answer of one host, from its head on. Its bytes are pushed through `wire/hostStream.ts`, and the text for
+ * A streamed answer of one host, from its head on. Its bytes are pushed through `wire/HostStream.ts`, and the text for
  * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
  * another host may take over.
  */
@@ -8,8 +8,8 @@ import * as Exit from "effect/Exit"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import type { Limits } from "../../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { ResponseHead, Sink } from "../../upstream/exchange.ts"
-import { HostStream } from "../../wire/hostStream.ts"
+import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
+import { HostStream } from "../../wire/HostStream.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import { BodyText } from "../calls/BodyText.ts"
 import { longestErrorBody, type UpstreamClient } from "../calls/upstreamCall.ts"
@@ -18,7 +18,7 @@ import type { Attempt } from "./Attempt.ts"
 import { firstEventTimer, type TimerServices, type Turn } from "./attemptTimer.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
-import { readAnswer, tooLong } from "./unaryAnswer.ts"
+import { readAnswer, tooLong } from "./UnaryAnswer.ts"
 
 /** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
 export const streamAnswer = (

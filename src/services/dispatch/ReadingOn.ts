@@ -2,7 +2,7 @@
  * Streams that are read on after their caller has left, for a second at most, because the host probably sends its usage soon. Their number
  * is bounded, so that callers who leave cost next to nothing. See docs/guarantees.md#g15.
  */
-import type { KeyId } from "../../domain/Ids.ts"
+import type { KeyId } from "../../domain/ids.ts"
 
 /** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000

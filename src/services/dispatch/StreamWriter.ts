@@ -3,7 +3,7 @@
 import type { Failure } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import type { ChatChunk } from "../../domain/request/Chat.ts"
+import type { ChatChunk } from "../../domain/request/chat.ts"
 import type { ChunkWriter } from "../../wire/ChunkWriter.ts"
 
 export interface StreamWriter extends ChunkWriter {

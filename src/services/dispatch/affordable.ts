@@ -1,15 +1,15 @@
 /**
- * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/Hold.ts`). Run for refused requests
+ * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/hold.ts`). Run for refused requests
  * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
  */
 import * as Either from "effect/Either"
 import { endpointFor } from "../../catalogue/endpoints.ts"
 import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
-import { affordableTokens, type BudgetSnapshot } from "../../domain/money/Hold.ts"
+import { affordableTokens, type BudgetSnapshot } from "../../domain/money/hold.ts"
 import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
-import { requestFor } from "../../domain/routing/hostRequest.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
+import { requestFor } from "../../domain/routing/HostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
 import { byteLength } from "./byteLength.ts"
 import { encodeFor } from "./encodeFor.ts"

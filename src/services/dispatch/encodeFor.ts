@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { type HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
 import { withoutNeutral } from "../../domain/request/neutralMembers.ts"
 import {
@@ -16,7 +16,7 @@ import {
   operations,
   type UnaryName,
 } from "../../domain/request/operations.ts"
-import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
 import { runs } from "../../domain/routing/routeFilters.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 import { findingInPayload } from "../payload/walk.ts"

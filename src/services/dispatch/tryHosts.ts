@@ -19,8 +19,8 @@ import {
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
-import { RefusedModels } from "../../domain/routing/fallback.ts"
 import type { Plan, Unaffordable } from "../../domain/routing/Plan.ts"
+import { RefusedModels } from "../../domain/routing/RefusedModels.ts"
 import { withoutSecrets } from "../calls/upstreamCall.ts"
 import type { HostAvailability, HostPermits } from "../hosts/HostHealth.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
@@ -32,9 +32,9 @@ import type { Attempt } from "./Attempt.ts"
 import { withAffordable } from "./affordable.ts"
 import type { Turn } from "./attemptTimer.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
-import { type EndAttempt, failureLog } from "./endAttempt.ts"
+import { type EndAttempt, failureLog } from "./EndAttempt.ts"
 import { exhausted } from "./exhausted.ts"
-import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
+import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./Hedge.ts"
 
 export type CallHost<A> = (begun: Begun, turn: Turn) => Effect.Effect<A | HostFailed>
 

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ConfigInvalid } from "../../domain/json/Problem.ts"
-import type { Actor } from "../../domain/keys/Audit.ts"
+import type { Actor } from "../../domain/keys/audit.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
 
 /** What a reload did. Paths such as `limits.retries`, without values. */

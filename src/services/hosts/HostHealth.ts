@@ -32,7 +32,7 @@ import {
   type Out,
   outOf,
   type ProviderCalls,
-} from "./EndpointHealth.ts"
+} from "./endpointHealth.ts"
 
 interface HealthRules {
   readonly cooldown: Cooldowns

@@ -10,9 +10,9 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { verdictOn } from "../../domain/failures/Verdict.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
 import { HostFigures, type KeptSlot, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
-import { dayMs } from "../../domain/keys/Key.ts"
-import type { Percentile } from "../../domain/request/thresholds.ts"
-import type { HostSnapshot } from "../../plugin/Strategy.ts"
+import { dayMs } from "../../domain/keys/key.ts"
+import type { Percentile } from "../../domain/request/Thresholds.ts"
+import type { HostSnapshot } from "../../plugin/strategy.ts"
 
 /** What a host was used for. Hosts are compared within one workload only. */
 export const workloads = ["text_generation"] as const

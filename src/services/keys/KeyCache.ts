@@ -1,5 +1,5 @@
 /** Keys in memory, so that not every request reads the database: those that were found, and secrets that were refused lately. Bounded. */
-import type { KeyId } from "../../domain/Ids.ts"
+import type { KeyId } from "../../domain/ids.ts"
 import type { FoundKey } from "../storage/Storage.ts"
 
 /** For how long a refused secret is not looked up again, milliseconds. A change of any key in this process ends that at once. */

@@ -2,7 +2,7 @@
 import * as Exit from "effect/Exit"
 import type { Unavailable } from "../../domain/failures/Failure.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import { Wait } from "../request/Steps.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
 import type { Written } from "./GroupCommit.ts"

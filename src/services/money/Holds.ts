@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { type KeyRecord, nextReset } from "../../domain/keys/Key.ts"
+import { type KeyRecord, nextReset } from "../../domain/keys/key.ts"
 import type { ErrorFinish } from "../../domain/money/Charge.ts"
 import {
   type BudgetSnapshot,
@@ -19,10 +19,10 @@ import {
   type OutputAllowance,
   paymentRequired,
   requiredAmount,
-} from "../../domain/money/Hold.ts"
+} from "../../domain/money/hold.ts"
 import type { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import type { Usage } from "../../domain/price/Usage.ts"
 import { Roster } from "../../domain/structures/Roster.ts"
 import type { UsedKey } from "../hosts/ProviderKeys.ts"
@@ -34,7 +34,7 @@ import type { Slices } from "./Slices.ts"
 /** What a hold is taken for. */
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
-  /** The most output tokens that may be made and not sent (`domain/money/Hold.ts`: `mostHiddenTokens`). Default 0. */
+  /** The most output tokens that may be made and not sent (`domain/money/hold.ts`: `mostHiddenTokens`). Default 0. */
   readonly mostHidden?: number
   readonly providerKey?: UsedKey | undefined
 }

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
 import type { JournalEntry, LedgerRow, Orphan, StorageUnavailable } from "../storage/ledger.ts"
-import { Streak } from "../storage/outage.ts"
+import { Streak } from "../storage/Outage.ts"
 import type { JournalRepository, LedgerRepository } from "../storage/Storage.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 

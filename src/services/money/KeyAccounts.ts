@@ -1,9 +1,9 @@
 /** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
 import * as Effect from "effect/Effect"
-import type { KeyId } from "../../domain/Ids.ts"
-import type { Spend } from "../../domain/keys/Key.ts"
+import type { KeyId } from "../../domain/ids.ts"
+import type { Spend } from "../../domain/keys/key.ts"
 import { KeyAccount } from "../../domain/money/KeyAccount.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 
 const mostAccounts = 10_000
 

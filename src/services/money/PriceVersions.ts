@@ -1,7 +1,7 @@
 /** The prices that rows of the ledger refer to: each version is kept before the first row that was computed with it. */
 import * as Effect from "effect/Effect"
-import type { Pricing } from "../../domain/price/Price.ts"
 import { type PriceVersion, priceVersion } from "../../domain/price/PriceVersion.ts"
+import type { Pricing } from "../../domain/price/price.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
 import type { PriceRepository } from "../storage/Storage.ts"
 

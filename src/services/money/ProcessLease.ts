@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import { backoff } from "../../domain/structures/backoff.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import type { StorageUnavailable } from "../storage/ledger.ts"
-import { type Hindrance, Streak } from "../storage/outage.ts"
+import { type Hindrance, Streak } from "../storage/Outage.ts"
 import type { LeaseRepository } from "../storage/SharedRepositories.ts"
 
 export interface ProcessLease {

@@ -4,12 +4,12 @@
  * a ledger of any length needs little memory, and beside a gateway that writes. See docs/guarantees.md#g4.
  */
 import * as Effect from "effect/Effect"
-import type { KeyId } from "../../domain/Ids.ts"
-import { limitResets, windowStart } from "../../domain/keys/Key.ts"
+import type { KeyId } from "../../domain/ids.ts"
+import { limitResets, windowStart } from "../../domain/keys/key.ts"
 import { type Billed, reprice } from "../../domain/money/Charge.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
-import type { Pricing } from "../../domain/price/Price.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
+import type { Pricing } from "../../domain/price/price.ts"
 import { type LedgerRow, type StorageUnavailable, usageOf } from "../storage/ledger.ts"
 import type { DataAtRest, KeySum, LedgerSum, StoredRow } from "../storage/Storage.ts"
 

@@ -2,7 +2,7 @@
  * Places of a payload where the caller's JSON may be anything, since hosts do not act on it: schemas, arguments of calls, results,
  * and records of what a host said. They are the only ones that the walk leaves out.
  */
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 
 /** What a member has to stand in to be free: the name of the member, or list, that its owner is or is in. */
 const places: ReadonlyMap<string, ReadonlySet<string>> = new Map(

@@ -1,6 +1,6 @@
 /** What members of a JSON value mean to a host by their names, however they are spelled. */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
 import { addressFault, dataFault } from "./address.ts"
 

@@ -5,9 +5,9 @@
  * at. See docs/guarantees.md#g36.
  */
 
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { reachesOut, runnerOf } from "../../domain/request/hostedTools.ts"
-import { routerOnly } from "../../domain/request/Request.ts"
+import { routerOnly } from "../../domain/request/request.ts"
 import { isFree } from "./free.ts"
 import { ruleOf, stored } from "./names.ts"
 

@@ -8,8 +8,8 @@ import {
   type Unavailable,
 } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { KeyId } from "../../domain/Ids.ts"
-import type { KeyRecord } from "../../domain/keys/Key.ts"
+import type { KeyId } from "../../domain/ids.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Attribution } from "../../domain/request/Attribution.ts"
 import type { Member } from "../../domain/structures/Roster.ts"
 import type { LedgerRow } from "../storage/ledger.ts"

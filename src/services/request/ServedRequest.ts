@@ -1,7 +1,7 @@
 /** One HTTP request from its first byte to its end: what is known of it so far, and what it holds until then. */
 import type { Failure } from "../../domain/failures/Failure.ts"
-import { requestId } from "../../domain/Ids.ts"
-import type { KeyRecord } from "../../domain/keys/Key.ts"
+import { requestId } from "../../domain/ids.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Claim, KeptAnswer } from "./Idempotency.ts"
 import type { Observation } from "./Observation.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"

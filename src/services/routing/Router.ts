@@ -19,11 +19,11 @@ import type { Exclusion } from "../../domain/failures/Exclusion.ts"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { type Permissions, unrestricted } from "../../domain/keys/Permissions.ts"
-import type { BudgetSnapshot } from "../../domain/money/Hold.ts"
+import type { BudgetSnapshot } from "../../domain/money/hold.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import { documentedSorts } from "../../domain/request/Preferences.ts"
-import { searching } from "../../domain/request/Request.ts"
-import { isFastEnough, preferredSpeeds } from "../../domain/request/thresholds.ts"
+import { searching } from "../../domain/request/request.ts"
+import { isFastEnough, preferredSpeeds } from "../../domain/request/Thresholds.ts"
 import { isListedIn, passingFirst } from "../../domain/routing/hostOrder.ts"
 import { modelTurns } from "../../domain/routing/modelTurns.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
@@ -36,7 +36,7 @@ import {
   type RankContext,
   type Reasons,
   unknownConversation,
-} from "../../plugin/Strategy.ts"
+} from "../../plugin/strategy.ts"
 import { withAffordable } from "../dispatch/affordable.ts"
 import { type HostAvailability, HostHealth } from "../hosts/HostHealth.ts"
 import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"

@@ -2,7 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { Candidate, Rank, RankContext } from "../../plugin/Strategy.ts"
+import type { Candidate, Rank, RankContext } from "../../plugin/strategy.ts"
 
 /**
  * Orders hosts by a strategy; `candidates` are the same hosts with their statistics. When the strategy throws, or loses or

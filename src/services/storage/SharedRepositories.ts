@@ -1,9 +1,9 @@
 /** What a database has that several gateways use at once: leases of processes, slices of budgets, shares of rate limits, and events. */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { KeyId } from "../../domain/Ids.ts"
+import type { KeyId } from "../../domain/ids.ts"
 import type { BudgetWindow, Grant } from "../../domain/money/Slice.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import type { StorageUnavailable } from "./ledger.ts"
 

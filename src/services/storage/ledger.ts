@@ -6,13 +6,13 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import type { PriceBasis } from "../../domain/hosts/Host.ts"
-import type { KeyId } from "../../domain/Ids.ts"
-import type { ChangeableMember, KeyRecord } from "../../domain/keys/Key.ts"
+import type { KeyId } from "../../domain/ids.ts"
+import type { ChangeableMember, KeyRecord } from "../../domain/keys/key.ts"
 import type { AnswerOutcome, Waiver } from "../../domain/money/Charge.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import { noUsage, type Usage } from "../../domain/price/Usage.ts"
-import { type Hindrance, type Outage, type Outaged, outageOf } from "./outage.ts"
+import { type Hindrance, type Outage, type Outaged, outageOf } from "./Outage.ts"
 
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{

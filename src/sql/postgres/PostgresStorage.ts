@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Say } from "../../process/withProgress.ts"
 import { Storage } from "../../services/storage/Storage.ts"
-import type { PostgresOpening } from "../Opening.ts"
+import type { PostgresOpening } from "../opening.ts"
 import type { StorageNotOpened } from "../StorageNotOpened.ts"
 
 /** Makes the tables where they are absent. Several gateways may use one database. */

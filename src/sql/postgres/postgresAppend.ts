@@ -6,13 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import type { Pool } from "pg"
-import { windowStart } from "../../domain/keys/Key.ts"
+import { windowStart } from "../../domain/keys/key.ts"
 import type { StepRunner } from "../../services/request/Steps.ts"
 import { wait } from "../../services/request/Steps.ts"
 import type { NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { LedgerRepository } from "../../services/storage/Storage.ts"
 import { unavailable } from "../failure.ts"
-import { ledger } from "../repositories/LedgerRepository.ts"
+import { ledger } from "../repositories/ledgerRepository.ts"
 
 const columns = ledger.names.join(", ")
 

@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { LeaseRepository } from "../../services/storage/SharedRepositories.ts"
-import { serverNow } from "../repositories/JournalRepository.ts"
+import { serverNow } from "../repositories/journalRepository.ts"
 import { query } from "../tables/query.ts"
 
 export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {

@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { driverUrl } from "../../domain/json/postgresUrl.ts"
-import type { PostgresOpening } from "../Opening.ts"
+import type { PostgresOpening } from "../opening.ts"
 import { expectLastingSessions } from "./postgresPooler.ts"
 
 export type Connecting = Omit<PostgresOpening, "spoolFolder">

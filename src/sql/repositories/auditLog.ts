@@ -1,4 +1,4 @@
-/** The audit log in a database, in SQL that SQLite and PostgreSQL share. Its rules are in `domain/keys/Audit.ts`. */
+/** The audit log in a database, in SQL that SQLite and PostgreSQL share. Its rules are in `domain/keys/audit.ts`. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,7 +12,7 @@ import {
   brokenEnd,
   emptyHead,
   follow,
-} from "../../domain/keys/Audit.ts"
+} from "../../domain/keys/audit.ts"
 import type { StorageUnavailable } from "../../services/storage/ledger.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { column, table, text } from "../tables/table.ts"

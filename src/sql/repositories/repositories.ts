@@ -16,15 +16,15 @@ import type {
   LedgerRepository,
   PriceRepository,
 } from "../../services/storage/Storage.ts"
-import { makeActivityRepository } from "./ActivityRepository.ts"
-import { makeAuditRepository } from "./AuditRepository.ts"
-import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
-import { makeHostStatsRepository } from "./HostStatsRepository.ts"
-import { makeIdempotencyRepository } from "./IdempotencyRepository.ts"
-import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./JournalRepository.ts"
-import { makeKeyRepository } from "./KeyRepository.ts"
-import { ledger, makeLedgerReads } from "./LedgerRepository.ts"
-import { makePriceRepository } from "./PriceRepository.ts"
+import { makeActivityRepository } from "./activityRepository.ts"
+import { makeAuditRepository } from "./auditRepository.ts"
+import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
+import { makeHostStatsRepository } from "./hostStatsRepository.ts"
+import { makeIdempotencyRepository } from "./idempotencyRepository.ts"
+import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./journalRepository.ts"
+import { makeKeyRepository } from "./keyRepository.ts"
+import { ledger, makeLedgerReads } from "./ledgerRepository.ts"
+import { makePriceRepository } from "./priceRepository.ts"
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))

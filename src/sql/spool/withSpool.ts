@@ -12,12 +12,12 @@ import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
 import { backoff } from "../../domain/structures/backoff.ts"
 import { makeStepRunner, type StepRunner, wait } from "../../services/request/Steps.ts"
 import { type NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
-import type { Hindrance } from "../../services/storage/outage.ts"
+import type { Hindrance } from "../../services/storage/Outage.ts"
 import type { Appended, DataAtRest } from "../../services/storage/Storage.ts"
 import { reasonOf, unavailable } from "../failure.ts"
-import { decodeRow, encodeRow } from "../repositories/JournalRepository.ts"
-import { Spool } from "./spool.ts"
-import type { SpoolEntry, SpoolOptions, StoredEntry } from "./spoolFile.ts"
+import { decodeRow, encodeRow } from "../repositories/journalRepository.ts"
+import { Spool } from "./Spool.ts"
+import type { SpoolEntry, SpoolOptions, StoredEntry } from "./SpoolFile.ts"
 
 type Parts = Pick<DataAtRest, "ledger" | "prices" | "journal" | "shared">
 

@@ -1,6 +1,6 @@
 /** What a database of the gateway has, and a copy of an earlier time has not. */
 import { Database } from "bun:sqlite"
-import type { Picodollars } from "../../domain/price/Money.ts"
+import type { Picodollars } from "../../domain/price/money.ts"
 import { sqliteCode } from "../failure.ts"
 import { untrusted } from "./sqliteFile.ts"
 

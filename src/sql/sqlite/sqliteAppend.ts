@@ -4,13 +4,13 @@
  * @effect/sql's client.
  */
 import type { Database } from "bun:sqlite"
-import { windowStart } from "../../domain/keys/Key.ts"
+import { windowStart } from "../../domain/keys/key.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import { isDiskFull } from "../failure.ts"
 import { makeCountRows } from "../repositories/dailySums.ts"
-import { ledger } from "../repositories/LedgerRepository.ts"
+import { ledger } from "../repositories/ledgerRepository.ts"
 import type { Stored } from "../tables/table.ts"
-import type { Ballast } from "./ballast.ts"
+import type { Ballast } from "./Ballast.ts"
 
 /** A row as `encodeRows` writes it: its values in the order of the table's columns. */
 type Encoded = ReadonlyArray<Stored>

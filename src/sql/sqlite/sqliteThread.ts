@@ -9,7 +9,7 @@ import * as Scope from "effect/Scope"
 import type { StorageUnavailable } from "../../services/storage/ledger.ts"
 import { type Call, invoke, type MethodNames, methodNamesOf } from "../calls.ts"
 import { unavailable } from "../failure.ts"
-import type { SqliteOpening } from "../Opening.ts"
+import type { SqliteOpening } from "../opening.ts"
 import type { SqlRepositories } from "../repositories/repositories.ts"
 import { type OpenFile, openFile, type Refusal, Refused } from "./sqliteFile.ts"
 

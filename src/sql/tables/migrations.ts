@@ -5,7 +5,7 @@
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { emptyHead } from "../../domain/keys/Audit.ts"
+import { emptyHead } from "../../domain/keys/audit.ts"
 import { isOverflow } from "../failure.ts"
 import { type Dialect, postgres, sqlite } from "./dialects.ts"
 
@@ -225,7 +225,7 @@ export const steps = {
   ]),
 
   "9_audit_log": inOrder(({ integer, options, auditTriggers }) => [
-    // Changes of keys, chained by their hashes: see domain/keys/Audit.ts.
+    // Changes of keys, chained by their hashes: see domain/keys/audit.ts.
     `CREATE TABLE audit (
       seq ${integer} PRIMARY KEY,
       at ${integer} NOT NULL,

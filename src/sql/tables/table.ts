@@ -5,7 +5,7 @@
 import type * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { KeyId } from "../../domain/Ids.ts"
+import { KeyId } from "../../domain/ids.ts"
 import type { StoredAs } from "../../domain/keys/keyValues.ts"
 
 /** A value as it is passed to the driver. */

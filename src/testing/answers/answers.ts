@@ -1,10 +1,10 @@
 /** Checks of `Protocol.decode` and `Protocol.decoder` with invalid answers. */
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import { expectedOfAnswer, expectedOfChunks } from "../../plugin/checks/shapes.ts"
 import type { Protocol } from "../../wire/Protocol.ts"
-import { attempt, type Check, must, shown } from "../check.ts"
+import { attempt, type Check, must, shown } from "../Check.ts"
 import { anyJson, contextOf, forAll, framed, head, mutated, noAnswers } from "../samples.ts"
 import { answerBody, type ProtocolSubject } from "../subject.ts"
 import { type Event, eventsOf, streamOf } from "./frames.ts"

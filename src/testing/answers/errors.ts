@@ -3,12 +3,12 @@
  */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import type { Provider } from "../../plugin/Provider.ts"
-import { attempt, type Check, deepFreeze, must, shown } from "../check.ts"
+import { attempt, type Check, deepFreeze, must, shown } from "../Check.ts"
 import { anyJson, forAll } from "../samples.ts"
 import { type ErrorSample, load, type ProviderSubject } from "../subject.ts"
-import { failsAs } from "./outcome.ts"
+import { failsAs } from "./Outcome.ts"
 
 const contract = "Provider.error"
 

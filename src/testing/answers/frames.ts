@@ -1,8 +1,8 @@
 /** A recorded stream, cut into frames and read as the gateway does it. */
-import { frameReader } from "../../wire/framing.ts"
-import { HostStream } from "../../wire/hostStream.ts"
+import { frameReader } from "../../wire/Framing.ts"
+import { HostStream } from "../../wire/HostStream.ts"
 import type { Decoder, Protocol } from "../../wire/Protocol.ts"
-import { parsed } from "../requests/sent.ts"
+import { parsed } from "../requests/Sent.ts"
 import { contextOf, head } from "../samples.ts"
 import type { StreamSample } from "../subject.ts"
 

@@ -1,10 +1,10 @@
 /** Checks of a usage report: what the gateway bills by. */
 import { isDeepStrictEqual } from "node:util"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import { isCount, parseUsage, type Usage } from "../../domain/price/Usage.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
-import { must, shown } from "../check.ts"
-import type { Expected } from "../expected.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
+import { must, shown } from "../Check.ts"
+import type { Expected } from "../Expected.ts"
 
 const contract = "ChatUsage"
 

@@ -1,13 +1,13 @@
 /** Checks of recorded whole answers, and of what a later turn sends back of a model's reasoning. */
 import * as Either from "effect/Either"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { ChatPayload } from "../../domain/request/Chat.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
-import { attempt, type Check, must, shown } from "../check.ts"
-import { sentIn } from "../requests/sent.ts"
+import { attempt, type Check, must, shown } from "../Check.ts"
+import { sentIn } from "../requests/Sent.ts"
 import { chatRequest, contextOf, head, host, marks, tools } from "../samples.ts"
 import { answerBody, isLacking, type NamedAnswer, type ProtocolSubject } from "../subject.ts"
-import { type ChoiceOutcome, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./outcome.ts"
+import { type ChoiceOutcome, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./Outcome.ts"
 import { streamOutcome } from "./streams.ts"
 import { isBilledRight } from "./usage.ts"
 

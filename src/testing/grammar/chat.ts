@@ -1,5 +1,5 @@
 /** The grammar of a stream in the chat form: `choices.ts`, with deltas whose tool calls begin in order of their indexes. */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { readChoices } from "./choices.ts"
 import { countIn, listIn, objectIn, readerOf, textIn, wrong } from "./events.ts"
 

@@ -3,7 +3,7 @@
  * of choices come first; one last chunk ends every choice and has the usage with its cost; then `[DONE]`. A chunk with an
  * error may be the last one at any place.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { countIn, listIn, objectIn, readEvents, textIn, wrong } from "./events.ts"
 
 /** Checks what is particular to a form in one choice. Made for one stream. */

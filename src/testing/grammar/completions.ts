@@ -1,5 +1,5 @@
 /** The grammar of a stream in the legacy completions form: `choices.ts`, with a text in place of a delta. */
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import { readChoices } from "./choices.ts"
 import { listIn, objectIn, readerOf, textIn, wrong } from "./events.ts"
 

@@ -2,7 +2,7 @@
  * What the grammars of all forms share. Server-sent events are read strictly: one line of JSON each, a name where the form
  * has names, a blank line after each, comments in between.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 export interface EventFormat {
   /** Whether every event has a name. Otherwise none has. */

@@ -3,7 +3,7 @@
  * pieces of their own kind, and close once; `message_delta` says how the message ended once all blocks are closed, and
  * `message_stop` ends the stream. An `error` may end it at any place. Pings and comments may stand anywhere after the start.
  */
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import { objectIn, readEvents, readerOf, wrong } from "./events.ts"
 
 /** Reads a whole stream, and throws at the first thing that breaks the grammar. Returns its events. */

@@ -4,7 +4,7 @@
  * indexes, parts open in the order of theirs within an item, texts are told in deltas and once more at their end, and what
  * was opened is closed once. Several calls may be open at a time. Only a failed response leaves items open.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { listIn, objectIn, readEvents, readerOf, textIn, wrong } from "./events.ts"
 
 /** Reads a whole stream, and throws at the first thing that breaks the grammar. Returns its events. */

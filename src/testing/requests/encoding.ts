@@ -1,9 +1,9 @@
 /** How checks call `Protocol.encode`, and what of a request they compare. */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
-import { attempt, must, shown } from "../check.ts"
+import { attempt, must, shown } from "../Check.ts"
 import { host } from "../samples.ts"
 import type { ProtocolSubject } from "../subject.ts"
 

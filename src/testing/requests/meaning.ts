@@ -4,15 +4,15 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
-import type { ChatPayload } from "../../domain/request/Chat.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
-import { type Check, must, shown } from "../check.ts"
-import type { Lack } from "../expected.ts"
+import { type Check, must, shown } from "../Check.ts"
+import type { Lack } from "../Expected.ts"
 import { calls, chatRequest, marks, requestOf, tools, unknownMembers } from "../samples.ts"
 import { isLacking, type ProtocolSubject } from "../subject.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"
 import { sendsParameters } from "./parameters.ts"
-import { parsed, type Sent, sentIn } from "./sent.ts"
+import { parsed, type Sent, sentIn } from "./Sent.ts"
 
 export const meaningChecks = (given: ProtocolSubject): ReadonlyArray<Check> => {
   const { name, subject } = given

@@ -2,15 +2,15 @@
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import type { ChatPayload } from "../../domain/request/Chat.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
 import { chatParameterRows } from "../../domain/request/chatParameters.ts"
-import type { Reasoning } from "../../domain/request/Request.ts"
+import type { Reasoning } from "../../domain/request/request.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
-import { must, shown } from "../check.ts"
+import { must, shown } from "../Check.ts"
 import { chatRequest, marks, tools } from "../samples.ts"
 import { isLacking, type ProtocolSubject } from "../subject.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"
-import { sentIn } from "./sent.ts"
+import { sentIn } from "./Sent.ts"
 
 interface Parameter {
   /** What `dropped` calls it, and its member of the payload unless `reasoning` is given. */

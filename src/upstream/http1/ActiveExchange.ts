@@ -1,6 +1,6 @@
 /** One call: connects its sink with a connection, which is replaced once if it turns out to be stale. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } from "../exchange.ts"
+import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } from "../Exchange.ts"
 import type { Connection, Origin, Served } from "./Connection.ts"
 import { Dial, type DialContext } from "./Dial.ts"
 import { Inflater, type InflaterReceiver } from "./Inflater.ts"

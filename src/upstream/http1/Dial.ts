@@ -7,7 +7,7 @@ import type { Origin } from "./Connection.ts"
 import { Connection, type Opener } from "./Connection.ts"
 import type { Pool } from "./Pool.ts"
 import type { Registry, Watched } from "./Registry.ts"
-import type { Resolve } from "./resolve.ts"
+import type { Resolve } from "./Resolve.ts"
 import type { ClientTls } from "./tls.ts"
 
 /** From the lookup of the name to the end of the TLS handshake. */

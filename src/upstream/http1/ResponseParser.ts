@@ -2,7 +2,7 @@
  * Parses the answers of one connection and calls a receiver. A state machine: bytes may be cut anywhere, and the receiver
  * may pause it between any two calls. Everything that two readers could understand differently is refused. RFC 9112.
  */
-import type { ResponseHead } from "../exchange.ts"
+import type { ResponseHead } from "../Exchange.ts"
 import { cr, hexDigit, isValue, lf, semicolon } from "./bytes.ts"
 import { HeaderSection, incomplete } from "./HeaderSection.ts"
 import { makeResponseHead } from "./responseHead.ts"

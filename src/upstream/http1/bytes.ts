@@ -1,5 +1,5 @@
 /** Classes of bytes in HTTP/1.1, as tables with a place for each byte. RFC 9110, 5.5 and 5.6.2. */
-import { isHeaderName } from "../../wire/Head.ts"
+import { isHeaderName } from "../../wire/head.ts"
 
 export const cr = 13
 export const lf = 10

@@ -4,13 +4,13 @@
  * and no stream per chunk. See docs/decisions/0008-http-client.md.
  */
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { type Exchange, type Sink, type StartExchange, tellFailed } from "../exchange.ts"
+import { type Exchange, type Sink, type StartExchange, tellFailed } from "../Exchange.ts"
 import { ActiveExchange } from "./ActiveExchange.ts"
 import { Pool } from "./Pool.ts"
 import { Registry } from "./Registry.ts"
+import { type Lookup, makeResolve } from "./Resolve.ts"
 import { HeaderLines, requestOf } from "./request.ts"
-import { type Lookup, makeResolve } from "./resolve.ts"
-import { Targets } from "./target.ts"
+import { Targets } from "./Targets.ts"
 import { makeTlsOptions } from "./tls.ts"
 
 export interface HttpClientOptions {

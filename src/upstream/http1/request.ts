@@ -1,6 +1,6 @@
-import { isLowerCaseHeaderName } from "../../wire/Head.ts"
-import type { UpstreamCall } from "../exchange.ts"
-import type { Target } from "./target.ts"
+import { isLowerCaseHeaderName } from "../../wire/head.ts"
+import type { UpstreamCall } from "../Exchange.ts"
+import type { Target } from "./Targets.ts"
 
 /** Longer texts are encoded at once: a socket takes only a part of them. */
 const longText = 65_536

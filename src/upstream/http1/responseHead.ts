@@ -1,4 +1,4 @@
-import type { ResponseHead, ResponseHeaders } from "../exchange.ts"
+import type { ResponseHead, ResponseHeaders } from "../Exchange.ts"
 
 /** The header section of an answer, kept as one text and searched on demand: few of its fields are ever read. */
 class HeaderText implements ResponseHeaders {

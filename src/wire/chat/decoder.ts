@@ -1,12 +1,12 @@
 /** Converts the events of a streamed chat answer to canonical chunks, one for each. */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
-import type { ChatQuirks } from "./quirks.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
 import {
   addRest,
   argumentsOf,

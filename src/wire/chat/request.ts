@@ -5,13 +5,13 @@
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { Message, Tool } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Message, Tool } from "../../domain/request/chat.ts"
 import { namesWhere } from "../../domain/request/placedParameters.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
-import type { ChatQuirks } from "./quirks.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
 import { withoutResultMedia } from "./resultMedia.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */

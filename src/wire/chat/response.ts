@@ -1,7 +1,7 @@
 /** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type {
   ChatChoice,
   ChatMessage,
@@ -10,10 +10,10 @@ import type {
   FinishReason,
   OutputImage,
   ToolCall,
-} from "../../domain/request/Chat.ts"
+} from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { errorInBody, malformed } from "../httpError.ts"
-import type { ChatQuirks } from "./quirks.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
 import { thinkTags } from "./thinkTags.ts"
 import { canonicalUsage } from "./usage.ts"
 

@@ -2,7 +2,7 @@
  * Images and files in results of tools, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed
  * for messages with role 'user'"), and models that accept them since do not see them (openai/openai-openapi#523, 2026-02).
  */
-import type { ContentPart, Message } from "../../domain/request/Chat.ts"
+import type { ContentPart, Message } from "../../domain/request/chat.ts"
 
 /** Results as text, and after those that belong together a message of the user with the rest. The same list where there is none. */
 export const withoutResultMedia = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {

@@ -3,8 +3,8 @@
  * left out, so that it is estimated and not taken for zero.
  */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
 
 const noDetails: JsonObject = {}
 

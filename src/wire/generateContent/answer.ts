@@ -1,11 +1,11 @@
 /** Google's answers in the canonical form: whole ones, and the events of a stream. */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
-import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
-import { CandidateReader, type Piece } from "./candidate.ts"
+import { CandidateReader, type Piece } from "./CandidateReader.ts"
 import { generateContentErrorInBody } from "./failure.ts"
 import { modelFacts } from "./models.ts"
 import { tierField, usageOf } from "./usage.ts"

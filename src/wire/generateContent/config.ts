@@ -1,10 +1,10 @@
 /** `generationConfig`: how the answer is made, and how much the model thinks before. */
 
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatPayload, ResponseFormat } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatPayload, ResponseFormat } from "../../domain/request/chat.ts"
 import { addParameters, type PlacedParameter, placedIn } from "../../domain/request/placedParameters.ts"
-import type { ChatRequest, Effort } from "../../domain/request/Request.ts"
+import type { ChatRequest, Effort } from "../../domain/request/request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import { given } from "./json.ts"
 import type { ModelFacts, ThinkingControl, ThinkingLevel } from "./models.ts"

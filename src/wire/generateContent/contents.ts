@@ -4,12 +4,12 @@
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
-import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } from "../../domain/request/chat.ts"
 import { argumentsObject, calledNames, partsOf, readDataUrl, textOf } from "../content.ts"
 import { innerJson } from "../jsonDepth.ts"
 import { inline, mediaPart, type Reader } from "./media.ts"
-import { type SignedSpan, thoughtsOf } from "./thoughts.ts"
+import { type SignedSpan, thoughtsOf } from "./Thoughts.ts"
 
 export interface Conversation {
   readonly system: ReadonlyArray<JsonObject>

@@ -5,15 +5,15 @@
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
 import {
   type EmbeddingInput,
   type EmbeddingPart,
   type EmbeddingsPayload,
   inputsOf,
-} from "../../domain/request/Embeddings.ts"
+} from "../../domain/request/embeddings.ts"
 import { malformed } from "../httpError.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { EmbeddingsProtocol } from "../unary/embeddings.ts"

@@ -5,8 +5,8 @@
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
-import { isJsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
-import type { ResponseHeaders } from "../Head.ts"
+import { isJsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { ResponseHeaders } from "../head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 
 /** An answer whose status is not 200. A stream's error may come as an array of one. */

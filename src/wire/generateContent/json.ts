@@ -1,5 +1,5 @@
 /** Small readings that requests and answers share. */
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 
 /** Marks reasoning that came from Gemini and may go back to it. */
 export const reasoningFormat = "google-gemini-v1"

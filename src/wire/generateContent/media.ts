@@ -1,8 +1,8 @@
 /** Images, audio, video and files as parts: embedded (`inlineData`), or by an address that Google fetches (`fileData`). */
 
 import { withoutEndDots } from "../../domain/hosts/hostName.ts"
-import type { JsonObject } from "../../domain/json/Json.ts"
-import type { ContentPart, FilePart } from "../../domain/request/Chat.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { ContentPart, FilePart } from "../../domain/request/chat.ts"
 import { base64Of, readDataUrl } from "../content.ts"
 import type { ModelFacts } from "./models.ts"
 

@@ -1,7 +1,7 @@
 /** Sources that an answer cites, searches that are billed, and probabilities of tokens. */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
-import type { Annotation } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Annotation } from "../../domain/request/chat.ts"
 
 /** The citations in a candidate, for the candidate's whole text so far. Google's places are bytes of UTF-8. */
 export const annotationsOf = (candidate: JsonObject, text: string): ReadonlyArray<Annotation> => {

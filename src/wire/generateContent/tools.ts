@@ -1,8 +1,8 @@
 /** Tools and the choice among them. Functions share one member; Google's search is a tool of its own. */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
 import { given } from "./json.ts"
 import type { Reader } from "./media.ts"
 

@@ -1,8 +1,8 @@
 /** What Google counted, and which tier served. */
 
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
 
 /**
  * The canonical usage; `undefined` where Google did not count, or where a count is none. Without a total and without a count of

@@ -3,7 +3,7 @@
  */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type {
   Annotation,
   ChatMessage,
@@ -12,7 +12,7 @@ import type {
   FinishReason,
   ReasoningDetail,
   ToolCall,
-} from "../../domain/request/Chat.ts"
+} from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import { reasoningFormat } from "./content.ts"

@@ -3,7 +3,7 @@
  * adjacent messages of one role form one turn. Parts of unknown kinds are sent unchanged, for the host to judge.
  */
 
-import type { JsonObject } from "../../domain/json/Json.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -15,7 +15,7 @@ import type {
   ReasoningDetail,
   ToolCall,
   ToolMessage,
-} from "../../domain/request/Chat.ts"
+} from "../../domain/request/chat.ts"
 import { argumentsObject, base64Of, type DataUrl, partsOf, readDataUrl, textOfDataUrl } from "../content.ts"
 
 export interface Turn {

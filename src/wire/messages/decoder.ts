@@ -4,9 +4,9 @@
  */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/json/Json.ts"
-import type { ChatChunk, FinishReason } from "../../domain/request/Chat.ts"
-import { bytesOf } from "../../domain/request/Estimate.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import type { ChatChunk, FinishReason } from "../../domain/request/chat.ts"
+import { bytesOf } from "../../domain/request/estimate.ts"
 import { callIdOf } from "../callId.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"

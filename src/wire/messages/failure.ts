@@ -1,8 +1,8 @@
 /** The meaning of Anthropic's errors. The error's type is more specific than the status. */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
-import type { ResponseHeaders } from "../Head.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
+import type { ResponseHeaders } from "../head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 
 const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([

@@ -4,8 +4,8 @@
  * of Claude is not wrapped.
  */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ReasoningDetail } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ReasoningDetail } from "../../domain/request/chat.ts"
 import { valuesIn } from "../jsonDepth.ts"
 import { reasoningFormat } from "./content.ts"
 

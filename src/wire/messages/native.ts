@@ -5,15 +5,15 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
-import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/Request.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "./content.ts"
 import { isForeign } from "./foreignThinking.ts"
 import { isForced, parameters, samplingParameters, tierField, version } from "./request.ts"
-import { lacksThinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
+import { lacksThinking, type ThinkingKind, thinkingFor } from "./Thinking.ts"
 
 /** Name of the form. */
 export const messagesForm = "messages"

@@ -2,8 +2,8 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/chat.ts"
 import {
   addMember,
   addParameters,
@@ -15,11 +15,11 @@ import {
   renamesIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
-import type { ChatRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { type Conversation, conversationOf, type Turn } from "./content.ts"
-import { type Thinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
+import { type Thinking, type ThinkingKind, thinkingFor } from "./Thinking.ts"
 import { unsupportedIn } from "./unsupported.ts"
 
 /** The version of the API. */

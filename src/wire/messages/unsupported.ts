@@ -1,7 +1,7 @@
 /** Finds what Anthropic's Messages API cannot carry, before anything is translated. */
 
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import type { ContentPart, Message } from "../../domain/request/Chat.ts"
+import type { ContentPart, Message } from "../../domain/request/chat.ts"
 import { embeddedIn, isText, isWebAddress } from "./content.ts"
 
 /** The first part of a conversation that the host would refuse; `undefined` when there is none. */

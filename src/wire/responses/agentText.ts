@@ -3,7 +3,7 @@
  * model writes there, and Codex passes it on unread, as `encrypted_content` of an `agent_message`. Models elsewhere write plain text, so
  * the member has the message itself, which no host could decrypt (seen with Codex 0.169 and `gpt-6-sol`, 2026-11). Pure.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 /** One word of base64, as long as the shortest token of OpenAI's kind (Fernet) at least. */
 const ciphertext = /^[\w+/-]{100,}={0,2}$/

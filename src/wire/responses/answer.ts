@@ -1,7 +1,7 @@
 /** Converts a response object to the canonical form, and has what whole and streamed answers share. */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type {
   Annotation,
   ChatMessage,
@@ -11,8 +11,8 @@ import type {
   OutputImage,
   ReasoningDetail,
   ToolCall,
-} from "../../domain/request/Chat.ts"
-import { bytesOf } from "../../domain/request/Estimate.ts"
+} from "../../domain/request/chat.ts"
+import { bytesOf } from "../../domain/request/estimate.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../chat/usage.ts"
 import { malformed } from "../httpError.ts"

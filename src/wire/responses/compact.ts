@@ -5,10 +5,10 @@
  */
 import * as Either from "effect/Either"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { ChatRequest, NativeRequest } from "../../domain/request/Request.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/request/request.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { inputOf } from "./native.ts"
-import type { ResponsesQuirks } from "./quirks.ts"
+import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
 
 /** Members that are sent as they came, beside those that are written anew. */
 const known = ["instructions", "image", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"]

@@ -3,9 +3,9 @@
  */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
-import type { ChatChunk, ReasoningDetail } from "../../domain/request/Chat.ts"
-import { bytesOf, bytesOfTokens } from "../../domain/request/Estimate.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { ChatChunk, ReasoningDetail } from "../../domain/request/chat.ts"
+import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"

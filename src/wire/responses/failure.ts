@@ -1,6 +1,6 @@
 /** What errors of the Responses form mean that come with status 200: in the response, or as an event. */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import { errorInBody } from "../httpError.ts"
 
 /** Codes that speak of an image in the request, some of which sound like a file or page that is missing. */

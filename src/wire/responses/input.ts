@@ -5,7 +5,7 @@
 
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -14,9 +14,9 @@ import type {
   HostToolCall,
   Message,
   ReasoningDetail,
-} from "../../domain/request/Chat.ts"
+} from "../../domain/request/chat.ts"
 import { readDataUrl } from "../content.ts"
-import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
+import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 
 /** The items, or the first part of the conversation that the form cannot carry. */
 export const inputOf = (

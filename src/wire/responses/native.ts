@@ -5,15 +5,15 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
-import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/Request.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { readableParts } from "./agentText.ts"
 import { addsTools } from "./offered.ts"
-import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
+import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./request.ts"
 
 /** Name of the form. */

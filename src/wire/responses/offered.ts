@@ -1,5 +1,5 @@
 /** Where tools stand in a body of the Responses form: in `tools`, and in items that add some. */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 /** A tool where it is offered. */
 export interface OfferedTool {

@@ -2,8 +2,8 @@
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/Json.ts"
-import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { ChatPayload, Tool, ToolChoice } from "../../domain/request/chat.ts"
 import {
   addMember,
   byName,
@@ -13,12 +13,12 @@ import {
   renamesIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
-import { type ChatRequest, mostSearches } from "../../domain/request/Request.ts"
+import { type ChatRequest, mostSearches } from "../../domain/request/request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { customCallOf, hasReasoning, inputOf } from "./input.ts"
-import type { ResponsesQuirks } from "./quirks.ts"
+import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
 
 /** Members of the canonical form that this form has no counterpart for. */
 export const lacking: ReadonlySet<string> = new Set(lackingIn("responses"))

@@ -1,6 +1,6 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import { isJsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import {
   type EmbeddingInput,
   type EmbeddingsPayload,
@@ -11,7 +11,7 @@ import {
   type PackedKind,
   packedKind,
   unpackedBytes,
-} from "../../domain/request/Embeddings.ts"
+} from "../../domain/request/embeddings.ts"
 import type { UnaryProtocol } from "../Protocol.ts"
 import { type UnaryQuirks, unaryProtocol } from "./unaryProtocol.ts"
 

@@ -2,11 +2,11 @@
  * Ranking of documents as Jina, Cohere, vLLM, llama.cpp and others speak it: `POST /rerank` with `query` and `documents`,
  * answered by `results` with `index` and `relevance_score`.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
-import { tokensIn } from "../../domain/request/Estimate.ts"
-import { type RerankPayload, type RerankRequest, type RerankResponse, rerank } from "../../domain/request/Rerank.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
+import { tokensIn } from "../../domain/request/estimate.ts"
+import { type RerankPayload, type RerankRequest, type RerankResponse, rerank } from "../../domain/request/rerank.ts"
 import type { UnaryProtocol } from "../Protocol.ts"
 import { promptUsage, type UnaryQuirks, unaryProtocol } from "./unaryProtocol.ts"
 

@@ -4,10 +4,10 @@
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/Json.ts"
-import type { ChatUsage } from "../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
 import type { UnaryAnswer, UnaryOperation } from "../../domain/request/Operation.ts"
-import type { UnaryRequest } from "../../domain/request/Request.ts"
+import type { UnaryRequest } from "../../domain/request/request.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import { jsonBody, type UnaryProtocol } from "../Protocol.ts"
 

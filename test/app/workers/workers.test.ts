@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { existsSync } from "node:fs"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { openDatabase } from "../../../src/sql/postgres/postgresDatabase.ts"
 import { contentOf, finishesOf, readStrictly } from "../../support/clients/strictSse.ts"
 import { until } from "../../support/clocks/until.ts"

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { chargedBy, hostFacts, isNamed, isNamedInAnyTier, namesIn } from "../../../src/domain/hosts/hostFacts.ts"
-import { HostTag } from "../../../src/domain/Ids.ts"
-import { freePricing } from "../../../src/domain/price/Price.ts"
+import { HostTag } from "../../../src/domain/ids.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 
 const host = (tag: string): Host => ({

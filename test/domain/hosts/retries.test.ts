@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { RetryBudget } from "../../../src/domain/hosts/RetryBudget.ts"
-import { HostTag, ModelId } from "../../../src/domain/Ids.ts"
+import { HostTag, ModelId } from "../../../src/domain/ids.ts"
 import { modelTurns } from "../../../src/domain/routing/modelTurns.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 

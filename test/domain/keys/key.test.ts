@@ -1,7 +1,7 @@
 /** The table of the fields of a key, and the order of its members in answers. */
 import { describe, expect, test } from "bun:test"
 import { inOrder } from "../../../src/domain/json/inOrder.ts"
-import { factsOf, isChangeable, isHidden, isSettable, keyMembers, unlimitedKey } from "../../../src/domain/keys/Key.ts"
+import { factsOf, isChangeable, isHidden, isSettable, keyMembers, unlimitedKey } from "../../../src/domain/keys/key.ts"
 
 describe("the fields of a key", () => {
   test("have names, columns, flags and titles of their own", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { hasChecksum, makeSecret } from "../../../src/domain/keys/KeySecret.ts"
+import { hasChecksum, makeSecret } from "../../../src/domain/keys/keySecret.ts"
 
 /** Made by an earlier version. Its checksum begins with the digit 0. */
 const issued = "sk-gw-0123456789abcdefghijklmnopqrstuvwxyzABCDEFG0YyfYx"

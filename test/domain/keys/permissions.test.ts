@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { HostTag, ModelId } from "../../../src/domain/Ids.ts"
+import { HostTag, ModelId } from "../../../src/domain/ids.ts"
 import { forbiddenBy, matches, unrestricted } from "../../../src/domain/keys/Permissions.ts"
-import { freePricing } from "../../../src/domain/price/Price.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
 import { countsAsFree } from "../../../src/domain/routing/freeModels.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 

@@ -6,7 +6,7 @@ import {
   type Measures,
   type Waiver,
 } from "../../../src/domain/money/Charge.ts"
-import { freePricing } from "../../../src/domain/price/Price.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
 
 const pricing = { ...freePricing, prompt: 3n, completion: 5n }

@@ -1,8 +1,8 @@
 /** The most that a request can cost, for requests whose media count apart. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { holdSize } from "../../../src/domain/money/Hold.ts"
-import type { Bounds } from "../../../src/domain/request/Request.ts"
+import { holdSize } from "../../../src/domain/money/hold.ts"
+import type { Bounds } from "../../../src/domain/request/request.ts"
 import { plannerFor } from "../../support/gateways/planner.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 

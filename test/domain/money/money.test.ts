@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../../src/domain/keys/Key.ts"
-import { divideHalfEven, formatUsd, parseUsd, roundUsd, toUsd } from "../../../src/domain/price/Money.ts"
+import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../../src/domain/keys/key.ts"
+import { divideHalfEven, formatUsd, parseUsd, roundUsd, toUsd } from "../../../src/domain/price/money.ts"
 import {
   costOf,
   effectivePrice,
@@ -12,7 +12,7 @@ import {
   type Pricing,
   priceNames,
   standIn,
-} from "../../../src/domain/price/Price.ts"
+} from "../../../src/domain/price/price.ts"
 import { noUsage, parseUsage, type Usage } from "../../../src/domain/price/Usage.ts"
 
 describe("amounts of USD", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import { freePricing, type PriceOverride, type Pricing, priceNames } from "../../../src/domain/price/Price.ts"
 import { priceVersion, pricingOf } from "../../../src/domain/price/PriceVersion.ts"
+import { freePricing, type PriceOverride, type Pricing, priceNames } from "../../../src/domain/price/price.ts"
 
 const price = fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 18n }))
 const someOf = fc.dictionary(fc.constantFrom(...priceNames), price, { noNullPrototype: true })

@@ -1,6 +1,6 @@
 /** What a process knows of a budget that others spend too. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
-import { KeyId } from "../../../src/domain/Ids.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
 import { Slice } from "../../../src/domain/money/Slice.ts"
 
 const limit = 100n

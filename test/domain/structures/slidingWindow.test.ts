@@ -1,7 +1,7 @@
 /** Sliding windows: exact, whatever comes, and bounded in memory. */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { KeyId } from "../../../src/domain/Ids.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
 import { SlidingWindow } from "../../../src/domain/structures/SlidingWindow.ts"
 import { KeyWindows } from "../../../src/services/keys/KeyWindows.ts"
 

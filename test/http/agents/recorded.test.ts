@@ -3,7 +3,7 @@
  * and ends with a text. They are skipped where the recordings are missing; `constructs.test.ts` has cases of our own.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms, type FormName, type Keeps } from "../../support/agents/forms.ts"
 import { type HostName, hostNames } from "../../support/agents/hosts.ts"

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { fine, type Json } from "../../support/clients/badInputs.ts"
 import { gatewayWithoutSocket, type TestGateway } from "../../support/gateways/gateway.ts"

@@ -1,6 +1,6 @@
 /** Numbers 56 to 64: authentication and authorization. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { wholeBodyOf } from "../../support/clients/answers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/clients/badInputs.ts"
 import { answerTo, requestOf } from "../../support/clients/rawCaller.ts"

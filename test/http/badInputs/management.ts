@@ -1,6 +1,6 @@
 /** Numbers 74 to 76 and 84: key management. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { expectRefusal, type Json } from "../../support/clients/badInputs.ts"
 import { answerTo, requestOf } from "../../support/clients/rawCaller.ts"
 import { asManager, badInput, gateway, refused, secrets } from "./harness.ts"

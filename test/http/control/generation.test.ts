@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { GenerationResponse$inboundSchema } from "@openrouter/sdk/models"
 import * as Effect from "effect/Effect"
-import { generationId, requestId } from "../../../src/domain/Ids.ts"
-import { freePricing } from "../../../src/domain/price/Price.ts"
+import { generationId, requestId } from "../../../src/domain/ids.ts"
 import { priceVersion } from "../../../src/domain/price/PriceVersion.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import {

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import * as PostgresStorage from "../../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"

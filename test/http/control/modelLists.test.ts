@@ -7,7 +7,7 @@ import {
 } from "@openrouter/sdk/models/operations"
 import * as Effect from "effect/Effect"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import {

@@ -1,8 +1,8 @@
 /** Every request ends once, on every route: the observers of its gateway are told of it with one value. docs/guarantees.md#g37 */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { HostTag } from "../../../src/domain/Ids.ts"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { HostTag } from "../../../src/domain/ids.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { DataPlane } from "../../../src/http/data/routes.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import { until } from "../../support/clocks/until.ts"

@@ -3,8 +3,8 @@
  * ledger says.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { toUsd } from "../../../src/domain/price/Money.ts"
-import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
+import { toUsd } from "../../../src/domain/price/money.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/chat.ts"
 import type { ClientForm } from "../../support/forms/ClientForm.ts"
 import { clientForms } from "../../support/forms/clients.ts"
 import { type HostForm, hostForms } from "../../support/forms/hosts.ts"

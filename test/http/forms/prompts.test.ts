@@ -1,6 +1,6 @@
 /** Every client form at every host form: what is asked arrives, or the caller is told that it cannot. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/chat.ts"
 import type { ClientForm } from "../../support/forms/ClientForm.ts"
 import { clientForms } from "../../support/forms/clients.ts"
 import { type HostForm, hostForms } from "../../support/forms/hosts.ts"

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { generateKeyPairSync } from "node:crypto"
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"

@@ -1,6 +1,6 @@
 /** A key's rate limit, and that of free models, at several gateways on one database. docs/guarantees.md#g8 */
 import { afterAll, expect, test } from "bun:test"
-import { makeSecret } from "../../../src/domain/keys/KeySecret.ts"
+import { makeSecret } from "../../../src/domain/keys/keySecret.ts"
 import { install, type RunningGateway } from "../../support/gateways/process.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { describePostgres, makeDatabase, urlOf } from "../../support/storage/postgres.ts"

@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite"
 import { afterEach, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { until } from "../../support/clocks/until.ts"
 import { firstKey, install, killPatience, killRounds } from "../../support/gateways/process.ts"

@@ -1,8 +1,8 @@
 /** A caller of the Messages form at a host of that form: the body and every event pass as they were written. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"

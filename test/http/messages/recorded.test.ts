@@ -1,6 +1,6 @@
 /** Recorded answers of Anthropic's API, through a gateway to a caller of the form: what the host said is what arrives. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
 import { ask, assembled, eventsOf, messagesConfig } from "../../support/hosts/messages.ts"

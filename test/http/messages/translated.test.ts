@@ -1,7 +1,7 @@
 /** A caller of the Messages form at a host of the chat form: what it asks for, and what it is answered. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ChatDelta } from "../../../src/domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import type { ChatDelta } from "../../../src/domain/request/chat.ts"
 import { messagesWriter } from "../../../src/http/data/messages/stream.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/hosts/host.ts"

@@ -1,7 +1,7 @@
 /** A 402 says how many output tokens the key's budget pays for, exact to the token. docs/billing.md, docs/guarantees.md#g1 */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { picodollars } from "../../support/clients/answers.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { closeAfterEach, good, routed } from "../../support/gateways/routed.ts"

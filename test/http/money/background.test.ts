@@ -3,7 +3,7 @@
  * docs/guarantees.md#g5
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { streamOf as chatStreamOf, wholeBodyOf } from "../../support/clients/answers.ts"
 import { openAccount } from "../../support/gateways/account.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"

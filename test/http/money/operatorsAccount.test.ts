@@ -1,6 +1,6 @@
 /** No form reaches what the operator owns at a host, or buys what no price list names. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
 import { messagesConfig, nativeAnswer } from "../../support/hosts/messages.ts"

@@ -1,7 +1,7 @@
 /** What an estimate counts of a prompt: everything that is sent, in every form. docs/guarantees.md#g5 */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { promptTokens } from "../../../src/domain/money/Charge.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { decodeMessages } from "../../../src/http/data/messages/decode.ts"

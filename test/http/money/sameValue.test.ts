@@ -1,7 +1,7 @@
 /** A prompt costs and fits the same however its JSON was escaped and formatted. docs/guarantees.md#g1 */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { openAccount, type TestAccount } from "../../support/gateways/account.ts"
 import { closeAfterEach, good, type Routed, routed } from "../../support/gateways/routed.ts"
 

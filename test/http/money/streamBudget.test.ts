@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { streamOf, wholeBodyOf } from "../../support/clients/answers.ts"

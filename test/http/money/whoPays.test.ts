@@ -5,7 +5,7 @@
 import { afterEach, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import type { Waiver } from "../../../src/domain/money/Charge.ts"
-import { toUsd } from "../../../src/domain/price/Money.ts"
+import { toUsd } from "../../../src/domain/price/money.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { type OutcomeOptions, OutcomeScene, type Seen, seenBy, settled } from "../../support/gateways/outcomes.ts"

@@ -1,6 +1,6 @@
 /** The description of legacy completions against their decoder. */
 import { expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeCompletions } from "../../../src/http/data/completions/decode.ts"
 import { agreement, faultsIn, problemsIn, values } from "../../support/clients/openApi.ts"
 

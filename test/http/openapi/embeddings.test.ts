@@ -1,7 +1,7 @@
 /** The description of embeddings against their decoder, and against answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import { packed } from "../../../src/domain/request/Embeddings.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { packed } from "../../../src/domain/request/embeddings.ts"
 import { decodeEmbeddings } from "../../../src/http/data/embeddings/decode.ts"
 import { agreement, faultsIn, values } from "../../support/clients/openApi.ts"
 import { answered, type UnaryScene, unaryScene } from "../../support/hosts/unaryHosts.ts"

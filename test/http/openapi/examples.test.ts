@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import type * as Either from "effect/Either"
 import type { BadRequest } from "../../../src/domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { decodeCompletions } from "../../../src/http/data/completions/decode.ts"
 import { decodeEmbeddings } from "../../../src/http/data/embeddings/decode.ts"

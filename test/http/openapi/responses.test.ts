@@ -1,6 +1,6 @@
 /** The description of the Responses form against its decoder. */
 import { expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { decodeCompact } from "../../../src/http/data/responses/decodeCompact.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/clients/openApi.ts"

@@ -3,10 +3,10 @@
  * is looked at is what reached the host over a socket. See docs/guarantees.md#g36.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { normalName } from "../../../src/domain/request/hostedTools.ts"
 import { operations } from "../../../src/domain/request/operations.ts"
-import { routerOnly } from "../../../src/domain/request/Request.ts"
+import { routerOnly } from "../../../src/domain/request/request.ts"
 import { costlyMembers, credentialMembers } from "../../../src/http/decode/members.ts"
 import { document } from "../../support/clients/openApi.ts"
 import { forms, type Hosts, minimal, type ProtocolName, protocols, startHosts } from "./hosts.ts"

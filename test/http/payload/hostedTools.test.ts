@@ -3,7 +3,7 @@
  * asked for. What is looked at is what reached the host over a socket. docs/hosted-tools.md
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { explainedBy } from "../../support/clients/explained.ts"
 import { type Hosts, minimal, type ProtocolName, protocols, startHosts } from "./hosts.ts"
 

@@ -1,6 +1,6 @@
 /** One gateway with a host of every protocol that a caller's words reach, and what each was sent. */
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { nativeAnswer } from "../../support/hosts/messages.ts"

@@ -1,6 +1,6 @@
 /** Members whose value asks for what happens anyway: agents send them in each request, and none is named as dropped. docs/routing.md */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { explainedBy } from "../../support/clients/explained.ts"
 import { type Hosts, minimal, protocols, startHosts } from "./hosts.ts"
 

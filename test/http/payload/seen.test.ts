@@ -1,6 +1,6 @@
 /** What callers got past the checks of one form or another, each as it was seen. See docs/guarantees.md#g36. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { explainedBy } from "../../support/clients/explained.ts"
 import { forms, type Hosts, type ProtocolName, protocols, startHosts } from "./hosts.ts"
 

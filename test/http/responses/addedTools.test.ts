@@ -1,6 +1,6 @@
 /** Tools that items of the Responses form add: the same rule holds for those that hosts run, and the caller may call the others. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { postResponses } from "../../support/clients/responsesForm.ts"
 import { closeAfterEach, routed } from "../../support/gateways/routed.ts"
 import { wholeAnswer } from "../../support/hosts/host.ts"

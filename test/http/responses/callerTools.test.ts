@@ -3,7 +3,7 @@
  * and the next turn with the results.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { agentHosts, type HostName, hostNames } from "../../support/agents/hosts.ts"
 import { type AgentScene, agentScene, modelAt } from "../../support/agents/scene.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"

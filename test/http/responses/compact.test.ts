@@ -1,7 +1,7 @@
 /** `POST /responses/compact`, which was 404: a conversation that a host of the Responses form makes shorter. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { errorOf, picodollars } from "../../support/clients/answers.ts"
 import { faultsIn } from "../../support/clients/openApi.ts"
 import { responseOf } from "../../support/clients/responsesForm.ts"

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { errorOf, picodollars } from "../../support/clients/answers.ts"
 import { responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"

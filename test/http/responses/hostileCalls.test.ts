@@ -1,8 +1,8 @@
 /** Calls as no sound host writes them, and tools where none belong, as they were seen. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import { CustomToolInput } from "../../../src/http/data/responses/customToolInput.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { CustomToolInput } from "../../../src/http/data/responses/CustomToolInput.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { chunkOf, sse } from "../../support/hosts/host.ts"

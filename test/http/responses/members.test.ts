@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { ResponsesRequest$Outbound } from "@openrouter/sdk/models"
 import type { ResponseCreateParamsBase } from "openai/resources/responses/responses"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { postResponses } from "../../support/clients/responsesForm.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"

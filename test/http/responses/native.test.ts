@@ -1,7 +1,7 @@
 /** A caller of the Responses form at a host of that form: the body and every event pass as they were written. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"

@@ -3,7 +3,7 @@
  * own host with nothing but its key configured compacted no conversation.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { picodollars } from "../../support/clients/answers.ts"
 import { responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { openAccount, type TestAccount } from "../../support/gateways/account.ts"

@@ -1,7 +1,7 @@
 /** The names under which the parameters of a request are known when it is routed (`provider.require_parameters`). */
 import { expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 

@@ -1,10 +1,10 @@
 /** Recorded streams of every vendor of the form, as they pass to a caller who speaks it: nothing of them is refused or changed. */
 import { describe, expect, test } from "bun:test"
-import { noCost } from "../../../src/domain/price/Price.ts"
+import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
-import { HostStream } from "../../../src/wire/hostStream.ts"
+import { ToolNames } from "../../../src/http/data/responses/ToolNames.ts"
+import { HostStream } from "../../../src/wire/HostStream.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
 import { bytesOf, hostFor, recordings, requestWith, splits } from "../../support/recordings/recordings.ts"
 

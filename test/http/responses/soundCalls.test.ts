@@ -1,7 +1,7 @@
 /** Calls of a caller's tools in the statistic of sound calls, at hosts of the Responses form: they call tools as the caller does. */
 import { expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { defineStrategy, type HostSnapshot } from "../../../src/plugin.ts"
 import { postResponses } from "../../support/clients/responsesForm.ts"
 import { type Answer, closeAfterEach, good, routed } from "../../support/gateways/routed.ts"

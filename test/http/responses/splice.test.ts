@@ -1,13 +1,13 @@
 /** Plain text deltas of hosts of the chat form are exchanged without being parsed: the caller gets the same. */
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { noCost } from "../../../src/domain/price/Price.ts"
+import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
+import { ToolNames } from "../../../src/http/data/responses/ToolNames.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { chatDecoder } from "../../../src/wire/chat/decoder.ts"
-import { HostStream } from "../../../src/wire/hostStream.ts"
+import { HostStream } from "../../../src/wire/HostStream.ts"
 import { bytesOfScript, cutAt, Scripts } from "../../support/hosts/hostScript.ts"
 
 const names = {

@@ -1,6 +1,6 @@
 /** Streams of the Responses form, over sockets: each is read by the grammar, and says what the same whole answer says. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { ManualClock, pass } from "../../support/clocks/manualClock.ts"

@@ -1,7 +1,7 @@
 /** The functions that a host of the chat form is sent for the tools that a caller of the Responses form runs, and its calls as items. */
 import { describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { type Answer, closeAfterEach, routed } from "../../support/gateways/routed.ts"

@@ -3,7 +3,7 @@
  * form and of the Messages form. What the hosts get is what they said, byte for byte where it is opaque.
  */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { startGateway } from "../../support/gateways/gateway.ts"

@@ -1,6 +1,6 @@
 /** `POST /route/explain?form=…`: the plan of a request in any form. It took bodies of the chat form alone. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { type JsonObject, objectsIn } from "../../../src/domain/json/Json.ts"
+import { type JsonObject, objectsIn } from "../../../src/domain/json/json.ts"
 import { formPaths } from "../../../src/domain/request/forms.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { explainedBy } from "../../support/clients/explained.ts"

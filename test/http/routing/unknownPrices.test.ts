@@ -1,7 +1,7 @@
 /** `billing.unknown_price`: hosts whose price is not known, and what their rows in the ledger say. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { openAccount } from "../../support/gateways/account.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"

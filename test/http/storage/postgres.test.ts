@@ -1,8 +1,8 @@
 /** The gateway on PostgreSQL, as an operator runs it. docs/guarantees.md#g3, #g21 and #g22 */
 import { afterEach, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { isJsonObject } from "../../../src/domain/json/Json.ts"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import * as PostgresStorage from "../../../src/sql/postgres/PostgresStorage.ts"
 import { openDatabase } from "../../../src/sql/postgres/postgresDatabase.ts"
 import { finishesOf, readStrictly } from "../../support/clients/strictSse.ts"

@@ -1,6 +1,6 @@
 /** Several gateways on one database, as an operator runs them. docs/guarantees.md#g1, #g2 and #g24 */
 import { afterEach, expect, test } from "bun:test"
-import { makeSecret } from "../../../src/domain/keys/KeySecret.ts"
+import { makeSecret } from "../../../src/domain/keys/keySecret.ts"
 import { until } from "../../support/clocks/until.ts"
 import { firstKey, install, type RunningGateway } from "../../support/gateways/process.ts"
 import {

@@ -1,6 +1,6 @@
 /** What a caller who leaves pays, and how long its host is read on, under a clock that the test advances. docs/guarantees.md#g5 and #g15 */
 import { describe, expect, test } from "bun:test"
-import { KeyId } from "../../../src/domain/Ids.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
 import { ReadingOn } from "../../../src/services/dispatch/ReadingOn.ts"
 import { inTimedGateway, Reading, type TimedGateway, type TimedOptions } from "../../support/gateways/timedGateway.ts"
 import { chunkOf } from "../../support/hosts/host.ts"

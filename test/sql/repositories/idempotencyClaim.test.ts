@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type { IdempotencyRecord } from "../../../src/services/storage/Storage.ts"
 import { openDatabase } from "../../../src/sql/postgres/postgresDatabase.ts"
 import { clientOf, openPool } from "../../../src/sql/postgres/postgresPool.ts"
-import { makeIdempotencyRepository } from "../../../src/sql/repositories/IdempotencyRepository.ts"
+import { makeIdempotencyRepository } from "../../../src/sql/repositories/idempotencyRepository.ts"
 import { describePostgres, execute, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
 
 const record = (requestId: string): IdempotencyRecord => ({

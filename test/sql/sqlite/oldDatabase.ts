@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { clientOf, openPool, schema } from "../../../src/sql/postgres/postgresPool.ts"
-import { ledger } from "../../../src/sql/repositories/LedgerRepository.ts"
+import { ledger } from "../../../src/sql/repositories/ledgerRepository.ts"
 import { makeClient } from "../../../src/sql/sqlite/sqliteClient.ts"
 import { migrationsTable, steps } from "../../../src/sql/tables/migrations.ts"
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { runToEnd } from "../../../src/sql/calls.ts"
-import type { SqliteOpening } from "../../../src/sql/Opening.ts"
+import type { SqliteOpening } from "../../../src/sql/opening.ts"
 import { storageOf } from "../../../src/sql/repositories/repositories.ts"
 import { openFile } from "../../../src/sql/sqlite/sqliteFile.ts"
 

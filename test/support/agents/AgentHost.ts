@@ -2,7 +2,7 @@
  * What a scripted host is to the tests of agents: it says what the test wants in its own protocol, and what it was sent is read back
  * into one shape, so that a test compares hosts of every protocol.
  */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectsIn, textIn } from "../forms/script.ts"
 
 /** A call as the agent has to know it. */

@@ -1,5 +1,5 @@
 /** A task of an agent. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { Called } from "./AgentHost.ts"
 import type { FormName, Keeps } from "./forms.ts"
 import type { HostName } from "./hosts.ts"

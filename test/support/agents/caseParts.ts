@@ -1,5 +1,5 @@
 /** What the requests of our own are made of: tools, calls of them, and the rest of a body in each form. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { HostName } from "./hosts.ts"
 import type { Step, Task } from "./Task.ts"
 

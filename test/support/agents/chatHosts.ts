@@ -1,5 +1,5 @@
 /** Hosts of the chat form: one that takes whatever comes, and OpenAI's own, which refuses what its reference does not have. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { answerIn, hostForms } from "../forms/hosts.ts"
 import { joined, objectIn, objectsIn, textIn } from "../forms/script.ts"
 import {

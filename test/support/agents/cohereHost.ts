@@ -1,5 +1,5 @@
 /** A host of Cohere's own chat. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
 import {
   type AgentHost,

@@ -1,6 +1,6 @@
 /** An agent whose conversation has grown long: its host makes one item of it, with which the agent goes on. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectIn, objectsIn } from "../forms/script.ts"
 import { agentForms } from "./forms.ts"
 import { hostNames } from "./hosts.ts"

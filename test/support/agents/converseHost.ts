@@ -1,6 +1,6 @@
 /** A host of Bedrock's Converse protocol, with a model of Anthropic's. */
 import { eventStreamEvent } from "headgate/testing"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
 import {
   type AgentHost,

@@ -2,7 +2,7 @@
  * The forms in which agents speak: how they read an answer, and how they give it back in the next turn. What an agent keeps of its
  * reasoning differs by program.
  */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { chatClient } from "../forms/choicesClients.ts"
 import { messagesClient } from "../forms/messagesClient.ts"
 import { responsesClient } from "../forms/responsesClient.ts"

@@ -1,5 +1,5 @@
 /** A host of Google's protocol, of the third generation: it signs its calls, and refuses calls without a signature. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectIn, objectsIn, textIn } from "../forms/script.ts"
 import {
   type AgentHost,

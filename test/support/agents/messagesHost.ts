@@ -1,5 +1,5 @@
 /** A host of the Messages form. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { answerIn, hostForms } from "../forms/hosts.ts"
 import { objectIn, objectsIn, textIn } from "../forms/script.ts"
 import { type AgentHost, type Asked, kindOf, line, refusedMembers, refusedNames, refusedPairs } from "./AgentHost.ts"

@@ -1,5 +1,5 @@
 /** A host of Ollama's own chat. Its calls have no ids. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectIn, objectsIn, pieces, textIn } from "../forms/script.ts"
 import {
   type AgentHost,

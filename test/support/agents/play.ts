@@ -1,6 +1,6 @@
 /** Plays a task of an agent at a host: the request, then one for each step of the task, with what the host said before. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { explainedBy } from "../clients/explained.ts"
 import { objectIn, present } from "../forms/script.ts"
 import { line } from "./AgentHost.ts"

@@ -1,5 +1,5 @@
 /** A host of the Responses form. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectsIn, textIn } from "../forms/script.ts"
 import { eventsOf, responseObject, streamOf, thought as thoughtItem } from "../hosts/responsesHost.ts"
 import {

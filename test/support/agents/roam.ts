@@ -1,6 +1,6 @@
 /** An agent whose every request another host answers, as where hosts fail and others take over. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { line } from "./AgentHost.ts"
 import { agentForms } from "./forms.ts"
 import { agentHosts, type HostName, hostNames } from "./hosts.ts"

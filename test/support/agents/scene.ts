@@ -1,5 +1,5 @@
 /** One gateway with a host of each protocol, for requests of agents. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { startGateway, type TestGateway } from "../gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../hosts/host.ts"
 import type { AgentHost, Said } from "./AgentHost.ts"

@@ -1,6 +1,6 @@
 /** What a host has to be sent of an agent's request, and what it was sent. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { objectsIn, textIn } from "../forms/script.ts"
 import { fullName, functionInput, functionName, kindOf, line, messageLines, type Offered } from "./AgentHost.ts"
 import { agentForms, type FormName, type HistoryLines, type Tool } from "./forms.ts"

@@ -1,6 +1,6 @@
 /** What a caller reads of an answer in the chat form: strictly, so that a test fails where a client would. */
 import { expect } from "bun:test"
-import { type Picodollars, parseUsd } from "../../../src/domain/price/Money.ts"
+import { type Picodollars, parseUsd } from "../../../src/domain/price/money.ts"
 import { contentOf, readStrictly } from "./strictSse.ts"
 
 export interface UsageBody {

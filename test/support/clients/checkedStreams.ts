@@ -1,5 +1,5 @@
 /** Every stream that a test reads to its end has to keep the grammar of its form, also after faults. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { readChatStream } from "../../../src/testing/grammar/chat.ts"
 import { readCompletionsStream } from "../../../src/testing/grammar/completions.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"

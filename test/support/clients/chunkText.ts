@@ -2,7 +2,7 @@
  * A writer of streamed answers in the chat form, for tests of the stages before it. Writes our names first, then the
  * chunk.
  */
-import type { ChatChunk } from "../../../src/domain/request/Chat.ts"
+import type { ChatChunk } from "../../../src/domain/request/chat.ts"
 import type { ChunkWriter } from "../../../src/wire/ChunkWriter.ts"
 import { sseDone, sseEvent } from "../../../src/wire/sse.ts"
 

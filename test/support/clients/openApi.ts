@@ -3,7 +3,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import Ajv2020 from "ajv/dist/2020"
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { Api } from "../../../src/http/control/Api.ts"
 
 export const document = OpenApi.fromApi(Api)

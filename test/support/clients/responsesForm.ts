@@ -1,6 +1,6 @@
 /** What a caller of the Responses form reads: strictly, so that a test fails where a client would. */
 import { expect } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 
 export interface ResponsesStream {

@@ -2,7 +2,7 @@
  * A strict reader of the gateway's streams in the chat form, independent of the gateway's own reader. Whatever a faulty
  * or hostile host sends, a caller must get lines that the strictest client can read (docs/guarantees.md#g28).
  */
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readChatStream } from "../../../src/testing/grammar/chat.ts"
 
 export interface StrictStream {

@@ -1,5 +1,5 @@
 /** What a client form is to the tests: how it asks, and how it reads answers, streams and errors. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { Finish, Heard, Part, Question } from "./script.ts"
 
 /** An error of any form, in one shape. */

@@ -1,6 +1,6 @@
 /** Callers of the chat form, and of the legacy completions form. */
 import { expect } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readChatStream } from "../../../src/testing/grammar/chat.ts"
 import { readCompletionsStream } from "../../../src/testing/grammar/completions.ts"
 import { type ClientForm, type Failed, filled, plain, userContent, withoutNames } from "./ClientForm.ts"

@@ -1,7 +1,7 @@
 /** The forms that hosts speak: how each writes an answer, and how it reads what it is asked. */
 
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/chat.ts"
 import {
   type Answer,
   type Asked,

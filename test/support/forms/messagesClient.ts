@@ -1,6 +1,6 @@
 /** Callers of the Messages form. */
 import { expect } from "bun:test"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
 import { assembled } from "../hosts/messages.ts"
 import { type ClientForm, type Failed, filled, userContent, withoutNames } from "./ClientForm.ts"

@@ -1,5 +1,5 @@
 /** Callers of the Responses form. */
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { type ClientForm, userContent } from "./ClientForm.ts"
 import { chatFailed } from "./choicesClients.ts"

@@ -1,6 +1,6 @@
 /** One gateway with a model for each form of hosts, whose host answers as the test says. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { startGateway, type TestGateway } from "../gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../hosts/host.ts"
 import type { ClientForm } from "./ClientForm.ts"

@@ -4,8 +4,8 @@
  * there.
  */
 
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ReasoningDetail } from "../../../src/domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import type { ReasoningDetail } from "../../../src/domain/request/chat.ts"
 
 export type Finish = "stop" | "length" | "tool_calls" | "content_filter"
 

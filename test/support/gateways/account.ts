@@ -1,8 +1,8 @@
 /** A key with a limit, its spend, holds and ledger rows: what a test of money reads before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type { KeyId } from "../../../src/domain/Ids.ts"
-import type { Picodollars } from "../../../src/domain/price/Money.ts"
+import type { KeyId } from "../../../src/domain/ids.ts"
+import type { Picodollars } from "../../../src/domain/price/money.ts"
 import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"

@@ -1,13 +1,13 @@
 /** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
-import { HostTag } from "../../../src/domain/Ids.ts"
-import { freePricing } from "../../../src/domain/price/Price.ts"
+import { HostTag } from "../../../src/domain/ids.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
 import {
   type Candidate,
   type HostSnapshot,
   type RankContext,
   unknownConversation,
   unseenHost,
-} from "../../../src/plugin/Strategy.ts"
+} from "../../../src/plugin/strategy.ts"
 import { hostFor, requestWith } from "../recordings/recordings.ts"
 
 /** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */

@@ -2,7 +2,7 @@
  * A gateway whose models have hosts of several protocols, two of them of the Responses form: the others cannot compact a
  * conversation.
  */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../hosts/host.ts"
 import { eventsOf, hostUsage, message, responseObject, streamOf } from "../hosts/responsesHost.ts"
 import { startGateway, type TestGateway } from "./gateway.ts"

@@ -1,7 +1,7 @@
 /** A gateway under a clock that the test advances, with two hosts, paid and free models, and keys with rules. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { ManualClock } from "../clocks/manualClock.ts"

@@ -1,7 +1,7 @@
 /** A gateway under a clock of the test, for one request: what its caller saw, and what was booked. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { keyId } from "../../../src/domain/keys/KeySecret.ts"
+import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { type LedgerRow, StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"

@@ -2,7 +2,7 @@
 import { afterEach } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { StrategyPlugin } from "../../../src/plugin/Strategy.ts"
+import type { StrategyPlugin } from "../../../src/plugin/strategy.ts"
 import { type ManualClock, pass } from "../clocks/manualClock.ts"
 import { until } from "../clocks/until.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../hosts/host.ts"

@@ -1,5 +1,5 @@
 /** Hosts and callers of the Messages form. */
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
 import { inputOf } from "../forms/script.ts"
 import type { TestGateway } from "../gateways/gateway.ts"

@@ -1,5 +1,5 @@
 /** Hosts of the Responses form: whole answers and streams, made of the same items. */
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 
 export const hostUsage = {
   input_tokens: 20,

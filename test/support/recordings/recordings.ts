@@ -11,9 +11,9 @@ import * as Either from "effect/Either"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { HostTag, ModelId } from "../../../src/domain/Ids.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ChatChunk, ChatPayload, ChatResponse } from "../../../src/domain/request/Chat.ts"
+import { HostTag, ModelId } from "../../../src/domain/ids.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import type { ChatChunk, ChatPayload, ChatResponse } from "../../../src/domain/request/chat.ts"
 import { noPreferences } from "../../../src/domain/request/Preferences.ts"
 import {
   type ChatRequest,
@@ -21,10 +21,10 @@ import {
   noNeeds,
   type Reasoning,
   routerOnly,
-} from "../../../src/domain/request/Request.ts"
+} from "../../../src/domain/request/request.ts"
 import { randomSequence } from "../../../src/domain/structures/randomSequence.ts"
+import { frameReader } from "../../../src/wire/Framing.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
-import { frameReader } from "../../../src/wire/framing.ts"
 import type { Encoded, Protocol } from "../../../src/wire/Protocol.ts"
 
 /** One exchange. The README of that folder describes its members. */

@@ -6,7 +6,7 @@ import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import { eventStreamEvent, eventStreamMessage } from "../../../src/testing.ts"
 import { awsEventStreamReader } from "../../../src/wire/framing/awsEventStream.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
-import { HostStream } from "../../../src/wire/hostStream.ts"
+import { HostStream } from "../../../src/wire/HostStream.ts"
 import { cutAt } from "../../support/hosts/hostScript.ts"
 import { bytesOf, recordings, recordingsPresent, splits } from "../../support/recordings/recordings.ts"
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { eventStreamEvent } from "../../../src/testing.ts"
+import { type Framing, frameReader } from "../../../src/wire/Framing.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
-import { type Framing, frameReader } from "../../../src/wire/framing.ts"
 
 const data = ['{"a":"é\u{1f600}"}', '{"b":[1,2]}', `{"c":"${"x".repeat(300)}"}`]
 const streams: Readonly<Record<Framing, Buffer>> = {

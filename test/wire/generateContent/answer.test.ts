@@ -1,9 +1,9 @@
 /** What is read of Google's answers, whole and streamed. */
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { parseUsage } from "../../../src/domain/price/Usage.ts"
-import { HostStream } from "../../../src/wire/hostStream.ts"
+import { HostStream } from "../../../src/wire/HostStream.ts"
 import { answered, candidateOf, contextFor, gathered, gemini, head, sentAny, streamed, user } from "./build.ts"
 
 const usage = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }

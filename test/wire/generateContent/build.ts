@@ -1,9 +1,9 @@
 /** Requests and answers for the tests of Google's protocol. */
 import * as Either from "effect/Either"
 import { HostFailed, type Unsupported } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ChatChunk, ChatResponse } from "../../../src/domain/request/Chat.ts"
-import type { ChatRequest } from "../../../src/domain/request/Request.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { ChatChunk, ChatResponse } from "../../../src/domain/request/chat.ts"
+import type { ChatRequest } from "../../../src/domain/request/request.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { EmbeddingsPayload, EmbeddingsRequest } from "../../../src/domain/request/Embeddings.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { EmbeddingsPayload, EmbeddingsRequest } from "../../../src/domain/request/embeddings.ts"
 import {
   embedContentProtocol,
   generateContentProtocol,

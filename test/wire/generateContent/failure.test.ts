@@ -1,6 +1,6 @@
 /** The meaning of Google's errors. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { gemini } from "./build.ts"
 
 const failed = (status: number, error: JsonObject, asList = false) =>

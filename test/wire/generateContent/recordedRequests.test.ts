@@ -5,7 +5,7 @@
  */
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
 import {
   bodyOf,

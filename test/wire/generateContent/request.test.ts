@@ -1,6 +1,6 @@
 /** What Google is sent. */
 import { describe, expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { encoded, refused, sent, sentAny, user } from "./build.ts"
 
 const call = (id: string, name = "look", args = "{}"): JsonObject => ({

@@ -2,10 +2,10 @@
 import { expect } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ChatChunk, ChatResponse } from "../../../src/domain/request/Chat.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { ChatChunk, ChatResponse } from "../../../src/domain/request/chat.ts"
 import { sseReader } from "../../../src/wire/framing/sse.ts"
-import type { ThinkingKind } from "../../../src/wire/messages/thinking.ts"
+import type { ThinkingKind } from "../../../src/wire/messages/Thinking.ts"
 import { messagesProtocol } from "../../../src/wire/messages.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { parseUsage } from "../../../src/domain/price/Usage.ts"
 import {
   answer,

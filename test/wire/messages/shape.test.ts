@@ -1,7 +1,7 @@
 /** A rough check of the shape of Anthropic's requests. Recorded requests must pass it, then all of ours. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
-import { isJsonObject } from "../../../src/domain/json/Json.ts"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
 import { recordings } from "../../support/recordings/recordings.ts"
 import { sent, tool, user } from "./build.ts"
 

@@ -1,9 +1,9 @@
 /** Reads answers of the Responses form through the protocol, as a caller of the chat form would get them. */
 
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
-import type { ChatChunk } from "../../../src/domain/request/Chat.ts"
-import { frameReader } from "../../../src/wire/framing.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import type { ChatChunk } from "../../../src/domain/request/chat.ts"
+import { frameReader } from "../../../src/wire/Framing.ts"
 import type { Protocol } from "../../../src/wire/Protocol.ts"
 import { bodyOf, bytesOf, hostFor, type RecordedCase, requestWith } from "../../support/recordings/recordings.ts"
 

@@ -1,6 +1,6 @@
 /** What no recording shows of a streamed response: calls side by side, and hosts that send an item only whole. */
 import { expect, test } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
 import { call, eventsOf, message, textOfEvents, thought } from "../../support/hosts/responsesHost.ts"
 import { chunksOf, joinedOf } from "./build.ts"

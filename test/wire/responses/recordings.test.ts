@@ -1,7 +1,7 @@
 /** The Responses protocol against everything that was recorded of it, and against a reader of its own. */
 import { describe, expect, test } from "bun:test"
 import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
-import type { JsonObject } from "../../../src/domain/json/Json.ts"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { httpError } from "../../../src/wire/httpError.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
 import { reporting } from "../../support/recordings/recordedTable.ts"

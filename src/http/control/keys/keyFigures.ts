@@ -11,8 +11,8 @@ import {
   type Spend,
   spentInWindow,
   type WireOf,
-} from "../../../domain/keys/Key.ts"
-import { type Picodollars, toUsd } from "../../../domain/price/Money.ts"
+} from "../../../domain/keys/key.ts"
+import { type Picodollars, toUsd } from "../../../domain/price/money.ts"
 
 export const LimitReset = Schema.Literal(...limitResets)
 

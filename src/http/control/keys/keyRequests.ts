@@ -19,7 +19,7 @@ import {
   kindOf,
   type SettableMember,
   type WireOf,
-} from "../../../domain/keys/Key.ts"
+} from "../../../domain/keys/key.ts"
 import { wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
 import { offset, wholeNumber } from "../query.ts"

@@ -1,12 +1,12 @@
 /**
- * How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/price/Price.ts`.
+ * How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/price/price.ts`.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import type { Host, Model } from "../../../domain/hosts/Host.ts"
 import type { Percentiles } from "../../../domain/hosts/HostFigures.ts"
-import { formatUsd } from "../../../domain/price/Money.ts"
+import { formatUsd } from "../../../domain/price/money.ts"
 import {
   effectivePrice,
   type PriceName,
@@ -16,8 +16,8 @@ import {
   priceFields,
   priceNames,
   standIn,
-} from "../../../domain/price/Price.ts"
-import type { Out } from "../../../services/hosts/EndpointHealth.ts"
+} from "../../../domain/price/price.ts"
+import type { Out } from "../../../services/hosts/endpointHealth.ts"
 import { HostHealth } from "../../../services/hosts/HostHealth.ts"
 import { type HostReport, HostStats } from "../../../services/hosts/HostStats.ts"
 import { type KeysOut, ProviderKeys } from "../../../services/hosts/ProviderKeys.ts"

@@ -2,7 +2,7 @@
 
 import * as Schema from "effect/Schema"
 import type { Architecture, Host, Model } from "../../../domain/hosts/Host.ts"
-import { sortPrice } from "../../../domain/price/Price.ts"
+import { sortPrice } from "../../../domain/price/price.ts"
 import type { Prefix } from "../../Mount.ts"
 import { ListedPricing, listedPricing } from "./hostListing.ts"
 

@@ -8,12 +8,12 @@ import {
   namesIn,
   supports,
 } from "../../../domain/hosts/hostFacts.ts"
-import { dayMs } from "../../../domain/keys/Key.ts"
-import { type Picodollars, scaled } from "../../../domain/price/Money.ts"
-import { sortPrice } from "../../../domain/price/Price.ts"
-import type { HostSnapshot } from "../../../plugin/Strategy.ts"
+import { dayMs } from "../../../domain/keys/key.ts"
+import { type Picodollars, scaled } from "../../../domain/price/money.ts"
+import { sortPrice } from "../../../domain/price/price.ts"
+import type { HostSnapshot } from "../../../plugin/strategy.ts"
 import type { Prefix } from "../../Mount.ts"
-import type { ModelQuery, Sort } from "./modelQuery.ts"
+import type { ModelQuery, Sort } from "./ModelQuery.ts"
 import { type ListedModel, listedModel, topHost } from "./modelRecord.ts"
 
 /** A model with what is asked of it again and again. */

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import { mayKeepPrompts } from "../../../domain/hosts/Host.ts"
-import { Authorize } from "../authorize.ts"
+import { Authorize } from "../Authorize.ts"
 import { ListedHost, makeHostListing } from "./hostListing.ts"
 import { providerNames } from "./providerNames.ts"
 

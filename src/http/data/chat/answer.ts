@@ -2,12 +2,12 @@
 
 import type { Host } from "../../../domain/hosts/Host.ts"
 import { hostFacts } from "../../../domain/hosts/hostFacts.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
-import { toUsd } from "../../../domain/price/Money.ts"
-import type { ChatChoice } from "../../../domain/request/Chat.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import type { ChatChoice } from "../../../domain/request/chat.ts"
 import type { AnyRequest } from "../../../domain/request/operations.ts"
-import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
+import type { AnswerWriter } from "../../../services/dispatch/AnswerReader.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 

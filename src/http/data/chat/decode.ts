@@ -22,10 +22,10 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ChatPayload } from "../../../domain/request/chat.ts"
 import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
-import type { ChatRequest } from "../../../domain/request/Request.ts"
+import type { ChatRequest } from "../../../domain/request/request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { otherTool } from "../../decode/operatorMembers.ts"

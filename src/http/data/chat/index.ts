@@ -1,7 +1,7 @@
 /** `POST /chat/completions`: the canonical form itself. */
 
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
-import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatErrorBody } from "../../errorBody.ts"
 import { chatPaths as described } from "../../openapi/chat.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"

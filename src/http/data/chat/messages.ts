@@ -18,7 +18,7 @@ import {
   textOrList,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 import { mediaUrl } from "../../decode/mediaUrl.ts"
 import { stored } from "../../decode/operatorMembers.ts"
 

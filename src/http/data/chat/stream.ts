@@ -5,14 +5,14 @@
 
 import type { Failure } from "../../../domain/failures/Failure.ts"
 import type { Host } from "../../../domain/hosts/Host.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
-import { noCost } from "../../../domain/price/Price.ts"
+import { noCost } from "../../../domain/price/price.ts"
 import { noUsage } from "../../../domain/price/Usage.ts"
-import type { ChatChunk, ChatChunkChoice } from "../../../domain/request/Chat.ts"
+import type { ChatChunk, ChatChunkChoice } from "../../../domain/request/chat.ts"
 import type { StreamWriter } from "../../../services/dispatch/StreamWriter.ts"
 import { sseComment, sseDone, sseEvent } from "../../../wire/sse.ts"
-import { chatError, defect, render } from "../../ErrorBody.ts"
+import { chatError, defect, render } from "../../errorBody.ts"
 import { type AnswerNames, tierOf, usageBody } from "./answer.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }

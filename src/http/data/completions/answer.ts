@@ -1,7 +1,7 @@
 /** A whole answer in the legacy completions form, and what whole and streamed choices have in common. */
 
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatChoice, ChatDelta, ChatMessage } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
+import type { ChatChoice, ChatDelta, ChatMessage } from "../../../domain/request/chat.ts"
 import type { AnswerShape } from "../chat/answer.ts"
 
 export const completionObject = "text_completion"

@@ -19,11 +19,11 @@ import {
   report,
   text,
 } from "../../../domain/json/checks.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ChatPayload } from "../../../domain/request/chat.ts"
 import { chatParameters } from "../../../domain/request/chatParameters.ts"
 import { otherChecks, parameterChecks } from "../../../domain/request/placedParameters.ts"
-import type { ChatRequest } from "../../../domain/request/Request.ts"
+import type { ChatRequest } from "../../../domain/request/request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import { memberTable, readMembers, refusalOf, sharedMembers } from "../../decode/members.ts"
 import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"

@@ -1,7 +1,7 @@
 /** `POST /completions`: the legacy form, in which one text is continued. */
-import type { ChatRequest } from "../../../domain/request/Request.ts"
+import type { ChatRequest } from "../../../domain/request/request.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
-import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatErrorBody } from "../../errorBody.ts"
 import { completionsPaths as described } from "../../openapi/completions.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "../chat/answer.ts"

@@ -1,7 +1,7 @@
 /** The chunks of a streamed answer in the legacy completions form: `text` in place of a delta. */
 
-import type { JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatChunkChoice } from "../../../domain/request/Chat.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ChatChunkChoice } from "../../../domain/request/chat.ts"
 import type { ChunkShape } from "../chat/stream.ts"
 import { besidesText, charactersIn, completionObject, legacyLogprobs } from "./answer.ts"
 

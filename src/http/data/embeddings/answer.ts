@@ -8,8 +8,8 @@ import {
   type EmbeddingsRequest,
   packed,
   unpacked,
-} from "../../../domain/request/Embeddings.ts"
-import type { UnaryWriter } from "../../../services/dispatch/readAnswer.ts"
+} from "../../../domain/request/embeddings.ts"
+import type { UnaryWriter } from "../../../services/dispatch/AnswerReader.ts"
 import { type AnswerNames, usageBody } from "../chat/answer.ts"
 
 export const embeddingsWriter =

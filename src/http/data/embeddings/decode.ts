@@ -13,9 +13,9 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject } from "../../../domain/json/Json.ts"
-import { type EmbeddingInput, inputsOf } from "../../../domain/request/Embeddings.ts"
-import { bytesOf, bytesOfTokens } from "../../../domain/request/Estimate.ts"
+import { isJsonObject } from "../../../domain/json/json.ts"
+import { type EmbeddingInput, inputsOf } from "../../../domain/request/embeddings.ts"
+import { bytesOf, bytesOfTokens } from "../../../domain/request/estimate.ts"
 import { mediaUrl } from "../../decode/mediaUrl.ts"
 import { memberTable, most, sharedMembers } from "../../decode/members.ts"
 import { noStream, Sizes, unaryDecoder } from "../../decode/unaryRequest.ts"

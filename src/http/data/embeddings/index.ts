@@ -1,5 +1,5 @@
 /** `POST /embeddings`. */
-import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatErrorBody } from "../../errorBody.ts"
 import { embeddingsPaths as described } from "../../openapi/embeddings.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"

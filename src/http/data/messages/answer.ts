@@ -1,10 +1,10 @@
 /** A whole answer in the Messages form, and what whole and streamed answers have in common. */
 
 import type { Host } from "../../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
-import { toUsd } from "../../../domain/price/Money.ts"
-import { noCost } from "../../../domain/price/Price.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import { noCost } from "../../../domain/price/price.ts"
 import { noUsage } from "../../../domain/price/Usage.ts"
 import type {
   Annotation,
@@ -12,9 +12,9 @@ import type {
   ChatResponse,
   FinishReason,
   ReasoningDetail,
-} from "../../../domain/request/Chat.ts"
-import type { ChatRequest } from "../../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
+} from "../../../domain/request/chat.ts"
+import type { ChatRequest } from "../../../domain/request/request.ts"
+import type { AnswerWriter } from "../../../services/dispatch/AnswerReader.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { argumentsObject, readDataUrl } from "../../../wire/content.ts"
 import { isClaudes, wrapped } from "../../../wire/messages/foreignThinking.ts"

@@ -19,19 +19,19 @@ import {
   report,
   text,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload, Message } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
+import type { ChatPayload, Message } from "../../../domain/request/chat.ts"
 import { placedIn } from "../../../domain/request/placedParameters.ts"
-import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/Request.ts"
+import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/request/request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { dropOthers } from "../../decode/dropped.ts"
+import { dropOthers } from "../../decode/Dropped.ts"
 import { memberTable, model, most, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
 import { notOfMessages } from "../../decode/notOfMessages.ts"
 import { stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
 import { ruleOf } from "../../decode/rules.ts"
-import { Translation, translatedMembers } from "./content.ts"
+import { Translation, translatedMembers } from "./Translation.ts"
 import { choiceOf, needsWhere, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
 
 const thinkingShape = objectOf(

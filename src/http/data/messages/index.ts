@@ -3,7 +3,7 @@
 import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
-import { messagesErrorBody } from "../../ErrorBody.ts"
+import { messagesErrorBody } from "../../errorBody.ts"
 import { messagesPaths as described } from "../../openapi/messages.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"

@@ -1,8 +1,8 @@
 /** Images and documents of the Messages form as parts of the canonical one. */
 
 import { type Issues, report } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ContentPart } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
+import type { ContentPart } from "../../../domain/request/chat.ts"
 
 const storedFile = "refers to a file in the account of the operator, which is not allowed"
 

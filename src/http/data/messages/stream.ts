@@ -6,7 +6,7 @@
 
 import type { Failure } from "../../../domain/failures/Failure.ts"
 import type { Host } from "../../../domain/hosts/Host.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
 import type {
   ChatChunk,
@@ -14,10 +14,10 @@ import type {
   ChatDelta,
   ReasoningDetail,
   ToolCallDelta,
-} from "../../../domain/request/Chat.ts"
+} from "../../../domain/request/chat.ts"
 import type { StreamWriter } from "../../../services/dispatch/StreamWriter.ts"
 import { sseComment, sseNamed } from "../../../wire/sse.ts"
-import { defect, messagesErrorBody, render } from "../../ErrorBody.ts"
+import { defect, messagesErrorBody, render } from "../../errorBody.ts"
 import {
   type AnswerNames,
   citationOf,
@@ -29,7 +29,7 @@ import {
   thinkingBlock,
   usageBody,
 } from "./answer.ts"
-import { NativeEvents } from "./native.ts"
+import { NativeEvents } from "./NativeEvents.ts"
 
 const ping = sseNamed("ping", '{"type":"ping"}')
 

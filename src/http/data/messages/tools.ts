@@ -18,10 +18,10 @@ import {
   report,
   text,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
+import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/request/chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
-import type { Dropped } from "../../decode/dropped.ts"
+import type { Dropped } from "../../decode/Dropped.ts"
 import { most, sharedMembers } from "../../decode/members.ts"
 import { reachesNothing } from "../../decode/operatorMembers.ts"
 

@@ -1,7 +1,7 @@
 /** An answer with ranked documents. */
-import { toUsd } from "../../../domain/price/Money.ts"
-import type { RerankPayload, RerankRequest } from "../../../domain/request/Rerank.ts"
-import type { UnaryWriter } from "../../../services/dispatch/readAnswer.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import type { RerankPayload, RerankRequest } from "../../../domain/request/rerank.ts"
+import type { UnaryWriter } from "../../../services/dispatch/AnswerReader.ts"
 import type { AnswerNames } from "../chat/answer.ts"
 
 export const rerankWriter =

@@ -12,8 +12,8 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject } from "../../../domain/json/Json.ts"
-import { bytesOf } from "../../../domain/request/Estimate.ts"
+import { isJsonObject } from "../../../domain/json/json.ts"
+import { bytesOf } from "../../../domain/request/estimate.ts"
 import { memberTable, most, sharedMembers } from "../../decode/members.ts"
 import { noStream, Sizes, unaryDecoder } from "../../decode/unaryRequest.ts"
 

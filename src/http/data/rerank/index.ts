@@ -1,5 +1,5 @@
 /** `POST /rerank`. */
-import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatErrorBody } from "../../errorBody.ts"
 import { rerankPaths as described } from "../../openapi/rerank.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"

@@ -1,7 +1,7 @@
 /** A call of a tool of the caller, as an output item of the Responses form. */
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import { CustomToolInput } from "./CustomToolInput.ts"
 import type { ToolIdentity } from "./callerTools.ts"
-import { CustomToolInput } from "./customToolInput.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
 

@@ -2,7 +2,7 @@
  * An output item of a host of the Responses form, as far as it has come: where the gateway ends a stream in the place of the
  * host, the item and its parts have to be ended with what was said.
  */
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 
 /** A kind of part: how its events are named, and where it belongs. */
 interface Kind {

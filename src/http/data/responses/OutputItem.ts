@@ -1,7 +1,7 @@
 /** Output items of the Responses form, but for reasoning and calls: messages, images. */
 
-import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/json/Json.ts"
-import type { Annotation } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/json/json.ts"
+import type { Annotation } from "../../../domain/request/chat.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete"

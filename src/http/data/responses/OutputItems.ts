@@ -6,20 +6,20 @@
  * form may write several at a time.
  */
 
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import type {
   Annotation,
   ChatDelta,
   OutputImage,
   ReasoningDetail,
   ToolCallDelta,
-} from "../../../domain/request/Chat.ts"
+} from "../../../domain/request/chat.ts"
 import { CallOutput } from "./CallOutput.ts"
 import type { EventSink } from "./events.ts"
 import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
 import { ReasoningOutput, saysReasoning } from "./ReasoningOutput.ts"
 import { itemId } from "./reasoningItem.ts"
-import type { ToolNames } from "./toolNames.ts"
+import type { ToolNames } from "./ToolNames.ts"
 
 /** What the items of a response are named by. */
 export interface ItemNames {

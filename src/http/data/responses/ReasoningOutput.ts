@@ -1,7 +1,7 @@
 /** A reasoning item of the output: parts of a summary, text, and what makes it readable for its host in a later turn. */
 
-import type { JsonObject } from "../../../domain/json/Json.ts"
-import type { ReasoningDetail } from "../../../domain/request/Chat.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ReasoningDetail } from "../../../domain/request/chat.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
 import { sealedContent, signedContent, withFormat } from "./reasoningItem.ts"

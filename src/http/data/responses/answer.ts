@@ -1,18 +1,18 @@
 /** The response object of the Responses form: whole answers, and the state of a streamed one in its events. */
 
 import type { Host } from "../../../domain/hosts/Host.ts"
-import type { JsonObject } from "../../../domain/json/Json.ts"
-import { isJsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
+import { isJsonObject } from "../../../domain/json/json.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
-import { toUsd } from "../../../domain/price/Money.ts"
-import type { ChatMessage, ChatResponse, FinishReason } from "../../../domain/request/Chat.ts"
-import type { ChatRequest } from "../../../domain/request/Request.ts"
-import type { AnswerWriter } from "../../../services/dispatch/readAnswer.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import type { ChatMessage, ChatResponse, FinishReason } from "../../../domain/request/chat.ts"
+import type { ChatRequest } from "../../../domain/request/request.ts"
+import type { AnswerWriter } from "../../../services/dispatch/AnswerReader.ts"
 import type { RequestContext } from "../../../services/request/RequestContext.ts"
 import { tierOf } from "../chat/answer.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 import { type ItemNames, OutputItems } from "./OutputItems.ts"
-import { answerNamesOf } from "./toolNames.ts"
+import { answerNamesOf } from "./ToolNames.ts"
 
 /** What all states of one response have in common. */
 export interface ResponseNames extends ItemNames {

@@ -4,12 +4,12 @@
  * See docs/decisions/0052-tools-of-the-caller.md.
  */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
-import type { Content } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
+import type { Content } from "../../../domain/request/chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import { innerJson } from "../../../wire/jsonDepth.ts"
-import type { Dropped } from "../../decode/dropped.ts"
-import { jsonOfInput } from "./customToolInput.ts"
+import type { Dropped } from "../../decode/Dropped.ts"
+import { jsonOfInput } from "./CustomToolInput.ts"
 import { translatedContent } from "./parts.ts"
 
 /** What makes a tool of the caller the one that it is: no two have all three. */

@@ -4,8 +4,8 @@
  */
 
 import { anyObject, type Check, filledText, objectOf, text } from "../../../domain/json/checks.ts"
-import { isJsonObject } from "../../../domain/json/Json.ts"
-import type { FormNeed } from "../../../domain/request/Request.ts"
+import { isJsonObject } from "../../../domain/json/json.ts"
+import type { FormNeed } from "../../../domain/request/request.ts"
 
 const compacted = objectOf({ encrypted_content: filledText }, "encrypted_content")
 

@@ -16,21 +16,21 @@ import {
   shortText,
   text,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json/Json.ts"
-import type { ChatPayload } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
+import type { ChatPayload } from "../../../domain/request/chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import { parameterChecks } from "../../../domain/request/placedParameters.ts"
-import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/Request.ts"
+import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { type Dropped, dropOthers } from "../../decode/Dropped.ts"
 import { memberTable, readMembers, refusalOf, sharedMembers, tokenCount } from "../../decode/members.ts"
 import { reasoningOf, reasoningRule } from "../../decode/reasoning.ts"
 import { compactionNeed } from "./compaction.ts"
 import { input, inputRule, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
-import { ToolNames } from "./toolNames.ts"
+import { ToolNames } from "./ToolNames.ts"
 import {
   checkChoice,
   checkToolCount,

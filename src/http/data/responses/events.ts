@@ -1,5 +1,5 @@
 /** Events of the Responses form: each has its type, also as the event's name, and the next number of the stream. */
-import type { JsonObject } from "../../../domain/json/Json.ts"
+import type { JsonObject } from "../../../domain/json/json.ts"
 import { sseNamed } from "../../../wire/sse.ts"
 
 /** What the deltas of one text have in common. */

@@ -3,7 +3,7 @@
 import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { chatErrorBody } from "../../ErrorBody.ts"
+import { chatErrorBody } from "../../errorBody.ts"
 import { responsesPaths as described } from "../../openapi/responses.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"

@@ -14,7 +14,7 @@ import {
   report,
   text,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/json.ts"
 import type {
   AssistantMessage,
   Content,
@@ -23,15 +23,15 @@ import type {
   OutputImage,
   ReasoningDetail,
   ToolCall,
-} from "../../../domain/request/Chat.ts"
-import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+} from "../../../domain/request/chat.ts"
+import { type Dropped, dropOthers } from "../../decode/Dropped.ts"
 import { ruleOf } from "../../decode/rules.ts"
 import { compactionItems, isCompaction } from "./compaction.ts"
 import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
+import type { ToolNames } from "./ToolNames.ts"
 import { agentMessage, callOf, type ItemContext, itemContext, resultOf, toolItems } from "./toolItems.ts"
-import type { ToolNames } from "./toolNames.ts"
 
 /** See docs/guarantees.md#g30. */
 const most = { items: 4096 }

@@ -15,9 +15,9 @@ import {
   textOrList,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
-import type { Content, ContentPart } from "../../../domain/request/Chat.ts"
-import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/json.ts"
+import type { Content, ContentPart } from "../../../domain/request/chat.ts"
+import { type Dropped, dropOthers } from "../../decode/Dropped.ts"
 import { mediaUrl } from "../../decode/mediaUrl.ts"
 import { notStored } from "./refused.ts"
 

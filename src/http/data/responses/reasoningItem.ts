@@ -4,8 +4,8 @@
  */
 
 import { type Check, listOf, objectOf, oneOf, text } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/Json.ts"
-import type { ReasoningDetail } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/json/json.ts"
+import type { ReasoningDetail } from "../../../domain/request/chat.ts"
 import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
 import type { CallId } from "./callerTools.ts"
 

@@ -14,13 +14,13 @@ import {
   report,
   text,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
-import type { Message, ToolCall } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
+import type { Message, ToolCall } from "../../../domain/request/chat.ts"
 import { readableParts } from "../../../wire/responses/agentText.ts"
-import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { type Dropped, dropOthers } from "../../decode/Dropped.ts"
 import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
 import { agentContent, inputContent, translatedContent } from "./parts.ts"
-import type { ToolNames } from "./toolNames.ts"
+import type { ToolNames } from "./ToolNames.ts"
 import { tools } from "./tools.ts"
 
 /** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */

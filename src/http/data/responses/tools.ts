@@ -20,12 +20,12 @@ import {
   text,
   titled,
 } from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/Json.ts"
-import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
+import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/chat.ts"
 import { chatParameters } from "../../../domain/request/chatParameters.ts"
 import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
 import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
-import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { type Dropped, dropOthers } from "../../decode/Dropped.ts"
 import { most } from "../../decode/members.ts"
 import { reachesNothing } from "../../decode/operatorMembers.ts"
 import {
@@ -37,7 +37,7 @@ import {
   membersOf,
   type ToolIdentity,
 } from "./callerTools.ts"
-import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./toolNames.ts"
+import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./ToolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 

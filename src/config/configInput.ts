@@ -1,0 +1,414 @@
+/**
+ * What an author writes in `headgate.config.ts`, as editors show it. Made by `scripts/configSchema.ts` of the Schema in
+ * `GatewayConfig.ts`: what is to be changed is changed there.
+ */
+import type { ModelInput } from "../catalogue/schema.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type { Plugin } from "../plugin/loading/discover.ts"
+
+export interface MetricsInput {
+  /**
+   * Whether `/metrics` is open to all. Not available in this version yet.
+   * @default false
+   */
+  readonly open?: boolean | undefined
+}
+
+export interface ServerInput {
+  /**
+   * Address to listen on: 127.0.0.1 is this machine alone, 0.0.0.0 every network.
+   * @default "127.0.0.1"
+   */
+  readonly hostname?: string | undefined
+  /**
+   * TCP port, 0 to 65535; 0: any free one.
+   * @default 8787
+   */
+  readonly port?: number | undefined
+  /**
+   * Processes that share the port, 1 to 64. More than one need PostgreSQL and Linux.
+   * @default 1
+   */
+  readonly workers?: number | undefined
+  /**
+   * Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Not available in this version yet.
+   * @default []
+   */
+  readonly trusted_proxies?: ReadonlyArray<string> | undefined
+  /**
+   * Origins whose pages may call models and read the listings, such as "https://app.example"; "*": all.
+   * @default ["*"]
+   */
+  readonly cors_origins?: ReadonlyArray<string> | undefined
+  /**
+   * Seconds that running requests get to end when the gateway stops, 0 to 86,400.
+   * @default 30
+   */
+  readonly drain_s?: number | undefined
+  /**
+   * Seconds between the signal to stop and the closing of the port, 0 to 3,600: requests are still served, `/readyz` says 503. For gateways behind a balancer (docs/deployment.md).
+   * @default 0
+   */
+  readonly drain_delay_s?: number | undefined
+  /** Figures of the gateway for those who watch it. */
+  readonly metrics?: MetricsInput | undefined
+  /** Earlier name of `server.metrics.open`. It is still read, with a warning. */
+  readonly open_metrics?: boolean | undefined
+}
+
+export interface BreakerInput {
+  /**
+   * Failures in a row that open it; 0: never.
+   * @default 5
+   */
+  readonly consecutive_failures?: number | undefined
+  /**
+   * Share of failures within 30 seconds that opens it, 0 to 1; 0: never.
+   * @default 0.5
+   */
+  readonly error_rate?: number | undefined
+  /**
+   * Requests within 30 seconds before the share counts; 0: the first one counts.
+   * @default 20
+   */
+  readonly min_requests?: number | undefined
+  /**
+   * Seconds that it stays open the first time, 0 to 300; then twice, three times as many, up to 300. 0: it never opens.
+   * @default 30
+   */
+  readonly open_s?: number | undefined
+}
+
+export interface CooldownInput {
+  /**
+   * Seconds after it refused our account (401, 402).
+   * @default 60
+   */
+  readonly account_s?: number | undefined
+  /**
+   * Seconds after it did not know the model.
+   * @default 60
+   */
+  readonly not_found_s?: number | undefined
+  /**
+   * Seconds after a 429 that named no time.
+   * @default 5
+   */
+  readonly rate_limit_s?: number | undefined
+  /**
+   * Seconds at most, also where the host named a time.
+   * @default 300
+   */
+  readonly max_s?: number | undefined
+}
+
+export interface LimitsInput {
+  /**
+   * Milliseconds until a stream's first event. Default: 2 minutes, 5 where the model may think unseen or no other host is left (docs/routing.md).
+   * @default null
+   */
+  readonly ttfb_ms?: number | null | undefined
+  /**
+   * Milliseconds that one host has for a whole answer. Default: by `max_tokens` and the host's speed, from 2 minutes to most of the deadline; none for the last host (docs/routing.md).
+   * @default null
+   */
+  readonly attempt_ms?: number | null | undefined
+  /**
+   * The same by the id of the model, in place of the provider's own and of `attempt_ms`.
+   * @default {}
+   */
+  readonly attempt_ms_by_model?: Readonly<Record<string, number>> | undefined
+  /**
+   * Milliseconds between events of a stream.
+   * @default 60000
+   */
+  readonly idle_ms?: number | undefined
+  /**
+   * Milliseconds between events while a model that reasons has sent no content.
+   * @default 300000
+   */
+  readonly thinking_idle_ms?: number | undefined
+  /**
+   * Milliseconds for a whole request, all attempts together.
+   * @default 600000
+   */
+  readonly deadline_ms?: number | undefined
+  /**
+   * Milliseconds after which a stream's status is sent although no event came.
+   * @default 10000
+   */
+  readonly commit_after_ms?: number | undefined
+  /**
+   * Requests at once, per process; further ones get 503. A key may have a quarter of them, and 64 in any case; above that 429.
+   * @default 1024
+   */
+  readonly max_in_flight?: number | undefined
+  /**
+   * Bytes of a request's body, and of a host's whole answer or one event of its stream.
+   * @default 33554432
+   */
+  readonly body_bytes?: number | undefined
+  /**
+   * Bytes of one stream of a host.
+   * @default 67108864
+   */
+  readonly stream_bytes?: number | undefined
+  /**
+   * Milliseconds that a caller may take no byte of a stream.
+   * @default 60000
+   */
+  readonly client_stall_ms?: number | undefined
+  /**
+   * Bytes per second, over a minute, that a stream of a host must reach.
+   * @default 16
+   */
+  readonly min_bytes_per_s?: number | undefined
+  /**
+   * Attempts after the first one of a request, of all requests together, as a share of the requests of the last 10 seconds. 10 a second are always allowed.
+   * @default 0.2
+   */
+  readonly retries?: number | undefined
+  /** When a host that keeps failing is not called for a while. */
+  readonly breaker?: BreakerInput | undefined
+  /** Seconds for which a host is not called after certain answers. */
+  readonly cooldown?: CooldownInput | undefined
+}
+
+export interface HedgeInput {
+  /**
+   * `"on_request"`: for requests with `provider.hedge: true`. `true`: for all but those with `false`.
+   * @default false
+   */
+  readonly enabled?: boolean | "on_request" | undefined
+  /**
+   * Share of the spend of the last hour that the calls may cost that lose, 0 to 1.
+   * @default 0.05
+   */
+  readonly max_cost_share?: number | undefined
+}
+
+export interface RoutingInput {
+  /**
+   * Id of the strategy plugin that orders the hosts of a model.
+   * @default "balanced"
+   */
+  readonly strategy?: string | undefined
+  /**
+   * The configuration of each strategy plugin, by its id (docs/strategies.md).
+   * @default {}
+   */
+  readonly strategies?: Readonly<Record<string, JsonObject>> | undefined
+  /** A second host is called when the first one is slow, for a stream or a whole answer (docs/hedging.md). */
+  readonly hedge?: HedgeInput | undefined
+}
+
+export interface FreeModelsInput {
+  /**
+   * Requests in any 60 seconds.
+   * @default 20
+   */
+  readonly requests_per_minute?: number | undefined
+  /**
+   * Requests on a UTC day.
+   * @default 1000
+   */
+  readonly requests_per_day?: number | undefined
+}
+
+export interface BillingInput {
+  /**
+   * Hosts without a price. "deny": a key with a limit may not call them, others pay nothing. "estimate": they cost what the dearest host of the same model costs, or else that of the same author. "allow": they cost nothing.
+   * @default "deny"
+   */
+  readonly unknown_price?: "deny" | "estimate" | "allow" | undefined
+  /**
+   * Answers that a failure of their host ended; a finish that the model chose is none. "free": they cost nothing. "metered": they cost what came of them.
+   * @default "free"
+   */
+  readonly error_finish?: "free" | "metered" | undefined
+  /** Requests per key to models that cost nothing. Hosts of providers with `network: "private"` are not counted, unless the model's id ends in `:free`. */
+  readonly free_models?: FreeModelsInput | undefined
+}
+
+export interface PrivacyInput {
+  /**
+   * Whether prompts and answers may be logged. Not available in this version yet.
+   * @default false
+   */
+  readonly log_content?: boolean | undefined
+  /**
+   * Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key.
+   * @default true
+   */
+  readonly idempotency_bodies?: boolean | undefined
+}
+
+export interface DiscoveryInput {
+  /**
+   * Whether providers are on whose key variable is set.
+   * @default true
+   */
+  readonly environment?: boolean | undefined
+  /**
+   * Whether model servers on loopback are looked for at their usual ports, every 30 seconds. In an app that embeds the gateway only where `true` is written.
+   * @default true
+   */
+  readonly local?: boolean | undefined
+}
+
+export interface PluginsInput {
+  /** Folders that are searched, relative to the folder of this file. They replace the default, and with it every vendor and strategy that comes with the gateway. Default: "./plugins" and the folder that comes with the gateway. */
+  readonly folders?: ReadonlyArray<string> | undefined
+  /**
+   * Names of packages that are plugins, found from the folder of this file.
+   * @default []
+   */
+  readonly packages?: ReadonlyArray<string> | undefined
+  /**
+   * Plugins that this file itself defines or imports. They come before those of the folders.
+   * @default []
+   */
+  readonly inline?: ReadonlyArray<Plugin> | undefined
+  /**
+   * Ids of plugins without which the gateway does not start.
+   * @default []
+   */
+  readonly required?: ReadonlyArray<string> | undefined
+}
+
+export interface CatalogueInput {
+  /**
+   * A file with lists of models, which replace those of the plugins (docs/catalogue.md). Relative to the folder of this file; it may be absent.
+   * @default "./data/catalogue.json"
+   */
+  readonly file?: string | undefined
+}
+
+export interface SecretReference {
+  /** Name of the variable. */
+  readonly env: string
+}
+
+export type Secret = string | SecretReference
+
+export interface ProviderKeyInput {
+  /** `{ "env": "NAME" }`: the variable of the environment that has the key. */
+  readonly key: Secret
+  /**
+   * How often it is used in relation to the others: above 0, at most 1,000,000.
+   * @default 1
+   */
+  readonly weight?: number | undefined
+  /**
+   * USD that the provider may charge for it, in each window of `limit_reset`; `null`: no bound.
+   * @default null
+   */
+  readonly limit?: string | number | null | undefined
+  /**
+   * When the limit begins anew, at 00:00 UTC; `null`: never.
+   * @default null
+   */
+  readonly limit_reset?: "daily" | "weekly" | "monthly" | null | undefined
+}
+
+export interface ProviderPrivacyInput {
+  /**
+   * Whether it may train models on prompts.
+   * @default true
+   */
+  readonly may_train?: boolean | undefined
+  /**
+   * Whether it keeps prompts.
+   * @default true
+   */
+  readonly retains_prompts?: boolean | undefined
+}
+
+export interface ProviderInput {
+  /** Id of the plugin. Default: the slug. */
+  readonly plugin?: string | null | undefined
+  /** Display name. Default: the plugin's. */
+  readonly name?: string | null | undefined
+  /** Address, with the version segment of the API at its end: "https://api.acme.example/v1". https, unless `network` is "private". Default: the plugin's. */
+  readonly base_url?: string | null | undefined
+  /** `{ "env": "NAME" }`: the variable of the environment that has the key. Default: the variable that the plugin names. */
+  readonly api_key?: Secret | null | undefined
+  /** Several keys in place of `api_key`, of which each call uses one (docs/provider-keys.md). Default: there is only `api_key`. */
+  readonly api_keys?: readonly [ProviderKeyInput, ...ReadonlyArray<ProviderKeyInput>] | null | undefined
+  /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
+  readonly privacy?: ProviderPrivacyInput | null | undefined
+  /** Requests at once to this provider; further ones go to other hosts. Default: no bound. */
+  readonly max_concurrent?: number | null | undefined
+  /** Milliseconds until a stream's first event. Default: that of `limits`. */
+  readonly ttfb_ms?: number | null | undefined
+  /** Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`. */
+  readonly attempt_ms?: number | null | undefined
+  /**
+   * `false`: it is off, and its hosts are not called.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
+  readonly network?: "public" | "private" | null | undefined
+  /** URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public" that `NO_PROXY` does not exempt. */
+  readonly proxy?: string | null | undefined
+  /** Name of the protocol that its hosts are called by. Default: the first of the plugin. */
+  readonly api?: string | null | undefined
+  /**
+   * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.
+   * @default []
+   */
+  readonly extra_members?: ReadonlyArray<string> | undefined
+  readonly [other: string]: unknown
+}
+
+export interface GatewayConfigInput {
+  /** For editors: the path of the JSON Schema of this file, "./node_modules/headgate/config.schema.json". */
+  readonly $schema?: string | undefined
+  /** Addresses and processes. A change takes effect at the next start. */
+  readonly server?: ServerInput | undefined
+  /**
+   * Where keys and ledger are kept: "memory:", "sqlite:PATH" (relative to the folder of this file) or "postgres://USER@HOST/DATABASE". A change takes effect at the next start.
+   * @default "sqlite:./data/headgate.db"
+   */
+  readonly storage?: string | undefined
+  /**
+   * "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. A change takes effect at the next start.
+   * @default "full"
+   */
+  readonly durability?: "full" | "process" | undefined
+  /**
+   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the folder of this file. A change takes effect at the next start.
+   * @default "./data"
+   */
+  readonly spool_folder?: string | undefined
+  /** Bounds of one request and of all; 0 switches one off. */
+  readonly limits?: LimitsInput | undefined
+  /** Which host is called. */
+  readonly routing?: RoutingInput | undefined
+  /** What is charged where it is not plain. */
+  readonly billing?: BillingInput | undefined
+  /** What is kept of prompts and answers. */
+  readonly privacy?: PrivacyInput | undefined
+  /** Providers that are turned on without being configured. */
+  readonly discovery?: DiscoveryInput | undefined
+  /** Where plugins are found. A change takes effect at the next start. */
+  readonly plugins?: PluginsInput | undefined
+  /** Lists of models from a file. */
+  readonly catalogue?: CatalogueInput | undefined
+  /**
+   * Names that callers may use, and the ids of the models that they mean.
+   * @default {}
+   */
+  readonly aliases?: Readonly<Record<string, string>> | undefined
+  /**
+   * Vendors and servers, by a slug of your own. Those that are discovered need none.
+   * @default {}
+   */
+  readonly providers?: Readonly<Record<string, ProviderInput>> | undefined
+  /**
+   * Models of your own, and the hosts that serve them, with prices in USD per token. They come before those of the plugins.
+   * @default []
+   */
+  readonly models?: ReadonlyArray<ModelInput> | undefined
+}

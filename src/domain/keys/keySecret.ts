@@ -1,0 +1,36 @@
+/** The text of a key: how it is made, its id, and how it may be shown. */
+import * as Brand from "effect/Brand"
+import { inBase62, type KeyId, randomText } from "../ids.ts"
+import type { KeyRecord } from "./key.ts"
+
+/** Brands without a check: what a hash function returns needs none, and this runs on every request. */
+const asKeyId = Brand.nominal<KeyId>()
+
+/** The id of a key: the lower-case hex SHA-256 of all its characters. */
+export const keyId = (secret: string): KeyId => asKeyId(Bun.SHA256.hash(secret, "hex"))
+
+/** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
+export const mask = (secret: string): string => {
+  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
+  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
+}
+
+const checksum = (body: string): string => inBase62(Bun.hash.crc32(body), 6)
+
+/** A prefix for the kind, 43 random characters (256 bits), and 6 characters of their CRC-32. */
+export const makeSecret = (kind: KeyRecord["kind"]): string => {
+  const body = `${kind === "management" ? "sk-gwm-" : "sk-gw-"}${randomText(43)}`
+  return body + checksum(body)
+}
+
+const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
+
+/** Whether a text has the checksum of a key. A mistyped one is refused without a database lookup. */
+export const hasChecksum = (secret: string): boolean =>
+  form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)
+
+/** What is wrong with a management key that the operator chose; `undefined`: nothing. It should not be guessed, and has to fit into a header. */
+export const managementKeyFault = (key: string): string | undefined =>
+  /^[\x21-\x7e]{32,}$/.test(key)
+    ? undefined
+    : `expected at least 32 visible ASCII characters, got ${key.length < 32 ? "fewer" : "others among them"}`

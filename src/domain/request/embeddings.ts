@@ -1,0 +1,122 @@
+/** Embeddings: texts as vectors. The canonical form is that of OpenAI and compatible hosts; members keep the names of the wire. */
+import type { JsonObject } from "../json/json.ts"
+import { distinctPlaces, isListOfObjects } from "../json/places.ts"
+import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
+import type { UnaryRequest } from "./request.ts"
+
+/** A part of an input, by its `type`: `text`, `image_url`, `input_audio`, `input_video`, `input_file`. */
+export interface EmbeddingPart extends JsonObject {
+  readonly type: string
+}
+
+/** One input: a text, the numbers of its tokens, or parts that become one vector together. */
+export type EmbeddingInput = string | ReadonlyArray<number> | { readonly content: ReadonlyArray<EmbeddingPart> }
+
+/** What is sent to the host, without router-only members, credentials and addresses. Checked by the HTTP layer. */
+export interface EmbeddingsPayload extends JsonObject {
+  /** One input, or a list of inputs of one kind. `inputsOf` reads either. */
+  readonly input: EmbeddingInput | ReadonlyArray<EmbeddingInput>
+  /** Length of the vectors. Default: the model's own. */
+  readonly dimensions?: number | null
+  /** How the caller wants the vectors; the gateway converts where the host gives the other one. Default: float. */
+  readonly encoding_format?: "float" | "base64" | null
+  /** What the texts are for, such as `search_query`. */
+  readonly input_type?: string | null
+  /** The caller's own end user. */
+  readonly user?: string | null
+}
+
+/** The inputs, each of which becomes a vector. */
+export const inputsOf = (input: EmbeddingsPayload["input"]): ReadonlyArray<EmbeddingInput> =>
+  isList(input) ? input : [input]
+
+const isList = (input: EmbeddingsPayload["input"]): input is ReadonlyArray<EmbeddingInput> =>
+  Array.isArray(input) && typeof input[0] !== "number"
+
+export interface Embedding extends JsonObject {
+  /** The place of its input. */
+  readonly index: number
+  /** Numbers, or base64 of float32 in little-endian order. */
+  readonly embedding: ReadonlyArray<number> | string
+}
+
+export interface EmbeddingsRequest extends UnaryRequest<"embeddings", EmbeddingsPayload> {}
+
+export interface EmbeddingsResponse extends UnaryAnswer {
+  /** One for each input, in any order. */
+  readonly data: ReadonlyArray<Embedding>
+}
+
+export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> = {
+  path: "/embeddings",
+  gives: new Set(["embeddings"]),
+  inability: "it makes no embeddings",
+  promptMember: "input",
+  members: new Set([...sharedMembers, "input", "dimensions", "encoding_format", "input_type"]),
+  madeHere: new Set(["encoding_format"]),
+  answerType: "an EmbeddingsResponse",
+  answerMember: "data",
+  answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
+  isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),
+  sample: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
+  optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
+}
+
+/** Whether there is one vector for each of `inputs` inputs. */
+export const isComplete = (data: unknown, inputs: number): boolean =>
+  isListOfObjects(data) && distinctPlaces(data, inputs) === inputs && data.every(hasVector)
+
+const hasVector = ({ embedding }: JsonObject): boolean => typeof embedding === "string" || isVector(embedding)
+
+const isVector = (value: unknown): boolean => {
+  if (!Array.isArray(value) || value.length === 0) return false
+  for (let at = 0; at < value.length; at++) if (typeof value[at] !== "number") return false
+  return true
+}
+
+// Bun runs on little-endian machines only, so a Float32Array has the bytes of the wire.
+
+/** Base64 of float32, little-endian; `undefined`: a number is beyond what they can hold. */
+export const packed = (vector: ReadonlyArray<number>): string | undefined => {
+  const floats = Float32Array.from(vector)
+  return floats.every(Number.isFinite) ? Buffer.from(floats.buffer).toString("base64") : undefined
+}
+
+/** The type of the numbers in a vector that is written in base64: hosts that have several call it `output_dtype`. */
+export type PackedKind = "float" | "int8" | "uint8"
+
+/** A vector of bytes that was not asked for has at least so many bytes. */
+const leastBytes = 16
+/** The largest number that is expected in a vector of floats: embeddings are near 1, while bytes that are read as floats can be any number. */
+const largestLikely = 1e6
+
+/**
+ * The type of the numbers in a host's base64: the one that was asked for, else the one that it looks like. Packed bits (`binary`,
+ * `ubinary`) are read as signed or unsigned bytes.
+ */
+export const packedKind = (text: string, { output_dtype: asked, dimensions }: EmbeddingsPayload): PackedKind => {
+  if (asked === "int8" || asked === "binary") return "int8"
+  if (asked === "uint8" || asked === "ubinary") return "uint8"
+  if (asked === "float") return "float"
+  const floats = unpacked(text, dimensions)
+  const isLikely = floats?.every((one) => Math.abs(one) <= largestLikely) === true
+  return isLikely || text.length < (leastBytes * 4) / 3 ? "float" : "int8"
+}
+
+/** The numbers in base64 of bytes; `undefined`: the text is no base64. */
+export const unpackedBytes = (text: string, kind: "int8" | "uint8"): ReadonlyArray<number> | undefined => {
+  const bytes = Buffer.from(text, "base64")
+  if (text.length !== 4 * Math.ceil(bytes.length / 3) || bytes.length === 0) return undefined
+  return Array.from(kind === "uint8" ? bytes : new Int8Array(bytes))
+}
+
+/** The numbers in base64 of float32; `undefined`: it is none, or one of them is not finite. `dimensions`: how many there must be. */
+export const unpacked = (text: string, dimensions?: number | null): ReadonlyArray<number> | undefined => {
+  const bytes = Buffer.from(text, "base64")
+  const count = bytes.length / 4
+  // A character that is none of base64 ends the text for the runtime.
+  if (text.length !== 4 * Math.ceil(bytes.length / 3) || count === 0 || !Number.isInteger(count)) return undefined
+  if (dimensions != null && count !== dimensions) return undefined
+  const floats = new Float32Array(new Uint8Array(bytes).buffer)
+  return floats.every(Number.isFinite) ? Array.from(floats) : undefined
+}

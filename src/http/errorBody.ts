@@ -1,0 +1,322 @@
+/**
+ * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
+ * compile.
+ */
+import { type Availability, availabilityOf } from "../domain/failures/Availability.ts"
+import { providersOf } from "../domain/failures/Exclusion.ts"
+import type {
+  BadRequest,
+  Failure,
+  NoHostMatches,
+  RateLimited,
+  RequestRepeated,
+  RoutingExhausted,
+} from "../domain/failures/Failure.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import { toUsd } from "../domain/price/money.ts"
+import { isTooLong } from "../domain/routing/RefusedModels.ts"
+import { idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
+
+/** A failure in terms of HTTP. */
+export interface Rendered {
+  readonly status: number
+  readonly errorType: string
+  readonly message: string
+  /** Besides `error_type`. `null`: no metadata at all, as the recorded 401 has none. */
+  readonly metadata: JsonObject | null
+  readonly headers?: Readonly<Record<string, string>>
+  /** Why the models could not be served, where that is what is wrong. */
+  readonly availability?: Availability
+}
+
+const retryAfter = (seconds: number | undefined) =>
+  seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
+
+export const render = (failure: Failure): Rendered => {
+  const rendered = described(failure)
+  const advice = shouldRetry(rendered)
+  return advice === undefined
+    ? rendered
+    : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
+}
+
+/** Seconds. At a longer `Retry-After` OpenAI's SDK repeats within two seconds, and Anthropic's waits it out in silence (2026-11). */
+const longestWait = 60
+
+/**
+ * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
+ * themselves is right, which is to repeat 408, 409, 429 and 5xx, after `Retry-After`. `docs/errors.md#agents`.
+ */
+const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
+  const wait = headers["retry-after"]
+  if (wait !== undefined && Number(wait) > longestWait) return false
+  // Nobody repeats a 402, but this one is over in a moment.
+  if (status === 402) return wait !== undefined
+  return status < 500 && status !== 408 && status !== 429 ? false : undefined
+}
+
+/** Whether repeating the request helps nobody. */
+export const isFinal = ({ headers }: Rendered): boolean => headers?.[shouldRetryHeader] === "false"
+
+const described = (failure: Failure): Rendered => {
+  const { message } = failure
+  switch (failure._tag) {
+    case "BadRequest": {
+      const issues = failure.issues.slice(0, 10)
+      const metadata = { path: failure.issues[0].path, issues }
+      const errorType = failure.kind === "context_length_exceeded" ? failure.kind : "invalid_request"
+      return { status: 400, errorType, message, metadata, ...about(failure) }
+    }
+    case "KeyMissing":
+    case "KeyNotAccepted":
+      return {
+        status: 401,
+        errorType: "authentication",
+        message,
+        metadata: null,
+        headers: { "www-authenticate": "Bearer" },
+      }
+    case "PaymentRequired": {
+      const { reason, limitSource, limit, spend, held, left, required, resetsAt, affordableTokens } = failure
+      const metadata = {
+        reason,
+        limit_source: limitSource,
+        limit_usd: toUsd(limit),
+        spend_usd: toUsd(spend),
+        held_usd: toUsd(held),
+        left_usd: toUsd(left),
+        ...(required === undefined ? {} : { required_usd: toUsd(required) }),
+        ...(affordableTokens === undefined ? {} : { affordable_tokens: affordableTokens }),
+        resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+        // Clients do not repeat a 402, so the body says that it may be repeated.
+        ...(reason === "in_flight_budget_exhausted" ? { remedy_hint: inFlightHint } : {}),
+      }
+      return { status: 402, errorType: "payment_required", message, metadata, ...retryAfter(failure.retryAfterSeconds) }
+    }
+    case "NotPermitted":
+      return { status: 403, errorType: "permission_denied", message, metadata: {} }
+    case "RateLimited":
+      return rateLimited(failure)
+    case "NotFound":
+      return { status: 404, errorType: "not_found", message, metadata: {} }
+    case "UpgradeRequired":
+      // RFC 9110, 15.5.22 and 7.8: the protocols that would do, and the connection option that goes with the header.
+      return {
+        status: 426,
+        errorType: "upgrade_required",
+        message,
+        metadata: {},
+        headers: { upgrade: "HTTP/1.1", connection: "upgrade" },
+      }
+    case "NoHostMatches":
+      return { status: 404, errorType: "not_found", message, metadata: exclusions(failure), ...about(failure) }
+    case "TimedOut":
+      return {
+        status: 408,
+        errorType: "timeout",
+        message,
+        metadata: { phase: failure.phase },
+        // After an incomplete body the start of the next request is unknown.
+        ...(failure.phase === "body" ? { headers: { connection: "close" } } : {}),
+      }
+    case "BodyTooLarge":
+      return {
+        status: 413,
+        errorType: "payload_too_large",
+        message,
+        metadata: { limit_bytes: failure.limitBytes },
+        headers: { connection: "close" },
+      }
+    case "RoutingExhausted":
+      return { ...exhausted(failure), ...about(failure) }
+    case "Unavailable": {
+      const errorType = unavailableTypes[failure.why]
+      // This gateway is stopping, so a retry needs a new connection. See docs/guarantees.md#g19.
+      const headers = {
+        "retry-after": String(failure.retryAfterSeconds),
+        ...(failure.why === "draining" ? { connection: "close" } : {}),
+      }
+      return { status: 503, errorType, message, metadata: {}, headers }
+    }
+    case "RequestRepeated":
+      return repeated(failure)
+    case "CallerGone":
+      // The caller has left, so the status is only for the log.
+      return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
+  }
+}
+
+const inFlightHint =
+  "Wait until a running request of the key has ended, then send it again; clients do not repeat a 402"
+
+const unavailableTypes = {
+  overloaded: "overloaded",
+  draining: "draining",
+  metering: "metering_unavailable",
+  storage: "metering_unavailable",
+  backup: "backup_unavailable",
+  callers: "authentication_unavailable",
+}
+
+const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {
+  const availability = availabilityOf(failure)
+  return availability === undefined ? {} : { availability }
+}
+
+/** Clients tell a limit that is gone in a moment from a daily one by `limit_source`, so its suffixes are fixed. */
+const limitSources = {
+  key: { source: "gateway_key_rate_limit", hint: "Wait, or ask for a higher rate_limit of the key" },
+  "key-requests-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer requests of one key at once" },
+  "key-bytes-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer long requests of one key at once" },
+  "free-models-per-min": { source: "gateway_free_tier_per_minute", hint: "Wait, or use a model that is not free" },
+  "free-models-per-day": { source: "gateway_free_tier_daily", hint: "Wait for the daily reset" },
+}
+
+const rateLimited = ({ message, scope, limit, resetsAt, retryAfterSeconds }: RateLimited): Rendered => {
+  const [limitName, remainingName, resetName] = rateLimitHeaders
+  const headers = { [limitName]: String(limit), [remainingName]: "0", [resetName]: String(resetsAt) }
+  const { source, hint } = limitSources[scope]
+  return {
+    status: 429,
+    errorType: "rate_limit_exceeded",
+    message,
+    metadata: { headers, limit_source: source, remedy_hint: hint },
+    headers: { ...headers, "retry-after": String(retryAfterSeconds) },
+  }
+}
+
+const repeatedTypes = {
+  "other-body": { status: 400, errorType: "idempotency_key_reused" },
+  running: { status: 429, errorType: "idempotency_in_progress", headers: { "retry-after": "2" } },
+  "not-kept": { status: 400, errorType: "idempotency_answer_not_kept" },
+  // The same key has the same outcome again.
+  unknown: { status: 502, errorType: "outcome_unknown", headers: { [shouldRetryHeader]: "false" } },
+}
+
+const repeated = ({ message, because, firstRequestId, generationId }: RequestRepeated): Rendered => {
+  const type = repeatedTypes[because]
+  const place = { path: idempotencyHeader, issues: [{ path: idempotencyHeader, message: message.slice(0, -1) }] }
+  return {
+    ...type,
+    message,
+    metadata: {
+      ...(type.status === 400 ? place : {}),
+      first_request_id: firstRequestId,
+      ...(generationId === null ? {} : { generation_id: generationId }),
+    },
+  }
+}
+
+const exclusions = ({ excluded, requestedProviders = [] }: NoHostMatches): JsonObject => ({
+  excluded_by: [...new Set(excluded.map(({ by }) => by))],
+  excluded: excluded.map(({ host, model, by, reason }) => ({ host, model, by, reason })),
+  available_providers: providersOf(excluded),
+  requested_providers: requestedProviders,
+})
+
+const exhausted = (failure: RoutingExhausted): Rendered => {
+  const { message, attempts } = failure
+  const wait = retryAfter(failure.retryAfterSeconds)
+  const previous = {
+    previous_errors: attempts.map(({ provider, model, failure: { reason, status, code } }) => ({
+      provider,
+      model,
+      code: code ?? reason,
+      status: status ?? null,
+    })),
+  }
+  const reported =
+    failure.outcome === "request"
+      ? attempts.findLast((attempt) => attempt.failure.reason === "request")
+      : attempts.at(-1)
+  const provider = reported === undefined ? {} : { provider_name: reported.provider }
+  const raw = reported?.failure.detail === undefined ? {} : { raw: reported.failure.detail }
+  const code = reported?.failure.code === undefined ? {} : { provider_code: reported.failure.code }
+  switch (failure.outcome) {
+    case "request":
+      return {
+        status: 400,
+        errorType:
+          reported !== undefined && isTooLong(reported.failure) ? "context_length_exceeded" : "invalid_request",
+        message,
+        metadata: { ...provider, ...raw, ...code, ...previous },
+      }
+    case "rate-limited":
+      return {
+        status: 429,
+        errorType: "rate_limit_exceeded",
+        message,
+        metadata: { ...provider, ...raw, ...previous },
+        ...wait,
+      }
+    case "not-found":
+      return { status: 404, errorType: "not_found", message, metadata: { ...provider, ...previous } }
+    case "cooling-down":
+    case "busy":
+      return { status: 503, errorType: "provider_overloaded", message, metadata: previous, ...wait }
+    case "timeout":
+      return { status: 408, errorType: "timeout", message, metadata: { phase: "upstream", ...previous } }
+    case "forbidden":
+      return { status: 403, errorType: "permission_denied", message, metadata: { ...provider, ...previous } }
+    case "unavailable":
+      return {
+        status: 502,
+        errorType: "provider_unavailable",
+        message,
+        metadata: { ...provider, ...previous },
+        ...wait,
+      }
+  }
+}
+
+/** A defect of ours. The caller gets no details. */
+export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
+
+/** The `error` member of the chat form; `code` equals the status. */
+export const chatError = ({ status, errorType, message, metadata, availability }: Rendered) => ({
+  message,
+  code: status,
+  ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
+  ...(availability === undefined ? {} : { availability: availabilityBody(availability) }),
+})
+
+const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...more }: Availability) => ({
+  code,
+  retryable,
+  requested_models: requestedModels,
+  docs_url: `docs/errors.md#${code}`,
+  retry_after: retryAfter ?? null,
+  ...(more.affectedProviders === undefined ? {} : { affected_providers: more.affectedProviders }),
+  ...(more.excludedBy === undefined ? {} : { excluded_by: more.excludedBy }),
+  ...(more.fallbackModels === undefined ? {} : { fallback_models: more.fallbackModels }),
+  ...(more.constraint === undefined ? {} : { constraint: more.constraint }),
+})
+
+/** The whole body of the chat form, and of the control plane. */
+export const chatErrorBody = (rendered: Rendered) => ({ error: chatError(rendered) })
+
+const messagesTypes: Readonly<Record<string, string>> = {
+  authentication: "authentication_error",
+  permission_denied: "permission_error",
+  payment_required: "billing_error",
+  not_found: "not_found_error",
+  rate_limit_exceeded: "rate_limit_error",
+  provider_overloaded: "overloaded_error",
+  overloaded: "overloaded_error",
+  draining: "overloaded_error",
+  timeout: "timeout_error",
+  idempotency_key_reused: "invalid_request_error",
+  idempotency_answer_not_kept: "invalid_request_error",
+  idempotency_in_progress: "rate_limit_error",
+  payload_too_large: "invalid_request_error",
+  invalid_request: "invalid_request_error",
+  context_length_exceeded: "invalid_request_error",
+}
+
+/** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
+export const messagesErrorBody = ({ errorType, message, metadata }: Rendered, requestId: string) => {
+  const type = messagesTypes[errorType] ?? "api_error"
+  const affordable = metadata?.["affordable_tokens"]
+  const more = affordable === undefined ? {} : { metadata: { affordable_tokens: affordable } }
+  return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
+}

@@ -1,0 +1,83 @@
+/** How the whole answer of a host is read, by its operation, and written in the caller's form. */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import type { ChatResponse } from "../../domain/request/chat.ts"
+import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/estimate.ts"
+import { type MediaTokens, mediaTogether } from "../../domain/request/MediaTokens.ts"
+import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
+import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
+import type { ResponseHead } from "../../upstream/Exchange.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { Begun } from "./beginAttempt.ts"
+import type { Delivered } from "./EndAttempt.ts"
+
+/** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
+export type AnswerBody = string | Uint8Array<ArrayBuffer>
+
+/** Adds the cost to an answer, and gives its body in the caller's form. */
+export type WithCost = (charge: Charge) => string
+
+/**
+ * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
+ * charged. `native`: the host's own body, where it is in the caller's form.
+ */
+export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
+
+/** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
+export interface AnswerRead {
+  readonly delivered: Delivered
+  readonly write: (charge: Charge) => AnswerBody
+  /** Default: JSON. */
+  readonly contentType?: string
+}
+
+/** Reads the JSON of an answer with status 200. A throw is a defect of ours. */
+export type AnswerReader = (begun: Begun, head: ResponseHead, body: unknown) => AnswerRead | HostFailed
+
+/** `form`: the caller's. */
+export const chatReader =
+  (form: string, writer: AnswerWriter): AnswerReader =>
+  ({ attempt, endpoint, answerContext }, head, body) => {
+    const { protocol, host } = endpoint
+    const answer = protocol.decode(head, body, answerContext)
+    if (answer instanceof HostFailed) return answer
+    const native = protocol.native?.form === form && isJsonObject(body) ? body : undefined
+    return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
+  }
+
+const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => ({
+  outcome: "finished",
+  usage,
+  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), unseen),
+  outputMedia: choices.reduce<MediaTokens | undefined>(
+    (sum, { message }) => mediaTogether(sum, mediaSaid(message)),
+    undefined,
+  ),
+  showsReasoning: choices.some(({ message }) => showsReasoning(message)),
+  isUnfinished: unfinished,
+  finishReason: choices[0]?.finish_reason ?? "",
+  areToolCallsSound: tools && areToolCallsSound(tools, choices),
+  isAwaited: true,
+})
+
+/** Writes the answer to a request of an operation without streams. */
+export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnswers[Name]) => WithCost | HostFailed
+
+export const unaryReader =
+  <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
+  ({ attempt, endpoint }, head, body) => {
+    const answer = endpoint.unary?.decode(head, body, request) ?? malformed
+    if (answer instanceof HostFailed) return answer
+    // The plan has hosts of models that serve the request's operation alone, and `decode` gives an answer of that.
+    const write = writer(endpoint.host, answer as UnaryAnswers[Name])
+    if (write instanceof HostFailed) return write
+    // There is no output that comes piece by piece: the first event is the whole answer.
+    attempt.answered()
+    const { usage } = answer
+    return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
+  }
+
+const malformed = new HostFailed({ reason: "malformed" })

@@ -1,0 +1,161 @@
+/**
+ * Hedging: a second host is called when the first one has sent no event by the time within which 95 % of its latest
+ * answers began. The first event wins; the other call is cancelled, and its cost is the gateway's. The head of a whole answer
+ * comes at its end, so a late one is usually a long one: there it is the time within which 99 % were complete. See
+ * docs/hedging.md.
+ */
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { HedgeOptions } from "../../catalogue/ResolvedConfig.ts"
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HedgeBudget } from "../../domain/hosts/HedgeBudget.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { chargeFor } from "../../domain/money/Charge.ts"
+import { mostUsage } from "../../domain/money/hold.ts"
+import { bytesOfTokens, tokensWritten } from "../../domain/request/estimate.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
+import type { Plan } from "../../domain/routing/Plan.ts"
+import type { RefusedModels } from "../../domain/routing/RefusedModels.ts"
+import type { HostMeasurements } from "../hosts/HostStats.ts"
+import type { RequestContext } from "../request/RequestContext.ts"
+import { type StepRunner, type Steps, wait } from "../request/Steps.ts"
+import type { TickTimers } from "../request/Timers.ts"
+import type { Begun } from "./beginAttempt.ts"
+import type { EndAttempt } from "./EndAttempt.ts"
+
+/** Whether a request may be hedged. */
+export const mayHedge = ({ enabled }: HedgeOptions, { routing }: AnyRequest): boolean => {
+  if (enabled === false) return false
+  const { hedge } = routing.preferences
+  return enabled === "on_request" ? hedge === true : hedge !== false
+}
+
+/** A second call that may be made. */
+export interface Hedge {
+  readonly host: Host
+  /** Milliseconds after the start of the first call. */
+  readonly delayMs: number
+  /** The most that the losing call costs, picodollars. */
+  readonly cost: number
+}
+
+/**
+ * The second call beside one to `first`: the next host of its model. `undefined`: there is none, or nothing is known of the
+ * times of the first, or what a losing call would cost.
+ */
+export const hedgeFor = (
+  first: Host,
+  plan: Plan,
+  refused: RefusedModels,
+  { bounds, stream, maxTokens }: AnyRequest,
+  context: RequestContext,
+  stats: HostMeasurements,
+): Hedge | undefined => {
+  const at = plan.attempts.indexOf(first)
+  const host = plan.attempts.find((other, place) => place > at && other.model === first.model && !refused.has(other))
+  if (host === undefined || host.pricing === null || first.pricing === null) return undefined
+  const delayMs = stream ? stats.snapshot(first).latencyAt(95) : stats.wholeAnswerAt(first, 99)
+  if (delayMs === null) return undefined
+  const costOf = (one: Host): number => {
+    const written = stream ? 0 : tokensWritten(stats.snapshot(one).throughput, 2 * delayMs)
+    const outputTokens = Math.min(written, maxTokens ?? one.maxCompletionTokens, one.maxCompletionTokens)
+    const answer = { ...nothingYet, outputBytes: bytesOfTokens(outputTokens) }
+    const most = mostUsage({ bounds, maxTokens, sentBytes: bounds.promptBytes }, Number.POSITIVE_INFINITY, one)
+    return Number(chargeFor(one.pricing, answer, { bounds, most }, context.admittedAt).upstream.total)
+  }
+  return { host, delayMs, cost: Math.max(costOf(first), costOf(host)) }
+}
+
+/** The answer of a call that is cancelled before its first event. */
+const nothingYet = { outcome: "lost", usage: undefined, outputBytes: 0, finishReason: "" } as const
+
+export interface HedgeServices {
+  readonly timers: TickTimers
+  readonly runner: StepRunner
+  readonly endAttempt: EndAttempt
+  readonly hedges: HedgeBudget
+}
+
+/** What the race needs of the loop over hosts. */
+export interface Contest<A> {
+  readonly call: (begun: Begun) => Effect.Effect<A | HostFailed>
+  /** Prepares the second call; `undefined`: there is none after all. */
+  readonly second: () => Steps<Begun | undefined>
+  /** A call failed by itself, while the request goes on. */
+  readonly failed: (begun: Begun, failure: HostFailed) => void
+}
+
+/** `lost`: the slower call, where it was still running. `left`: calls that were stopped because the request was ended. */
+export type RaceResult<A> =
+  | { readonly won: Begun; readonly answer: A; readonly lost: Begun | undefined }
+  | { readonly won: undefined; readonly left: ReadonlyArray<Begun> }
+
+const lost = new HostFailed({ reason: "ended" })
+
+/** Calls the first host, and after `hedge.delayMs` without an event the second one beside it. */
+export const raceHosts = <A extends object>(
+  { timers, runner, endAttempt, hedges }: HedgeServices,
+  context: RequestContext,
+  first: Begun,
+  hedge: Hedge,
+  { call, second, failed }: Contest<A>,
+): Effect.Effect<RaceResult<A>> =>
+  wait((resume) => {
+    const running = new Set<Begun>()
+    const left: Array<Begun> = []
+    let winner: Begun | undefined
+    /** Whether the second call is being prepared. */
+    let isPreparing = false
+    /** Taken from the budget, for a call that will be lost. */
+    let reserved = 0
+
+    const finish = (result: RaceResult<A>) => {
+      timer.clear()
+      hedges.giveBack(timers.now(), reserved)
+      resume(Exit.succeed(result))
+    }
+    const finishWithout = () => {
+      if (winner !== undefined || running.size > 0 || isPreparing) return
+      // Of calls that were stopped, the key pays for one at most.
+      if (left.length > 1) reserved = 0
+      finish({ won: undefined, left })
+    }
+    const answered = (begun: Begun, answer: A | HostFailed) => {
+      running.delete(begun)
+      if (winner !== undefined) {
+        reserved = 0
+        runner.effect(endAttempt.lost(begun.attempt, begun.answerContext.request, begun === first), () => {})
+        return
+      }
+      if (!(answer instanceof HostFailed)) {
+        winner = begun
+        const [slower] = running
+        slower?.attempt.stop(lost)
+        return finish({ won: begun, answer, lost: slower })
+      }
+      if (context.lifetime.ending === undefined) failed(begun, answer)
+      else left.push(begun)
+      finishWithout()
+    }
+    const start = (begun: Begun) => {
+      running.add(begun)
+      runner.effect(call(begun), (exit) =>
+        answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "defect", cause: exit.cause })),
+      )
+    }
+    const startSecond = () => {
+      if (!hedges.take(timers.now(), hedge.cost)) return
+      reserved = hedge.cost
+      isPreparing = true
+      runner.steps(second(), (exit) => {
+        isPreparing = false
+        const begun = Exit.isSuccess(exit) ? exit.value : undefined
+        if (begun !== undefined && winner === undefined && context.lifetime.ending === undefined) return start(begun)
+        if (begun !== undefined) endAttempt.unused(begun.attempt)
+        // After the end of the race it has been given back already.
+        finishWithout()
+      })
+    }
+    const timer = timers.set(hedge.delayMs, startSecond)
+    start(first)
+  })

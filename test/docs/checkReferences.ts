@@ -131,6 +131,25 @@ export const checkNamedFiles = (files: Files, exists: (path: string) => boolean)
   })
 }
 
+/** `` `name` in `file.ts` ``, `` `file.ts`: `name`, `name` `` and the same in brackets: the file has these words. */
+export const checkNamedWords = (files: Files): ReadonlyArray<Offence> =>
+  offencesIn(files, (page, text, report) => {
+    if (!isPage(page)) return
+    const check = (path: string, word: string, at: number) => {
+      const last = word.split(".").at(-1) ?? word
+      const named = [...files].filter(([file]) => file === path || file.endsWith(`/${path}`))
+      // A file that is not there is reported by `checkNamedFiles`.
+      if (named.length > 0 && !named.some(([, code]) => new RegExp(`\\b${last}\\b`).test(code)))
+        report(at, `says that ${path} has ${word}`)
+    }
+    for (const { 1: word = "", 2: path = "", index } of text.matchAll(/`([\w.]+)` (?:in |\()`([\w./-]+\.ts)`/g))
+      if (!word.endsWith(".ts")) check(path, word, index)
+    for (const { 1: path = "", 2: words = "", index } of text.matchAll(
+      /`([\w./-]+\.ts)`(?:: | \()((?:`[\w.]+`(?:, | and )?)+)/g,
+    ))
+      for (const [, word = ""] of words.matchAll(/`([\w.]+)`/g)) if (!word.endsWith(".ts")) check(path, word, index)
+  })
+
 /** What lies beside the repository is not in every clone of it. */
 const isInside = (path: string): boolean => !path.startsWith("..")
 

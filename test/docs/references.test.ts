@@ -10,6 +10,7 @@ import {
   checkLinks,
   checkNamedFiles,
   checkNamedTests,
+  checkNamedWords,
   checkOutsidePages,
   checkPageReferences,
   type Files,
@@ -53,6 +54,10 @@ describe("in this repository", () => {
 
   test("every file that a comment or a page names is there", () => {
     expect(shown(checkNamedFiles(everything, exists))).toEqual([])
+  })
+
+  test("what a page says a file has is in it", () => {
+    expect(shown(checkNamedWords(everything))).toEqual([])
   })
 
   test("every test that a guarantee names is there", () => {
@@ -125,6 +130,19 @@ describe("the rules", () => {
     ["const path = `gone/y.ts`", []],
   ])("files: %p", (text, expected) => {
     expect(shown(checkNamedFiles(withText("src/x.ts", text), nothing))).toEqual(expected)
+  })
+
+  test.each([
+    ["`a` in `src/x.ts`, `X.b` (`x.ts`)", []],
+    ["`src/x.ts`: `a`, `c`", ["docs/x.md:1: says that src/x.ts has c"]],
+    ["`d` in `src/x.ts`", ["docs/x.md:1: says that src/x.ts has d"]],
+    ["`e` in `src/y.ts`", []],
+  ])("words: %p", (text, expected) => {
+    const files = new Map([
+      ["src/x.ts", "const a = b"],
+      ["docs/x.md", text],
+    ])
+    expect(shown(checkNamedWords(files))).toEqual(expected)
   })
 
   test("files: one beside the repository, which not every clone has", () => {

@@ -41,7 +41,9 @@ export const servicesOf = async <A>(
   const logged: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => {
     const parts = Array.isArray(message) ? message : [message]
-    logged.push([logLevel.label, ...parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part)))].join(" "))
+    logged.push(
+      [logLevel.label, ...parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part)))].join(" "),
+    )
   })
   const setting = Layer.mergeAll(
     Layer.setClock(clock),
@@ -62,13 +64,16 @@ export const servicesOf = async <A>(
 }
 
 /** A configuration of plugins whose code is small. */
-export const smallConfig = (config: object, env: Readonly<Record<string, string>> = {}): Promise<ResolvedConfig> =>
-  resolvedFrom({ plugins: [openaiCompatible, price] }, config, env)
+const smallConfig = (config: {
+  readonly routing?: object
+  readonly [member: string]: unknown
+}): Promise<ResolvedConfig> =>
+  resolvedFrom({ plugins: [openaiCompatible, price] }, { ...config, routing: { strategy: "price", ...config.routing } })
 
 /** Of each of these names a provider, and the hosts of `acme/small` in this order. */
 export const hostsConfig = (
   hosts: Readonly<Record<string, object>>,
-  more: object = {},
+  more: { readonly routing?: object; readonly [member: string]: unknown } = {},
   providers: Readonly<Record<string, object>> = {},
 ): Promise<ResolvedConfig> =>
   smallConfig({
@@ -85,7 +90,11 @@ export const hostsConfig = (
     models: [
       {
         ...{ id: "acme/small", context_length: 8192 },
-        hosts: Object.entries(hosts).map(([provider, fields]) => ({ provider, max_completion_tokens: 4096, ...fields })),
+        hosts: Object.entries(hosts).map(([provider, fields]) => ({
+          provider,
+          max_completion_tokens: 4096,
+          ...fields,
+        })),
       },
     ],
     ...more,

@@ -58,13 +58,13 @@ export interface KeyChoice {
   ) => ChosenKey | KeysOut
 }
 
-export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
-  ProviderKeys,
-  KeyChoice & {
-    /** A call failed. Whether that is a matter of the key and not of its host. */
-    readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
-  }
->() {
+/** What the end of an attempt tells. */
+export interface KeyFailures {
+  /** A call failed. Whether that is a matter of the key and not of its host. */
+  readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
+}
+
+export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<ProviderKeys, KeyChoice & KeyFailures>() {
   static readonly layer: Layer.Layer<ProviderKeys, never, ProviderRegistry | Storage> = Layer.scoped(
     ProviderKeys,
     Effect.suspend(() => make),

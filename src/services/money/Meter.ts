@@ -49,20 +49,25 @@ export interface Reservations {
   readonly release: (hold: Hold) => void
 }
 
+/** How holds end. Of `release` and `settle` the first one counts. */
+export interface Settlements extends Pick<Reservations, "release"> {
+  /** Books the true cost in place of the hold. Succeeds once the row is durable. */
+  readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
+}
+
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
-  Reservations & {
-    /** What the account can still pay. */
-    readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
-    /** Books the true cost in place of the hold. Succeeds once the row is durable. */
-    readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
-    /** Whether the ledger accepts rows. If not, `reserve` fails. */
-    readonly writable: () => boolean
-    /** What a key has spent, and what its requests in flight hold. */
-    readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
-    /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
-    readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
-  }
+  Reservations &
+    Settlements & {
+      /** What the account can still pay. */
+      readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
+      /** Whether the ledger accepts rows. If not, `reserve` fails. */
+      readonly writable: () => boolean
+      /** What a key has spent, and what its requests in flight hold. */
+      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+      /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
+      readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
+    }
 >() {
   static readonly layer: Layer.Layer<Meter, never, ProviderRegistry | Storage> = Layer.scoped(
     Meter,

@@ -124,7 +124,7 @@ export const wholeAmount = (from: number, to: number) =>
     }),
   )
 
-interface WrittenRate {
+export interface WrittenRate {
   readonly requests: number
   readonly interval_s: number
 }

@@ -1,6 +1,6 @@
 /**
  * One try of one request at one host. A request may have several, one after another or side by side: each has its own
- * start, hold and exchange, and stopping one does not touch the others. It ends in `endAttempt.ts`.
+ * start, hold and exchange, and stopping one does not touch the others. It ends in `EndAttempt.ts`.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"

@@ -17,16 +17,15 @@ export {
 export type { Host, Model } from "./domain/hosts/Host.ts"
 export { HostTag, KeyId, ModelId } from "./domain/ids.ts"
 export { ConfigInvalid, type Problem } from "./domain/json/Problem.ts"
+export { type KeyRecord, unlimitedKey } from "./domain/keys/key.ts"
 export {
-  type KeyRecord,
   type LimitReset,
   limitResets,
   nextReset,
   type Spend,
   spentInWindow,
-  unlimitedKey,
   windowStart,
-} from "./domain/keys/key.ts"
+} from "./domain/keys/limitWindows.ts"
 export type { Charge } from "./domain/money/Charge.ts"
 export type { BudgetSnapshot } from "./domain/money/hold.ts"
 export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/price/money.ts"

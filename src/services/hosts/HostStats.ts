@@ -10,7 +10,7 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { verdictOn } from "../../domain/failures/Verdict.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
 import { HostFigures, type KeptSlot, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
-import { dayMs } from "../../domain/keys/key.ts"
+import { dayMs } from "../../domain/keys/limitWindows.ts"
 import type { Percentile } from "../../domain/request/Thresholds.ts"
 import type { HostSnapshot } from "../../plugin/strategy.ts"
 

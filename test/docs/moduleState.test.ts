@@ -11,30 +11,34 @@ const constants = ["Histogram.ts none", "installedCatalogue.ts none", "JsonScan.
 
 /** Results of pure functions: of objects that one gateway alone has and that do not change, or of texts, bounded. */
 const memos = [
-  ...["hold.ts rough", "hostFacts.ts hosts", "hostFacts.ts models", "hostFacts.ts sets"],
-  ...["hostListing.ts listings", "names.ts seen", "price.ts known", "rankBy.ts prices"],
-  ...["configFile.ts modulesOf", "response.ts finishWords"],
+  "configFile.ts modulesOf",
+  "hold.ts rough",
+  "hostFacts.ts hosts",
+  "hostFacts.ts models",
+  "hostFacts.ts sets",
+  "hostListing.ts listings",
+  "names.ts seen",
+  "price.ts known",
+  "rankBy.ts prices",
+  "response.ts finishWords",
 ]
 
 /** Facts of the process itself: its event loop, its registered modules, ids that are unique within it, a thread started ahead. */
 const processes = [
-  ...[
-    "ids.ts count",
-    "ids.ts idText",
-    "ids.ts idTextAt",
-    "ids.ts lastMs",
-    "ids.ts lastMsText",
-    "ids.ts pool",
-    "ids.ts poolAt",
-  ],
-  ...[
-    "resolve.ts registered",
-    "running.ts numbers",
-    "running.ts onName",
-    "running.ts shared",
-    "startAhead.ts threadAhead",
-  ],
-  ...["turns.ts isScheduled", "turns.ts waiting"],
+  "ids.ts count",
+  "ids.ts idText",
+  "ids.ts idTextAt",
+  "ids.ts lastMs",
+  "ids.ts lastMsText",
+  "ids.ts pool",
+  "ids.ts poolAt",
+  "resolve.ts registered",
+  "running.ts numbers",
+  "running.ts onName",
+  "running.ts shared",
+  "startAhead.ts threadAhead",
+  "turns.ts isScheduled",
+  "turns.ts waiting",
 ]
 
 /** Set while one configuration is decoded, and put back after it. */

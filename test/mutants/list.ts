@@ -27,14 +27,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/services/keys/KeyStore.ts",
     from: "        yield* reached(storage.keys.remove(id, author(actor)))\n        cache.drop(id)\n",
     to: "        cache.drop(id)\n        yield* reached(storage.keys.remove(id, author(actor)))\n",
-    tests: ["test/services/keyStore.test.ts"],
+    tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
     name: "a disabled key leaves the cache before its row is changed",
     file: "src/services/keys/KeyStore.ts",
     from: "        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n        cache.drop(id)\n",
     to: "        cache.drop(id)\n        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n",
-    tests: ["test/services/keyStore.test.ts"],
+    tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
     name: "what follows the token in Authorization is ignored",
@@ -88,8 +88,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the journal is not told that a released request is closed",
     file: "src/services/money/Meter.ts",
-    from: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n      journal.closed(hold)\n",
-    to: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
+    from: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n    journal.closed(hold)\n",
+    to: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
     tests: ["test/http/lifecycle/journal.test.ts"],
   },
   {
@@ -158,7 +158,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the reservation of two stopped calls is given back",
     file: "src/services/dispatch/Hedge.ts",
-    from: "if (left.length > 1) reserved = 0",
+    from: "if (this.left.length > 1) this.reserved = 0",
     to: "",
     tests: ["test/services/dispatch/hedge.test.ts"],
   },
@@ -167,7 +167,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/services/routing/Router.ts",
     from: "if (!byHost.has(host)) byHost.set",
     to: "byHost.set",
-    tests: ["test/services/router.test.ts"],
+    tests: ["test/services/routing/router.test.ts"],
   },
   {
     name: "the connection is closed, not kept, after a complete answer",
@@ -251,7 +251,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/services/keys/KeyCache.ts",
     from: "    this.refused.clear()\n",
     to: "",
-    tests: ["test/services/keyStore.test.ts"],
+    tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
     name: "a broken kept connection is sent again whenever it breaks",

@@ -1,6 +1,6 @@
 /**
  * Kinds of values that the fields of keys have: how each is written in requests and answers, kept in a database, and read and
- * shown by a terminal. `Key.ts` has the fields.
+ * shown by a terminal. `key.ts` has the fields.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -5,10 +5,10 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { defineStrategy } from "headgate/plugin"
-import { HostFailed } from "../../src/domain/failures/Failure.ts"
-import type { Host } from "../../src/domain/hosts/Host.ts"
-import { type HostHealth, Permit } from "../../src/services/hosts/HostHealth.ts"
-import { plannerFor } from "../support/gateways/planner.ts"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { Host } from "../../../src/domain/hosts/Host.ts"
+import { type HostHealth, Permit } from "../../../src/services/hosts/HostHealth.ts"
+import { plannerFor } from "../../support/gateways/planner.ts"
 
 const image = { type: "image_url", image_url: { url: "https://a.test/cat.png" } }
 const audio = { type: "input_audio", input_audio: { data: "AA==", format: "wav" } }

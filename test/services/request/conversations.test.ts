@@ -1,12 +1,12 @@
 /** What is hashed and kept of conversations, and when. Which host a turn goes to is in test/http/routing/conversations.test.ts. */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { HostTag, KeyId } from "../../src/domain/ids.ts"
-import { freePricing } from "../../src/domain/price/price.ts"
-import { noUsage } from "../../src/domain/price/Usage.ts"
-import { Conversations } from "../../src/services/request/Conversations.ts"
-import { ManualClock } from "../support/clocks/manualClock.ts"
-import { hostFor, requestWith } from "../support/recordings/recordings.ts"
+import { HostTag, KeyId } from "../../../src/domain/ids.ts"
+import { freePricing } from "../../../src/domain/price/price.ts"
+import { noUsage } from "../../../src/domain/price/Usage.ts"
+import { Conversations } from "../../../src/services/request/Conversations.ts"
+import { ManualClock } from "../../support/clocks/manualClock.ts"
+import { hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 const clock = new ManualClock()
 const service = () => Effect.runSync(Effect.provide(Conversations, Conversations.layer).pipe(Effect.withClock(clock)))

@@ -1,0 +1,244 @@
+/** Requests that are sent again under an Idempotency-Key, over a database in memory. docs/guarantees.md#g9 */
+import { describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
+import { Claim, Idempotency, type IdempotentRequest } from "../../../src/services/request/Idempotency.ts"
+import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { alice, bob, sampleRow } from "../../sql/samples.ts"
+import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
+import { closeServices, hostsConfig, servicesOf, turns } from "../../support/clocks/services.ts"
+import { requestContext } from "../../support/gateways/requestContext.ts"
+import { lastingStorage } from "../../support/storage/lastingStorage.ts"
+
+closeServices()
+
+const minute = 60_000
+const answer = { headers: { "content-type": "application/json" }, body: '{"a":1}' }
+
+/** A database, and processes over it: the second one is what another gateway, or the same after a crash, sees. */
+const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
+  const clock = new ManualClock()
+  const kept = await Effect.runPromise(Effect.scoped(Layer.build(lastingStorage)))
+  const storage = Effect.runSync(Effect.provide(Storage, kept))
+  const registry = ProviderRegistry.layer(await hostsConfig({ a: {} }, config))
+  const start = async () => {
+    /** What fails, and what waits before it is written. */
+    const state: { isAway: boolean; before: Effect.Effect<void> } = { isAway: false, before: Effect.void }
+    const guarded = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
+      Effect.zipRight(
+        state.before,
+        Effect.suspend(() => (state.isAway ? Effect.fail(new StorageUnavailable({ reason: "locked" })) : write)),
+      )
+    const { idempotency } = storage
+    const layer = Layer.provide(
+      Idempotency.layer,
+      Layer.merge(
+        registry,
+        Layer.succeed(Storage, {
+          ...storage,
+          idempotency: {
+            ...idempotency,
+            keep: (...outcome) => guarded(idempotency.keep(...outcome)),
+            release: (...claimed) => guarded(idempotency.release(...claimed)),
+            renew: (...renewed) => guarded(idempotency.renew(...renewed)),
+          },
+        }),
+      ),
+    )
+    const services = await servicesOf(layer, clock)
+    const requests = services.get(Idempotency)
+    let asked = 0
+    const begin = (more: Partial<IdempotentRequest> & { readonly text?: string } = {}) => {
+      const { text = "{}", ...members } = more
+      asked += 1
+      const request = {
+        ...{ key: alice, route: "POST /chat", value: "one", body: new TextEncoder().encode(text) },
+        ...{ requestId: `req-${asked}`, mayKeepAnswer: true },
+        ...members,
+      }
+      return services.run(Effect.merge(requests.begin(request)))
+    }
+    return {
+      ...services,
+      state,
+      begin,
+      claim: async (...which: Parameters<typeof begin>): Promise<Claim> => {
+        const claim = await begin(...which)
+        if (!(claim instanceof Claim)) throw new Error(`no claim: ${JSON.stringify(claim)}`)
+        return claim
+      },
+      answered: (claim: Claim) => services.run(requests.answered(claim, "gen-1", answer)),
+      ended: (claim: Claim) => services.run(requests.ended(claim)),
+    }
+  }
+  return {
+    clock,
+    start,
+    append: (row: ReturnType<typeof sampleRow>) => Effect.runPromise(storage.ledger.append([row])),
+  }
+}
+
+const repeated = (because: string) => ({ _tag: "RequestRepeated", because })
+
+describe("a request under a value that was used", () => {
+  test("gets the answer of the first one, byte for byte, for 24 hours", async () => {
+    const { start, clock } = await scene()
+    const { claim, begin, answered } = await start()
+    await answered(await claim())
+    expect(await begin()).toEqual(answer)
+    clock.advance(24 * 60 * minute - 1)
+    expect(await begin()).toEqual(answer)
+    clock.advance(1)
+    expect(await begin()).toBeInstanceOf(Claim)
+  })
+
+  test("with another body is refused, and names the first one", async () => {
+    const { start } = await scene()
+    const { claim, begin } = await start()
+    await claim()
+    expect(await begin({ text: "[]" })).toMatchObject({ ...repeated("other-body"), firstRequestId: "req-1" })
+  })
+
+  test("of another key, or on another route, is another request", async () => {
+    const { start } = await scene()
+    const { claim, begin } = await start()
+    await claim()
+    expect(await begin({ key: bob })).toBeInstanceOf(Claim)
+    expect(await begin({ route: "POST /embeddings" })).toBeInstanceOf(Claim)
+    expect(await begin({ value: "two" })).toBeInstanceOf(Claim)
+  })
+
+  test("is refused while the first one runs, here and in another process, for as long as that renews its claim", async () => {
+    const { start, clock } = await scene()
+    const [first, second] = [await start(), await start()]
+    await first.claim()
+    for (let waited = 0; waited < 3; waited++) {
+      expect([await first.begin(), await second.begin()]).toMatchObject([repeated("running"), repeated("running")])
+      await pass(clock, minute)
+    }
+  })
+
+  test("of several at once, one is carried out", async () => {
+    const { start } = await scene()
+    const [first, second] = [await start(), await start()]
+    const all = await Promise.all([first.begin(), second.begin(), first.begin(), second.begin()])
+    expect(all.filter((one) => one instanceof Claim)).toHaveLength(1)
+  })
+})
+
+describe("what is kept of an answer", () => {
+  test.each([
+    ["not where nothing may be retained", {}, { mayKeepAnswer: false }],
+    ["not where the configuration says so", { privacy: { idempotency_bodies: false } }, {}],
+  ])("%s: a repeat is told of the generation", async (_name, config, which) => {
+    const { start } = await scene(config)
+    const { claim, begin, answered } = await start()
+    await answered(await claim(which))
+    expect(await begin()).toMatchObject({ ...repeated("not-kept"), generationId: "gen-1" })
+  })
+
+  test("a repeat that comes while the answer is being written waits for it", async () => {
+    const { start } = await scene()
+    const { claim, begin, answered, state } = await start()
+    const first = await claim()
+    const written = Promise.withResolvers<void>()
+    state.before = Effect.promise(() => written.promise)
+    const answering = answered(first)
+    await turns()
+    let repeat: unknown
+    const repeating = begin().then((one) => {
+      repeat = one
+    })
+    await turns()
+    expect(repeat).toBeUndefined()
+    written.resolve()
+    await Promise.all([answering, repeating])
+    expect(repeat).toEqual(answer)
+  })
+})
+
+describe("a request that ended without an answer", () => {
+  test.each([
+    ["was booked as finished", { outcome: "finished", cost: 0n }, "not-kept"],
+    ["was charged for a part", { outcome: "host-failed", cost: 1n }, "not-kept"],
+    ["broke off and was free", { outcome: "host-failed", cost: 0n }, undefined],
+  ] as const)("%s", async (_name, members, because) => {
+    const { start } = await scene()
+    const { claim, begin, ended } = await start()
+    const first = await claim()
+    first.context = requestContext()
+    first.context.booked = sampleRow("req-1", members)
+    await ended(first)
+    const again = await begin()
+    if (because === undefined) expect(again).toBeInstanceOf(Claim)
+    else expect(again).toMatchObject({ ...repeated(because), generationId: "gen-req-1" })
+  })
+
+  test("and without a booking can be carried out again", async () => {
+    const { start } = await scene()
+    const { claim, begin, ended } = await start()
+    await ended(await claim())
+    expect(await begin()).toBeInstanceOf(Claim)
+  })
+})
+
+describe("an outcome that cannot be written now", () => {
+  test("is written within 15 seconds after the database is back; until then the claim holds", async () => {
+    const { start, clock } = await scene()
+    const [first, second] = [await start(), await start()]
+    const claim = await first.claim()
+    first.state.isAway = true
+    await first.answered(claim)
+    expect(first.logged).toHaveLength(1)
+    expect(await second.begin()).toMatchObject(repeated("running"))
+    await pass(clock, 2 * minute)
+    expect(await first.begin()).toMatchObject(repeated("running"))
+    first.state.isAway = false
+    await pass(clock, 16_000)
+    expect(await second.begin()).toEqual(answer)
+  })
+
+  test("is written at the stop, where that is before", async () => {
+    const { start } = await scene()
+    const [first, second] = [await start(), await start()]
+    const claim = await first.claim()
+    first.state.isAway = true
+    await first.answered(claim)
+    first.state.isAway = false
+    await first.close()
+    expect(await second.begin()).toEqual(answer)
+  })
+})
+
+describe("after a crash, once the lease of a minute has ended", () => {
+  const crashed = async () => {
+    const { start, clock, append } = await scene()
+    const first = await start()
+    await first.claim()
+    await first.close()
+    const second = await start()
+    expect(await second.begin()).toMatchObject(repeated("running"))
+    clock.advance(minute)
+    return { second, append }
+  }
+
+  test("the outcome is unknown, and the request is not carried out again", async () => {
+    const { second } = await crashed()
+    expect(await second.begin()).toMatchObject(repeated("unknown"))
+    expect(await second.begin()).toMatchObject(repeated("unknown"))
+  })
+
+  test("the ledger tells of one that was charged", async () => {
+    const { second, append } = await crashed()
+    await append(sampleRow("req-1", { outcome: "crashed", cost: 5n }))
+    expect(await second.begin()).toMatchObject({ ...repeated("not-kept"), generationId: "gen-req-1" })
+  })
+
+  test("one that was free is unknown all the same", async () => {
+    const { second, append } = await crashed()
+    await append(sampleRow("req-1", { outcome: "crashed", cost: 0n }))
+    expect(await second.begin()).toMatchObject(repeated("unknown"))
+  })
+})

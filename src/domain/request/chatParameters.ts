@@ -1,7 +1,8 @@
 /**
  * The members of a chat request besides its messages, one row for each: what callers may write, what hosts say of it, and where it goes
  * in each protocol. Decoders, the description of the API, routing and protocols read this table, so a parameter that is sent as it came,
- * or under another name, is a row here and nothing else. See docs/decisions/0057-one-row-per-chat-parameter.md.
+ * or under another name, is added here alone, with its type in `ChatPayload` (`chat.ts`). See
+ * docs/decisions/0057-one-row-per-chat-parameter.md.
  *
  * Three kinds of logic stand elsewhere, because they are more than a name and a value. What a protocol writes from several members, or in a
  * shape of its own, is written by functions of that protocol: `translated`. Members whose shape differs between the client forms (tools and

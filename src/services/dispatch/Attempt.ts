@@ -9,7 +9,7 @@ import type { Tool } from "../../domain/request/chat.ts"
 import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
-import type { Hold } from "../money/heldMoney.ts"
+import type { Hold } from "../money/Hold.ts"
 import type { Observation, ObservedAttempt } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 

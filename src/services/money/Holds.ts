@@ -28,7 +28,7 @@ import type { Usage } from "../../domain/price/Usage.ts"
 import { Roster } from "../../domain/structures/Roster.ts"
 import type { UsedKey } from "../hosts/ProviderKeys.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import type { Hold } from "./heldMoney.ts"
+import type { Hold } from "./Hold.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Slices } from "./Slices.ts"
 

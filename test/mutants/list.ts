@@ -88,8 +88,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the journal is not told that a released request is closed",
     file: "src/services/money/Meter.ts",
-    from: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n      journal.closed(hold)\n",
-    to: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
+    from: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n    journal.closed(hold)\n",
+    to: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
     tests: ["test/http/lifecycle/journal.test.ts"],
   },
   {

@@ -158,7 +158,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the reservation of two stopped calls is given back",
     file: "src/services/dispatch/Hedge.ts",
-    from: "if (left.length > 1) reserved = 0",
+    from: "if (this.left.length > 1) this.reserved = 0",
     to: "",
     tests: ["test/services/dispatch/hedge.test.ts"],
   },

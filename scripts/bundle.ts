@@ -9,6 +9,7 @@ import { mkdir, rename, rm } from "node:fs/promises"
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundleOf, stateOf } from "../src/app/bundle.ts"
+import { effectModules } from "../src/plugin/loading/resolve.ts"
 
 const root = new URL("../", import.meta.url)
 const pathOf = (name: string) => fileURLToPath(new URL(name, root))
@@ -21,15 +22,11 @@ const files = async (pattern: string): Promise<ReadonlyArray<string>> =>
 
 /** The text for `src/process/inBundle.ts`. */
 const tables = async (): Promise<string> => {
-  const own = ["headgate", "headgate/plugin", "headgate/plugin/generate-content"].map((name) => [name, name])
-  const { default: effect } = await import("effect/package.json")
-  // Public modules have capitals; the others are not for use outside of Effect.
-  const names = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
-  const ofEffect = names.map((name) => `effect${name.slice(1)}`).map((name) => [name, name])
+  const modules = ["headgate", "headgate/plugin", "headgate/plugin/generate-content", ...(await effectModules())]
   const plugins = (await files("plugins/{providers,strategies}/*/index.ts")).map((file) => `../../${file}`)
   return `
     export const isBundled = true
-    export const modules = new Map([${[...own, ...ofEffect].map(([name, path]) => `["${name}", () => import("${path}")]`)}])
+    export const modules = new Map([${modules.map((name) => `["${name}", () => import("${name}")]`)}])
     const path = (file) => Bun.fileURLToPath(new URL(file, import.meta.url))
     export const plugins = new Map([${plugins.map((file) => `[path("${file}"), () => import("${file}")]`)}])
   `

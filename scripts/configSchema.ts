@@ -111,7 +111,7 @@ const inputText = (): string => `/**
 ${typesOf([config], {
   imported: {
     ModelInput: "../catalogue/schema.ts",
-    JsonObject: "../domain/json/Json.ts",
+    JsonObject: "../domain/json/json.ts",
     Plugin: "../plugin/loading/discover.ts",
   },
   absent: " | undefined",

@@ -17,16 +17,15 @@ export {
 export type { Host, Model } from "./domain/hosts/Host.ts"
 export { HostTag, KeyId, ModelId } from "./domain/ids.ts"
 export { ConfigInvalid, type Problem } from "./domain/json/Problem.ts"
+export { type KeyRecord, unlimitedKey } from "./domain/keys/key.ts"
 export {
-  type KeyRecord,
   type LimitReset,
   limitResets,
   nextReset,
   type Spend,
   spentInWindow,
-  unlimitedKey,
   windowStart,
-} from "./domain/keys/key.ts"
+} from "./domain/keys/limitWindows.ts"
 export type { Charge } from "./domain/money/Charge.ts"
 export type { BudgetSnapshot } from "./domain/money/hold.ts"
 export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/price/money.ts"
@@ -40,7 +39,7 @@ export { Dispatcher } from "./services/dispatch/Dispatcher.ts"
 export { HostHealth } from "./services/hosts/HostHealth.ts"
 export { HostStats } from "./services/hosts/HostStats.ts"
 export { type CreatedKey, KeyStore, type KnownKey, type NewKey } from "./services/keys/KeyStore.ts"
-export type { Hold, Settlement } from "./services/money/heldMoney.ts"
+export type { Hold, Settlement } from "./services/money/Hold.ts"
 export { type Account, Meter } from "./services/money/Meter.ts"
 export type { RequestContext } from "./services/request/RequestContext.ts"
 export { Timers } from "./services/request/Timers.ts"

@@ -6,6 +6,7 @@
 
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "../config/loadConfig.ts"
 import type { Overrides } from "../config/Overrides.ts"
@@ -63,8 +64,11 @@ const program = (overrides: Overrides) =>
     yield* outliveRejections
     if (worker !== undefined) yield* endWithSupervisor
     const thrown = yield* uncaughtException
-    return yield* Effect.raceFirst(served(overrides), thrown)
+    // The last of the scope, so the listeners stay until it has drained: an interrupted race does not wait for its effects.
+    const serving = yield* Effect.forkScoped(served(overrides))
+    return yield* Effect.raceFirst(Fiber.join(serving), thrown)
   }).pipe(
+    Effect.scoped,
     Effect.provide(Hangup.layer),
     Effect.catchAll((refusal) =>
       Effect.sync(() => {
@@ -72,7 +76,6 @@ const program = (overrides: Overrides) =>
         process.exitCode = exitCodeOf(refusal)
       }),
     ),
-    Effect.scoped,
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
     Effect.provide(layerLogger),
   )

@@ -1,6 +1,6 @@
 /**
  * Scripts by which shells complete commands, flags and values. @effect/cli writes such scripts too; in bash they complete no
- * command within another, and offer all values of a flag as one word.
+ * flag of a command, and offer all values of a flag as one word. See docs/decisions/0063-what-stays-although-it-costs-a-reader.md.
  */
 import { type Flag, type Following, followingOf, programFlags } from "./flags.ts"
 import type { CommandTree } from "./misspelt.ts"

@@ -1,7 +1,7 @@
 /**
  * The configuration: `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
  * each member is renamed where it is declared. Every member has a default; `{}` is a valid file. What is said of a member here is
- * what `scripts/configSchema.ts` writes into `ConfigInput.ts`, `config.schema.json` and `docs/configuration.md`.
+ * what `scripts/configSchema.ts` writes into `configInput.ts`, `config.schema.json` and `docs/configuration.md`.
  */
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"

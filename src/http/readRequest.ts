@@ -1,12 +1,11 @@
 /** The body of a request, read with bounds on its size and on how slowly it may come. See docs/guarantees.md#g23 and #g30. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/failures/Failure.ts"
 import type { BodyPlaces } from "../services/request/InFlight.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import { wait } from "../services/request/Steps.ts"
-import type { Timer, Timers } from "../services/request/Timers.ts"
+import type { TickTimers, Timer } from "../services/request/Timers.ts"
 
 /** How long no byte of a body may come, milliseconds. */
 const silenceMs = 30_000
@@ -40,7 +39,7 @@ export const jsonType: ContentType = {
 /** What reading needs. Without `places` the request has no place and its bytes are not counted: on the control plane. */
 export interface Reading {
   readonly limitBytes: number
-  readonly timers: Context.Tag.Service<Timers>
+  readonly timers: TickTimers
   readonly places: BodyPlaces | undefined
   /** Default: JSON. */
   readonly type?: ContentType

@@ -1,9 +1,9 @@
 /** `Connection: close` on every answer once the gateway is about to stop. See docs/guarantees.md#g19. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import type * as Context from "effect/Context"
-import type { InFlight } from "../services/request/InFlight.ts"
 
-type Stopping = Pick<Context.Tag.Service<InFlight>, "stopping">
+interface Stopping {
+  readonly stopping: () => boolean
+}
 
 /** Tells the caller, or the balancer between, not to send the next request over this connection. */
 export const closedByStop = (inFlight: Stopping, response: Response): Response => {

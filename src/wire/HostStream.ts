@@ -6,19 +6,19 @@
 
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { isJsonObject } from "../domain/json/json.ts"
-import type { OutputAllowance } from "../domain/money/hold.ts"
-import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, Tool } from "../domain/request/chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage } from "../domain/request/chat.ts"
 import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/request/estimate.ts"
 import type { MediaTokens } from "../domain/request/MediaTokens.ts"
 import { ToolCallFragments } from "../domain/request/ToolCallFragments.ts"
-import type { ChunkWriter, NativeWriter } from "./ChunkWriter.ts"
+import type { NativeWriter } from "./ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "./delta.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import { frameReader } from "./Framing.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
+import type { HostStreamOptions } from "./HostStreamOptions.ts"
 import { isTooDeep } from "./jsonDepth.ts"
 import { OutputCount } from "./OutputCount.ts"
-import type { Decoder, Protocol } from "./Protocol.ts"
+import type { Decoder } from "./Protocol.ts"
 import { splice } from "./splice.ts"
 
 export type HostStreamState =
@@ -29,29 +29,6 @@ export type HostStreamState =
   | "ended"
   /** The host broke off or reported an error: see `failure`. */
   | "failed"
-
-export interface HostStreamOptions {
-  readonly framing: Protocol["framing"]
-  /** The longest event that is read, in characters, or bytes where the framing is binary. Default: 32 MiB. */
-  readonly longestEvent?: number | undefined
-  /** `Protocol.usage`: which of several reports counts. Default `largest`. */
-  readonly usage?: Protocol["usage"] | undefined
-  /** `Protocol.transparent`. */
-  readonly transparent: boolean
-  /** `Protocol.usageAfterError`. Default false. */
-  readonly usageAfterError?: boolean | undefined
-  /** Whether the events are of the caller's own form: then `ChunkWriter.native` writes them. */
-  readonly native?: boolean
-  readonly decoder: Decoder
-  readonly writer: ChunkWriter
-  readonly excludeReasoning: boolean
-  /** How many answers were requested. Each has its own finish. */
-  readonly choices: number
-  /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
-  readonly tools?: ReadonlyArray<Tool> | undefined
-  /** What the answer may use of a budget. At the first event for which nothing is left, it is cut. Absent: no limit. */
-  readonly output?: OutputAllowance | undefined
-}
 
 export class HostStream {
   state: HostStreamState = "silent"

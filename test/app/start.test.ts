@@ -107,6 +107,32 @@ describe.concurrent("a running stream", () => {
   )
 
   test(
+    "was cut, and the process ended with 129 or 1, by SIGHUP or a plugin's rejected promise after SIGTERM: it says all of its words",
+    async () => {
+      const installation = installed()
+      const flag = join(installation.folder, "reject")
+      const plugins = withPlugin(
+        installation,
+        "rejecting",
+        `import { existsSync } from "node:fs"
+        setInterval(() => { if (existsSync(${JSON.stringify(flag)})) void Promise.reject(new Error("the plugin's promise")) }, 5)
+        export default 1`,
+      )
+      const { gateway, sayRest, closed } = await streaming(installation, {}, plugins)
+      gateway.kill("SIGTERM")
+      await closed()
+      process.kill(gateway.pid, "SIGHUP")
+      writeFileSync(flag, "")
+      await until(() => gateway.err().includes("unhandled rejection: Error: the plugin's promise"), "the rejection")
+      const { events, done } = await sayRest()
+      expect([done, contentOf(events)]).toEqual([true, words.join("")])
+      expect(await gateway.exited).toBe(0)
+      expect(gateway.out()).toContain("\nheadgate stopped: SIGTERM; 1 request ended by itself, ")
+    },
+    patience,
+  )
+
+  test(
     "says all of its words when a plugin's timer throws, and the process ends with 70",
     async () => {
       const installation = installed()

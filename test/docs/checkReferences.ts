@@ -3,7 +3,7 @@
  * the guarantees name. And that nothing points to a page that readers of the repository do not have. Pure, so that it
  * can be tried on made-up files.
  */
-import { dirname, join, normalize } from "node:path"
+import { basename, dirname, join, normalize } from "node:path"
 
 /** Texts by their path from the root of the repository, with slashes. */
 export type Files = ReadonlyMap<string, string>
@@ -111,17 +111,43 @@ export const checkDecisions = (files: Files): ReadonlyArray<Offence> =>
 
 const sourcePath = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|js|md|json))`/g
 
-/** Paths in backticks are those of files: from the root, from `src`, or beside the text that names them. */
-export const checkNamedFiles = (files: Files, exists: (path: string) => boolean): ReadonlyArray<Offence> =>
-  offencesIn(files, (file, text, report) => {
+/** A bare name that is no file here: one that the operator gives, such as `headgate.config.ts`. */
+const isOutside = (name: string): boolean => !name.endsWith(".ts") || name.startsWith("headgate.config.")
+
+/** Paths in backticks are those of files: from the root, from `src`, or beside the text that names them. A bare name is that of any file. */
+export const checkNamedFiles = (files: Files, exists: (path: string) => boolean): ReadonlyArray<Offence> => {
+  const names = new Set(Array.from(files.keys(), (file) => basename(file)))
+  return offencesIn(files, (file, text, report) => {
     const isCode = !isPage(file)
     for (const { 1: path = "", index } of text.matchAll(sourcePath)) {
-      // A bare name may be one that the operator gives, such as `headgate.config.json`.
-      if (!path.includes("/")) continue
       if (isCode && !isInComment(text, index)) continue
+      if (!path.includes("/")) {
+        if (!names.has(path) && !isOutside(path)) report(index, `names ${path}, which is not there`)
+        continue
+      }
       const places = [path, join("src", path), normalize(join(dirname(file), path))].filter(isInside)
       if (!places.some((place) => files.has(place) || exists(place))) report(index, `names ${path}, which is not there`)
     }
+  })
+}
+
+/** `` `name` in `file.ts` ``, `` `file.ts`: `name`, `name` `` and the same in brackets: the file has these words. */
+export const checkNamedWords = (files: Files): ReadonlyArray<Offence> =>
+  offencesIn(files, (page, text, report) => {
+    if (!isPage(page)) return
+    const check = (path: string, word: string, at: number) => {
+      const last = word.split(".").at(-1) ?? word
+      const named = [...files].filter(([file]) => file === path || file.endsWith(`/${path}`))
+      // A file that is not there is reported by `checkNamedFiles`.
+      if (named.length > 0 && !named.some(([, code]) => new RegExp(`\\b${last}\\b`).test(code)))
+        report(at, `says that ${path} has ${word}`)
+    }
+    for (const { 1: word = "", 2: path = "", index } of text.matchAll(/`([\w.]+)` (?:in |\()`([\w./-]+\.ts)`/g))
+      if (!word.endsWith(".ts")) check(path, word, index)
+    for (const { 1: path = "", 2: words = "", index } of text.matchAll(
+      /`([\w./-]+\.ts)`(?:: | \()((?:`[\w.]+`(?:, | and )?)+)/g,
+    ))
+      for (const [, word = ""] of words.matchAll(/`([\w.]+)`/g)) if (!word.endsWith(".ts")) check(path, word, index)
   })
 
 /** What lies beside the repository is not in every clone of it. */

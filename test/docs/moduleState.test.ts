@@ -7,40 +7,38 @@ import { basename } from "node:path"
 import { Glob } from "bun"
 
 /** Written once, while the module is loaded. */
-const constants = ["Histogram.ts none", "installedCatalogue.ts none", "jsonScan.ts kinds", "ownProtocols.ts own"]
+const constants = ["Histogram.ts none", "installedCatalogue.ts none", "JsonScan.ts kinds", "ownProtocols.ts own"]
 
 /** Results of pure functions: of objects that one gateway alone has and that do not change, or of texts, bounded. */
 const memos = [
-  ...[
-    "admission.ts longestContexts",
-    "Hold.ts rough",
-    "hostFacts.ts hosts",
-    "hostFacts.ts models",
-    "hostFacts.ts sets",
-  ],
-  ...["hostListing.ts listings", "names.ts seen", "names.ts spellings", "Price.ts known", "rankBy.ts prices"],
-  ...["configFile.ts modulesOf", "response.ts finishWords"],
+  "configFile.ts modulesOf",
+  "hold.ts rough",
+  "hostFacts.ts hosts",
+  "hostFacts.ts models",
+  "hostFacts.ts sets",
+  "hostListing.ts listings",
+  "names.ts seen",
+  "price.ts known",
+  "rankBy.ts prices",
+  "response.ts finishWords",
 ]
 
 /** Facts of the process itself: its event loop, its registered modules, ids that are unique within it, a thread started ahead. */
 const processes = [
-  ...[
-    "Ids.ts count",
-    "Ids.ts idText",
-    "Ids.ts idTextAt",
-    "Ids.ts lastMs",
-    "Ids.ts lastMsText",
-    "Ids.ts pool",
-    "Ids.ts poolAt",
-  ],
-  ...[
-    "resolve.ts registered",
-    "running.ts numbers",
-    "running.ts onName",
-    "running.ts shared",
-    "startAhead.ts threadAhead",
-  ],
-  ...["turns.ts isScheduled", "turns.ts waiting"],
+  "ids.ts count",
+  "ids.ts idText",
+  "ids.ts idTextAt",
+  "ids.ts lastMs",
+  "ids.ts lastMsText",
+  "ids.ts pool",
+  "ids.ts poolAt",
+  "resolve.ts registered",
+  "running.ts numbers",
+  "running.ts onName",
+  "running.ts shared",
+  "startAhead.ts threadAhead",
+  "turns.ts isScheduled",
+  "turns.ts waiting",
 ]
 
 /** Set while one configuration is decoded, and put back after it. */

@@ -10,6 +10,7 @@ import {
   checkLinks,
   checkNamedFiles,
   checkNamedTests,
+  checkNamedWords,
   checkOutsidePages,
   checkPageReferences,
   type Files,
@@ -33,7 +34,7 @@ const read = (...patterns: ReadonlyArray<string>): Files => {
   )
 }
 
-const everything = read("{src,plugins,test,bench,examples}/**/*.{ts,md}", "docs/**/*.md", "*.md")
+const everything = read("{src,plugins,test,bench,examples,scripts}/**/*.{ts,md}", "docs/**/*.md", "*.md")
 const exists = (path: string): boolean => existsSync(join(root, path))
 const shown = (offences: ReadonlyArray<Offence>): ReadonlyArray<string> =>
   offences.map(({ file, line, problem }) => `${file}:${line}: ${problem}`)
@@ -51,8 +52,12 @@ describe("in this repository", () => {
     expect(shown(checkDecisions(everything))).toEqual([])
   })
 
-  test("every file that a comment or a page names by its path is there", () => {
+  test("every file that a comment or a page names is there", () => {
     expect(shown(checkNamedFiles(everything, exists))).toEqual([])
+  })
+
+  test("what a page says a file has is in it", () => {
+    expect(shown(checkNamedWords(everything))).toEqual([])
   })
 
   test("every test that a guarantee names is there", () => {
@@ -119,10 +124,25 @@ describe("the rules", () => {
 
   test.each([
     ["// `wire/y.ts` has it, `x.ts` has not", ["src/x.ts:1: names wire/y.ts, which is not there"]],
+    ["// See `y.ts`.", ["src/x.ts:1: names y.ts, which is not there"]],
+    ["// See `headgate.config.ts`.", []],
     ["// `test/a.test.ts` has it", []],
     ["const path = `gone/y.ts`", []],
   ])("files: %p", (text, expected) => {
     expect(shown(checkNamedFiles(withText("src/x.ts", text), nothing))).toEqual(expected)
+  })
+
+  test.each([
+    ["`a` in `src/x.ts`, `X.b` (`x.ts`)", []],
+    ["`src/x.ts`: `a`, `c`", ["docs/x.md:1: says that src/x.ts has c"]],
+    ["`d` in `src/x.ts`", ["docs/x.md:1: says that src/x.ts has d"]],
+    ["`e` in `src/y.ts`", []],
+  ])("words: %p", (text, expected) => {
+    const files = new Map([
+      ["src/x.ts", "const a = b"],
+      ["docs/x.md", text],
+    ])
+    expect(shown(checkNamedWords(files))).toEqual(expected)
   })
 
   test("files: one beside the repository, which not every clone has", () => {

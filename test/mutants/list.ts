@@ -88,8 +88,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the journal is not told that a released request is closed",
     file: "src/services/money/Meter.ts",
-    from: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n      journal.closed(hold)\n",
-    to: "      if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
+    from: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n    journal.closed(hold)\n",
+    to: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
     tests: ["test/http/lifecycle/journal.test.ts"],
   },
   {
@@ -158,7 +158,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the reservation of two stopped calls is given back",
     file: "src/services/dispatch/Hedge.ts",
-    from: "if (left.length > 1) reserved = 0",
+    from: "if (this.left.length > 1) this.reserved = 0",
     to: "",
     tests: ["test/services/dispatch/hedge.test.ts"],
   },

@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import { Gateway, KeyId, KeyStore, memoryStorage, Upstream } from "headgate"
 import { GatewayClient } from "headgate/client"
 import { HostFailed, type HostReason } from "headgate/plugin"
+import type { BedrockConfig } from "headgate/providers/bedrock"
 import echo from "headgate/providers/echo"
 import openai from "headgate/providers/openai"
 import price from "headgate/strategies/price"
@@ -25,3 +26,5 @@ export const { handler, dispose } = HttpLayerRouter.toWebHandler(
 export const client = GatewayClient.layer
 export const checks: ReadonlyArray<Check> = await providerChecks({ plugin: echo })
 export const reason: HostReason = new HostFailed({ reason: "account" }).reason
+/** A type that a plugin of the package exports. */
+export const region: BedrockConfig["region"] = "us-east-1"

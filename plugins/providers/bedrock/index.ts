@@ -23,6 +23,8 @@ const Config = Schema.Struct({
   }),
 )
 
+export type BedrockConfig = typeof Config.Type
+
 export default defineProvider({
   id: "bedrock",
   name: "Amazon Bedrock",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { strategyChecks } from "headgate/testing"
-import { candidatesAt, contextWith, withStats } from "../../../test/support/gateways/candidates.ts"
+import { candidatesAt, contextWith, withStats } from "../../../test/support/hosts/candidates.ts"
 import { randomSequence } from "../../../test/support/recordings/recordings.ts"
 import balanced from "./index.ts"
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { type Candidate, costOf, noUsage, type RankContext, type ServedPrompt } from "headgate/plugin"
 import { strategyChecks } from "headgate/testing"
-import { candidatesAt, contextWith } from "../../../test/support/gateways/candidates.ts"
+import { candidatesAt, contextWith } from "../../../test/support/hosts/candidates.ts"
 import cheapestWarm from "./index.ts"
 
 describe("conformance", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { strategyChecks } from "headgate/testing"
-import { contextWith, withStats } from "../../../test/support/gateways/candidates.ts"
+import { contextWith, withStats } from "../../../test/support/hosts/candidates.ts"
 import latency from "./index.ts"
 
 describe("conformance", () => {

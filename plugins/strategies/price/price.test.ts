@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { strategyChecks } from "headgate/testing"
-import { candidatesAt, contextWith } from "../../../test/support/gateways/candidates.ts"
+import { candidatesAt, contextWith } from "../../../test/support/hosts/candidates.ts"
 import price from "./index.ts"
 
 describe("conformance", () => {

@@ -20,7 +20,8 @@ const stopSignals = ["SIGTERM", "SIGINT"] as const
 
 /**
  * Calls `listener` at each SIGTERM and SIGINT, until the scope closes. A process that has received one keeps the listener until it exits: the
- * same signal often comes twice, and without a listener the second one would end the process with another exit code.
+ * same signal often comes twice, and without a listener the second one would end the process with another exit code. So would SIGHUP, which
+ * service managers send after SIGTERM.
  */
 export const onStopSignal = (
   listener: (signal: (typeof stopSignals)[number]) => void,
@@ -30,6 +31,7 @@ export const onStopSignal = (
       Effect.sync(() => {
         const state = { isStopping: false }
         const received = (signal: (typeof stopSignals)[number]): void => {
+          if (!state.isStopping) process.on("SIGHUP", () => {})
           state.isStopping = true
           listener(signal)
         }

@@ -6,7 +6,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import { backupDigestHeader, backupSizeHeader } from "../../http/headers.ts"
-import { type Say, withProgressBeside } from "../../process/withProgress.ts"
+import { type Say, withProgress, withProgressBeside } from "../../process/withProgress.ts"
 import { privateMode } from "../../sql/files/privateFile.ts"
 import { syncFile } from "../../sql/files/syncFile.ts"
 import { databaseFacts } from "../../sql/sqlite/databaseFacts.ts"
@@ -59,7 +59,7 @@ const toOutput = (gateway: Gateway) =>
       new Promise<void>((done, reject) => {
         process.stdout.write(piece, (error) => (error ? reject(error) : done()))
       })
-    yield* withProgressBeside((say) => whole(download, say, pass))
+    yield* withProgress((say) => whole(download, say, pass))
   })
 
 /** Writes into `<file>.part`, which takes the name of the file when it is whole, checked and durable. */

@@ -1,6 +1,6 @@
 /**
  * Kinds of values that the fields of keys have: how each is written in requests and answers, kept in a database, and read and
- * shown by a terminal. `Key.ts` has the fields.
+ * shown by a terminal. `key.ts` has the fields.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -124,7 +124,7 @@ export const wholeAmount = (from: number, to: number) =>
     }),
   )
 
-interface WrittenRate {
+export interface WrittenRate {
   readonly requests: number
   readonly interval_s: number
 }

@@ -22,7 +22,7 @@ export interface Answer {
   readonly outcome: AnswerOutcome
   /** As the host counted; `undefined`: it reported none, or an invalid one. */
   readonly usage: Usage | undefined
-  /** UTF-8 bytes of output that came from the host, without images and sound (`Estimate.ts`: `bytesSaid`). */
+  /** UTF-8 bytes of output that came from the host, without images and sound (`estimate.ts`: `bytesSaid`). */
   readonly outputBytes: number
   /** Images and sound that came. Absent: none. */
   readonly outputMedia?: MediaTokens | undefined
@@ -67,7 +67,7 @@ export interface Charge {
 /** What is known of a request, for estimates of its cost. */
 export interface Measures {
   readonly bounds: Pick<Bounds, "textBytes" | "media" | "images">
-  /** The most that it can use (`Hold.ts`: `mostUsage`): no estimate of what was not seen is above it. */
+  /** The most that it can use (`hold.ts`: `mostUsage`): no estimate of what was not seen is above it. */
   readonly most: Usage
 }
 

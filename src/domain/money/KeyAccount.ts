@@ -1,5 +1,5 @@
 /** What one key has spent per window, and the holds of its requests in flight. */
-import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/key.ts"
+import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 
 /** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */

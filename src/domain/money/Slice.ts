@@ -4,7 +4,8 @@
  */
 import * as BigInteger from "effect/BigInt"
 import type { KeyId } from "../ids.ts"
-import { type KeyRecord, type LimitReset, nextReset, windowStart } from "../keys/key.ts"
+import type { KeyRecord } from "../keys/key.ts"
+import { type LimitReset, nextReset, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 import type { BudgetSnapshot } from "./hold.ts"
 

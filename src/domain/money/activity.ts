@@ -1,6 +1,6 @@
 /** What was used on a day: sums of ledger rows by UTC day. A row counts on the day on which it was admitted. */
 import type { KeyId } from "../ids.ts"
-import { dayMs, windowStart } from "../keys/key.ts"
+import { dayMs, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 
 /** How many days before today an overview without a date has. */

@@ -180,7 +180,7 @@ export interface ResponseFormat extends JsonObject {
 }
 
 /**
- * What is sent to the host: the caller's body without router-only members (`routerOnly` in `Request.ts`), without
+ * What is sent to the host: the caller's body without router-only members (`routerOnly` in `request.ts`), without
  * credentials and addresses, and without what `ChatRequest` has as its own fields. Checked by the HTTP layer.
  */
 export interface ChatPayload extends JsonObject {

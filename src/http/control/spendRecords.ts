@@ -1,7 +1,7 @@
 /** What keys have spent, and what keys of providers were charged, as management lists them. */
 import * as Schema from "effect/Schema"
 import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
-import type { Spend } from "../../domain/keys/key.ts"
+import type { Spend } from "../../domain/keys/limitWindows.ts"
 import { formatUsd } from "../../domain/price/money.ts"
 
 /** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */

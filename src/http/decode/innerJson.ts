@@ -1,6 +1,6 @@
 /**
  * JSON in texts of a body: the arguments of tool calls, which hosts of some forms are sent as objects. Their values count as those
- * of the body do (`jsonScan.ts`), or a text of empty arrays would take a gigabyte and seconds in `JSON.parse`. See docs/guarantees.md#g30.
+ * of the body do (`JsonScan.ts`), or a text of empty arrays would take a gigabyte and seconds in `JSON.parse`. See docs/guarantees.md#g30.
  */
 
 import { type Issues, report } from "../../domain/json/checks.ts"

@@ -43,12 +43,16 @@ const register = async (): Promise<void> => {
   })
 }
 
-const modulesOfFiles = async (): Promise<ReadonlyMap<string, Load>> => {
+/** The public modules of Effect, such as `effect/Schema`: they have capitals. */
+export const effectModules = async (): Promise<ReadonlyArray<string>> => {
   const { default: effect } = await import("effect/package.json")
-  // Public modules have capitals; the others are not for use outside of Effect.
-  const ofEffect = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
-  const names = ["headgate", ...ownModules, ...ofEffect.map((module) => `effect${module.slice(1)}`)]
+  const names = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
+  return names.map((name) => `effect${name.slice(1)}`)
+}
+
+const modulesOfFiles = async (): Promise<ReadonlyMap<string, Load>> => {
+  const names = ["headgate", ...ownModules, ...(await effectModules())]
   // By its path, because its name would resolve to this registration again.
-  const pathOf = (name: string) => Bun.resolveSync(name, ownFolder)
-  return new Map(names.map((name) => [name, pathOf(name)] as const).map(([name, path]) => [name, () => import(path)]))
+  const paths = names.map((name) => [name, Bun.resolveSync(name, ownFolder)] as const)
+  return new Map(paths.map(([name, path]) => [name, () => import(path)]))
 }

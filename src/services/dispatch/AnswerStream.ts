@@ -12,7 +12,6 @@
  * A watch looks about once a second for a host or a caller that has been silent for too long. It moves no bytes.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { CallerGone, HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
@@ -21,7 +20,7 @@ import type { HostStreamState } from "../../wire/HostStream.ts"
 import { withoutSecrets } from "../calls/upstreamCall.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
-import type { Timer, Timers } from "../request/Timers.ts"
+import type { TickTimers, Timer } from "../request/Timers.ts"
 import type { Delivered } from "./EndAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
@@ -38,7 +37,7 @@ export interface StreamLimits extends PaceLimits {
 
 /** What all streams have in common. */
 export interface StreamServices {
-  readonly timers: Context.Tag.Service<Timers>
+  readonly timers: TickTimers
   /** Ends the attempt and books what was delivered. `onExit` is called once. */
   readonly settle: (
     answer: HostAnswer,

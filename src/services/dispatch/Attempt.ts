@@ -1,6 +1,6 @@
 /**
  * One try of one request at one host. A request may have several, one after another or side by side: each has its own
- * start, hold and exchange, and stopping one does not touch the others. It ends in `endAttempt.ts`.
+ * start, hold and exchange, and stopping one does not touch the others. It ends in `EndAttempt.ts`.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -9,7 +9,7 @@ import type { Tool } from "../../domain/request/chat.ts"
 import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
-import type { Hold } from "../money/heldMoney.ts"
+import type { Hold } from "../money/Hold.ts"
 import type { Observation, ObservedAttempt } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { Limits } from "../../catalogue/ResolvedConfig.ts"
+import type { Unavailable } from "../../domain/failures/Failure.ts"
 import { HedgeBudget } from "../../domain/hosts/HedgeBudget.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
@@ -25,17 +26,17 @@ import { RequestLimits } from "../keys/RequestLimits.ts"
 import { Meter } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
-import { makeStepRunner, type Steps, wait } from "../request/Steps.ts"
-import { Timers } from "../request/Timers.ts"
+import { makeStepRunner, type StepRunner, type Steps, Wait } from "../request/Steps.ts"
+import { type TickTimers, Timers } from "../request/Timers.ts"
 import type { AnswerRead, AnswerReader } from "./AnswerReader.ts"
 import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
 import { wholeAnswerTimer } from "./attemptTimer.ts"
-import { makeEndAttempt } from "./EndAttempt.ts"
+import { type Delivered, makeEndAttempt } from "./EndAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { ReadingOn } from "./ReadingOn.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
-import { type CallHost, type DispatchFailure, tryHosts } from "./tryHosts.ts"
+import { type CallHost, type DispatchFailure, type TryServices, tryHosts } from "./tryHosts.ts"
 import { UnaryAnswer } from "./UnaryAnswer.ts"
 
 /** A whole answer, charged and in the ledger. */
@@ -84,118 +85,190 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
 >() {
   static readonly layer = Layer.scoped(
     Dispatcher,
-    Effect.suspend(() => make()),
+    Effect.suspend(() => make),
   )
 }
 
-const make = () =>
-  Effect.gen(function* () {
-    const registry = yield* ProviderRegistry
-    const meter = yield* Meter
-    const health = yield* HostHealth
-    const keys = yield* ProviderKeys
-    const timers = yield* Timers
-    const limits = yield* RequestLimits
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const client = yield* makeUpstreamClient
-    const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
-    const stats = yield* HostStats
-    const endAttempt = yield* makeEndAttempt
-    const retries = new RetryBudget(registry.current().limits.retries)
-    const hedges = new HedgeBudget(registry.current().routing.hedge.maxCostShare)
-    yield* registry.onReplaced(() => {
-      const { limits, routing } = registry.current()
-      retries.share = limits.retries
-      hedges.share = routing.hedge.maxCostShare
-    })
-    const services = {
-      ...{ registry, meter, limits, health, keys, stats, timers, runner, client, log, endAttempt, retries, hedges },
-    }
-    const charged = ({ cost }: Charge) => {
-      if (registry.current().routing.hedge.enabled !== false) hedges.charged(timers.now(), Number(cost.total))
-    }
-
-    const logDefect: StreamServices["logDefect"] = (requestId, cause) =>
-      log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause)))
-    const streams: StreamServices = {
-      timers,
-      readingOn: new ReadingOn(),
-      settle: (answer, delivered, onExit) =>
-        runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
-          if (Exit.isSuccess(exit)) charged(exit.value)
-          // A failure was logged by the ledger's writer.
-          else if (Option.isNone(Cause.failureOption(exit.cause)))
-            logDefect(answer.attempt.context.requestId, Cause.squash(exit.cause))
-          onExit(exit)
-        }),
-      logDefect,
-    }
-
-    const complete = function* (
-      context: RequestContext,
-      request: AnyRequest,
-      plan: Plan,
-      reader: AnswerReader,
-    ): Steps<Completed, DispatchFailure> {
-      const { limits } = registry.current()
-      const call: CallHost<AnswerRead> = (begun, turn) =>
-        new UnaryAnswer(client, begun, limits.bodyBytes, reader, wholeAnswerTimer(services, limits, begun, turn))
-      const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
-      const charge = yield* endAttempt.delivered(attempt, answer.delivered)
-      charged(charge)
-      const written = answer.write(charge)
-      return {
-        host: attempt.host,
-        text: typeof written === "string" ? written : "",
-        bytes: typeof written === "string" ? undefined : written,
-        contentType: answer.contentType,
-        charge,
-        dropped: attempt.dropped,
-      }
-    }
-
-    const open = function* (
-      context: RequestContext,
-      request: ChatRequest,
-      plan: Plan,
-      writerFor: WriterFor,
-      limits: Limits,
-    ): Steps<HostAnswer, DispatchFailure> {
-      const call: CallHost<HostAnswer> = (begun, turn) =>
-        streamAnswer(services, limits, begun, turn, writerFor(begun.attempt.host))
-      const { answer } = yield* tryHosts(services, context, request, plan, call)
-      return answer
-    }
-
-    const stream = function* (
-      context: RequestContext,
-      request: ChatRequest,
-      plan: Plan,
-      writerFor: WriterFor,
-      output: OpenOutput,
-      onClosed: (failure?: EndFailure) => void,
-    ): Steps<StreamHead, DispatchFailure> {
-      // As they are when it begins: a reload does not change a stream that runs.
-      const { limits } = registry.current()
-      const makeStream = () => new AnswerStream(streams, { limits, context, writerFor, open: output, onClosed })
-      return yield* wait<StreamHead, DispatchFailure>((resume) => {
-        let announced: AnswerStream | undefined
-        const timer = timers.set(limits.commitAfterMs, () => {
-          announced = makeStream()
-          announced.announce()
-          resume(Exit.succeed({ body: announced.body, answering: undefined }))
-        })
-        runner.steps(open(context, request, plan, writerFor, limits), (exit) => {
-          timer.clear()
-          if (announced !== undefined) return announced.opened(exit)
-          if (Exit.isFailure(exit)) return resume(Exit.failCause(exit.cause))
-          const { attempt } = exit.value
-          const started = makeStream()
-          started.opened(exit)
-          resume(Exit.succeed({ body: started.body, answering: { host: attempt.host, dropped: attempt.dropped } }))
-        })
-      })
-    }
-
-    return { complete, stream }
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const { limits, routing } = registry.current()
+  const retries = new RetryBudget(limits.retries)
+  const hedges = new HedgeBudget(routing.hedge.maxCostShare)
+  yield* registry.onReplaced(() => {
+    const { limits, routing } = registry.current()
+    retries.share = limits.retries
+    hedges.share = routing.hedge.maxCostShare
   })
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const carrier = new PlanCarrier({
+    registry,
+    meter: yield* Meter,
+    limits: yield* RequestLimits,
+    health: yield* HostHealth,
+    keys: yield* ProviderKeys,
+    stats: yield* HostStats,
+    timers: yield* Timers,
+    runner,
+    client: yield* makeUpstreamClient,
+    log: (line) => runner.effect(line, () => {}),
+    endAttempt: yield* makeEndAttempt,
+    retries,
+    hedges,
+  })
+  return Dispatcher.of({
+    complete: (context, request, plan, reader) => carrier.complete(context, request, plan, reader),
+    stream: (context, request, plan, writerFor, output, onClosed) =>
+      carrier.stream(context, request, plan, writerFor, output, onClosed),
+  })
+})
+
+/** Carries out the plans of all requests. */
+class PlanCarrier implements StreamServices {
+  readonly timers: TickTimers
+  readonly runner: StepRunner
+  readonly readingOn = new ReadingOn()
+  private readonly services: TryServices
+
+  constructor(services: TryServices) {
+    this.services = services
+    this.timers = services.timers
+    this.runner = services.runner
+  }
+
+  *complete(
+    context: RequestContext,
+    request: AnyRequest,
+    plan: Plan,
+    reader: AnswerReader,
+  ): Steps<Completed, DispatchFailure> {
+    const { services } = this
+    const { limits } = services.registry.current()
+    const call: CallHost<AnswerRead> = (begun, turn) =>
+      new UnaryAnswer(services.client, begun, limits.bodyBytes, reader, wholeAnswerTimer(services, limits, begun, turn))
+    const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
+    const charge = yield* services.endAttempt.delivered(attempt, answer.delivered)
+    this.charged(charge)
+    const written = answer.write(charge)
+    return {
+      host: attempt.host,
+      text: typeof written === "string" ? written : "",
+      bytes: typeof written === "string" ? undefined : written,
+      contentType: answer.contentType,
+      charge,
+      dropped: attempt.dropped,
+    }
+  }
+
+  *stream(
+    context: RequestContext,
+    request: ChatRequest,
+    plan: Plan,
+    writerFor: WriterFor,
+    open: OpenOutput,
+    onClosed: (failure?: EndFailure) => void,
+  ): Steps<StreamHead, DispatchFailure> {
+    // As they are when it begins: a reload does not change a stream that runs.
+    const { limits } = this.services.registry.current()
+    const opening = this.open(context, request, plan, writerFor, limits)
+    return yield* new StreamOpening(this, opening, limits, context, writerFor, open, onClosed)
+  }
+
+  /** The first host that has an event which a caller would see. */
+  private *open(
+    context: RequestContext,
+    request: ChatRequest,
+    plan: Plan,
+    writerFor: WriterFor,
+    limits: Limits,
+  ): Steps<HostAnswer, DispatchFailure> {
+    const { services } = this
+    const call: CallHost<HostAnswer> = (begun, turn) =>
+      streamAnswer(services, limits, begun, turn, writerFor(begun.attempt.host))
+    const { answer } = yield* tryHosts(services, context, request, plan, call)
+    return answer
+  }
+
+  settle(answer: HostAnswer, delivered: Delivered, onExit: (exit: Exit.Exit<Charge, Unavailable>) => void): void {
+    const { runner, endAttempt } = this.services
+    runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
+      if (Exit.isSuccess(exit)) this.charged(exit.value)
+      // A failure was logged by the ledger's writer.
+      else if (Option.isNone(Cause.failureOption(exit.cause)))
+        this.logDefect(answer.attempt.context.requestId, Cause.squash(exit.cause))
+      onExit(exit)
+    })
+  }
+
+  logDefect(requestId: string, cause: unknown): void {
+    this.services.log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause)))
+  }
+
+  /** What hedging may cost is a share of what answers cost. */
+  private charged({ cost }: Charge): void {
+    const { registry, hedges, timers } = this.services
+    if (registry.current().routing.hedge.enabled !== false) hedges.charged(timers.now(), Number(cost.total))
+  }
+}
+
+/**
+ * A stream up to its head: that goes out with the first event of a host, or after `commitAfterMs` without one, before any host has
+ * answered. It can be run once.
+ */
+class StreamOpening extends Wait<StreamHead, DispatchFailure> {
+  private readonly carrier: PlanCarrier
+  private readonly opening: Steps<HostAnswer, DispatchFailure>
+  private readonly limits: Limits
+  private readonly context: RequestContext
+  private readonly writerFor: WriterFor
+  private readonly open: OpenOutput
+  private readonly onClosed: (failure?: EndFailure) => void
+  /** Set when the head went out before any host had answered. */
+  private announced: AnswerStream | undefined
+
+  constructor(
+    carrier: PlanCarrier,
+    opening: Steps<HostAnswer, DispatchFailure>,
+    limits: Limits,
+    context: RequestContext,
+    writerFor: WriterFor,
+    open: OpenOutput,
+    onClosed: (failure?: EndFailure) => void,
+  ) {
+    super()
+    this.carrier = carrier
+    this.opening = opening
+    this.limits = limits
+    this.context = context
+    this.writerFor = writerFor
+    this.open = open
+    this.onClosed = onClosed
+  }
+
+  override register(resume: (exit: Exit.Exit<StreamHead, DispatchFailure>) => void): void {
+    const { timers, runner } = this.carrier
+    const timer = timers.set(this.limits.commitAfterMs, () => resume(Exit.succeed(this.announce())))
+    runner.steps(this.opening, (exit) => {
+      timer.clear()
+      if (this.announced !== undefined) this.announced.opened(exit)
+      else resume(Exit.isSuccess(exit) ? Exit.succeed(this.begin(exit)) : Exit.failCause(exit.cause))
+    })
+  }
+
+  private announce(): StreamHead {
+    this.announced = this.makeStream()
+    this.announced.announce()
+    return { body: this.announced.body, answering: undefined }
+  }
+
+  private begin(exit: Exit.Success<HostAnswer, DispatchFailure>): StreamHead {
+    const { host, dropped } = exit.value.attempt
+    const started = this.makeStream()
+    started.opened(exit)
+    return { body: started.body, answering: { host, dropped } }
+  }
+
+  private makeStream(): AnswerStream {
+    const { limits, context, writerFor, open, onClosed } = this
+    return new AnswerStream(this.carrier, { limits, context, writerFor, open, onClosed })
+  }
+}

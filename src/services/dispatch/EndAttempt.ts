@@ -1,7 +1,4 @@
-/**
- * Ends an attempt: settles or releases its hold, records the outcome for its host, and writes the log. Metrics and a
- * span of the attempt belong here. Called from request steps and from streams.
- */
+/** Ends an attempt: settles or releases its hold, records the outcome for its host, and writes the log. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
@@ -9,7 +6,7 @@ import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { type QuietEnd, verdictOn } from "../../domain/failures/Verdict.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { AnswerOutcome, Charge } from "../../domain/money/Charge.ts"
-import { parseUsage } from "../../domain/price/Usage.ts"
+import { parseUsage, type Usage } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../../domain/request/estimate.ts"
 import { hiddenTokens } from "../../domain/request/hiddenTokens.ts"
@@ -17,12 +14,12 @@ import { allMedia, type MediaTokens } from "../../domain/request/MediaTokens.ts"
 import { isUnaryName } from "../../domain/request/operations.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
-import { HostStats } from "../hosts/HostStats.ts"
-import { isOfKey, ProviderKeys } from "../hosts/ProviderKeys.ts"
-import type { Settlement } from "../money/heldMoney.ts"
-import { Meter } from "../money/Meter.ts"
+import { type HostMeasurements, type HostOutcomes, HostStats } from "../hosts/HostStats.ts"
+import { isOfKey, type KeyFailures, ProviderKeys } from "../hosts/ProviderKeys.ts"
+import type { Settlement } from "../money/Hold.ts"
+import { Meter, type Settlements } from "../money/Meter.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { makeStepRunner } from "../request/Steps.ts"
+import { makeStepRunner, type StepRunner } from "../request/Steps.ts"
 import type { Attempt } from "./Attempt.ts"
 
 /** An answer, or the part of it that came. */
@@ -49,130 +46,154 @@ export interface Delivered {
 /** What a call asked for that another one was faster than. */
 export type LostRequest = Pick<AnswerContext["request"], "stream" | "maxTokens">
 
-export interface EndAttempt {
+/** Ends attempts, each exactly once. */
+export class EndAttempt {
+  private readonly meter: Settlements
+  private readonly stats: HostMeasurements & HostOutcomes
+  private readonly keys: KeyFailures
+  private readonly runner: StepRunner
+
+  constructor(meter: Settlements, stats: HostMeasurements & HostOutcomes, keys: KeyFailures, runner: StepRunner) {
+    this.meter = meter
+    this.stats = stats
+    this.keys = keys
+    this.runner = runner
+  }
+
   /** The host answered, in whole or in part: it is charged as its outcome says. */
-  readonly delivered: (attempt: Attempt, delivered: Delivered) => Effect.Effect<Charge, Unavailable>
+  delivered(attempt: Attempt, delivered: Delivered): Effect.Effect<Charge, Unavailable> {
+    const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished } = delivered
+    const { hold, permit } = attempt
+    if (failure !== undefined) this.blame(attempt, failure)
+    else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
+    attempt.close(outcome, failure)
+    this.tellResent(attempt)
+    const durationMs = attempt.elapsedMs()
+    const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
+    const counted = parseUsage(usage)
+    const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
+    const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
+    const hidden = this.hiddenBy(attempt, shown, mostHidden)
+    // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
+    const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
+    this.measure(attempt, delivered, counted, durationMs, completionTokens)
+    return this.meter.settle(hold, {
+      outcome,
+      usage: counted,
+      outputBytes,
+      outputMedia,
+      hiddenTokens: hidden,
+      isUnfinished,
+      finishReason: delivered.finishReason,
+      latencyMs,
+      isAwaited: delivered.isAwaited,
+      isOwnFault: failure === undefined,
+    })
+  }
+
   /** It failed before anything reached the caller: costs nothing, and the next host may be tried. */
-  readonly failed: (attempt: Attempt, failure: HostFailed) => void
+  failed(attempt: Attempt, failure: HostFailed): void {
+    this.blame(attempt, failure)
+    attempt.close("failed", failure)
+    this.tellResent(attempt)
+    this.meter.release(attempt.hold)
+  }
+
   /**
    * The request was ended before the host sent anything. A caller who left pays for the prompt; a caller who was cut
    * off by the gateway pays nothing. A deadline counts against a host that had all of the time.
    */
-  readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
+  abandoned(attempt: Attempt): Effect.Effect<unknown, Unavailable> {
+    const { context, hold } = attempt
+    if (hadAllTheTime(attempt)) this.blame(attempt, tooSlow)
+    attempt.close("abandoned")
+    if (context.lifetime.ending?._tag !== "CallerGone") {
+      this.meter.release(hold)
+      return Effect.void
+    }
+    // Nothing of a whole answer is seen before all of it is there.
+    const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
+    const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
+    const hidden = this.hiddenBy(attempt, 0, mostHidden)
+    return this.meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
+  }
+
   /**
    * A call beside another one that was faster, or whose caller pays for that one: it is free to the key, and the ledger
    * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event, or to the end of a whole
    * answer.
    */
-  readonly lost: (attempt: Attempt, request: LostRequest, isSlow: boolean) => Effect.Effect<unknown, Unavailable>
+  lost(attempt: Attempt, { stream, maxTokens }: LostRequest, isSlow: boolean): Effect.Effect<unknown, Unavailable> {
+    const { context, host, hold } = attempt
+    const elapsedMs = attempt.elapsedMs()
+    // Without it the times of a host would look shorter the more of its slow answers are cut off.
+    if (isSlow) this.stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
+    attempt.close("lost")
+    // A host writes a whole answer before it sends anything.
+    const written = stream ? 0 : tokensWritten(this.stats.snapshot(host).throughput, elapsedMs)
+    const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
+    return this.meter.settle(hold, { ...unanswered("lost", context), outputBytes })
+  }
+
   /** It was prepared, but its host is not called. */
-  readonly unused: (attempt: Attempt) => void
+  unused(attempt: Attempt): void {
+    attempt.close(undefined)
+    this.meter.release(attempt.hold)
+  }
+
+  /** What the outcome says of the host's speed and of the conversation. */
+  private measure(
+    { context, host, latencyMs }: Attempt,
+    { outcome, failure, isUnfinished, areToolCallsSound }: Delivered,
+    counted: Usage | undefined,
+    durationMs: number,
+    completionTokens: number,
+  ): void {
+    if (outcome === "finished" && isUnfinished !== true) {
+      this.stats.succeeded(host, { latencyMs, durationMs, completionTokens, areToolCallsSound })
+      context.conversation?.succeeded(host, counted)
+    } else if (failure === undefined && latencyMs !== undefined) {
+      // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
+      this.stats.record(host, { latencyMs })
+    }
+  }
+
+  /** Tokens that were probably made and not shown: at most `most`, by the time and the speed of the host. */
+  private hiddenBy(attempt: Attempt, shown: number, most: number): number {
+    if (most === 0) return 0
+    return hiddenTokens(attempt.elapsedMs(), this.stats.snapshot(attempt.host).throughput, shown, most)
+  }
+
+  /** Records a failure against the host, or against the key that it refused. */
+  private blame({ context, host, permit, key }: Attempt, failure: HostFailed): void {
+    // A refused key says nothing of its host.
+    if (key === undefined || !this.keys.failed(key, failure)) {
+      this.stats.failed(host, failure)
+      permit.failed(failure)
+      context.conversation?.failed(host, failure)
+    }
+    // It ends the request, and is logged there.
+    if (failure.reason === "defect") return
+    if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
+    this.log(failureLog(context, host, failure, key?.key.label))
+  }
+
+  /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
+  private tellResent({ context, host, resends }: Attempt): void {
+    if (resends === 0) return
+    const about = { ...context.logIds, host: host.tag, model: host.model }
+    this.log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
+  }
+
+  private log(line: Effect.Effect<void>): void {
+    this.runner.effect(line, () => {})
+  }
 }
 
 export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | HostStats | ProviderKeys> = Effect.gen(
   function* () {
-    const meter = yield* Meter
-    const stats = yield* HostStats
-    const keys = yield* ProviderKeys
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const log = (line: Effect.Effect<void>) => void runner.effect(line, () => {})
-
-    const hiddenBy = (attempt: Attempt, shown: number, most: number): number =>
-      most === 0 ? 0 : hiddenTokens(attempt.elapsedMs(), stats.snapshot(attempt.host).throughput, shown, most)
-
-    const blame = ({ context, host, permit, key }: Attempt, failure: HostFailed): void => {
-      // A refused key says nothing of its host.
-      if (key === undefined || !keys.failed(key, failure)) {
-        stats.failed(host, failure)
-        permit.failed(failure)
-        context.conversation?.failed(host, failure)
-      }
-      // It ends the request, and is logged there.
-      if (failure.reason === "defect") return
-      if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
-      log(failureLog(context, host, failure, key?.key.label))
-    }
-
-    /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
-    const tellResent = ({ context, host, resends }: Attempt): void => {
-      if (resends === 0) return
-      const about = { ...context.logIds, host: host.tag, model: host.model }
-      log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
-    }
-
-    return {
-      delivered: (attempt, delivered) => {
-        const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished, areToolCallsSound } = delivered
-        const { context, host, hold, permit } = attempt
-        if (failure !== undefined) blame(attempt, failure)
-        else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
-        attempt.close(outcome, failure)
-        tellResent(attempt)
-        const durationMs = attempt.elapsedMs()
-        const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
-        const counted = parseUsage(usage)
-        const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
-        const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
-        const hidden = hiddenBy(attempt, shown, mostHidden)
-        if (outcome === "finished" && isUnfinished !== true) {
-          // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
-          const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
-          stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
-          context.conversation?.succeeded(host, counted)
-        } else if (failure === undefined && attempt.latencyMs !== undefined) {
-          // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
-          stats.record(host, { latencyMs: attempt.latencyMs })
-        }
-        const isOwnFault = failure === undefined
-        return meter.settle(hold, {
-          outcome,
-          usage: counted,
-          outputBytes,
-          outputMedia,
-          hiddenTokens: hidden,
-          isUnfinished,
-          finishReason: delivered.finishReason,
-          latencyMs,
-          isAwaited: delivered.isAwaited,
-          isOwnFault,
-        })
-      },
-      failed: (attempt, failure) => {
-        blame(attempt, failure)
-        attempt.close("failed", failure)
-        tellResent(attempt)
-        meter.release(attempt.hold)
-      },
-      abandoned: (attempt) => {
-        const { context, hold } = attempt
-        if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
-        attempt.close("abandoned")
-        if (context.lifetime.ending?._tag !== "CallerGone") {
-          meter.release(hold)
-          return Effect.void
-        }
-        // Nothing of a whole answer is seen before all of it is there.
-        const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
-        const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
-        const hidden = hiddenBy(attempt, 0, mostHidden)
-        return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
-      },
-      lost: (attempt, { stream, maxTokens }, isSlow) => {
-        const { context, host, hold } = attempt
-        const elapsedMs = attempt.elapsedMs()
-        // Without it the times of a host would look shorter the more of its slow answers are cut off.
-        if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
-        attempt.close("lost")
-        // A host writes a whole answer before it sends anything.
-        const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
-        const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
-        return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
-      },
-      unused: (attempt) => {
-        attempt.close(undefined)
-        meter.release(attempt.hold)
-      },
-    }
+    return new EndAttempt(yield* Meter, yield* HostStats, yield* ProviderKeys, runner)
   },
 )
 

@@ -18,8 +18,8 @@ import type { Plan } from "../../domain/routing/Plan.ts"
 import type { RefusedModels } from "../../domain/routing/RefusedModels.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { type StepRunner, type Steps, wait } from "../request/Steps.ts"
-import type { TickTimers } from "../request/Timers.ts"
+import { type StepRunner, type Steps, Wait } from "../request/Steps.ts"
+import type { TickTimers, Timer } from "../request/Timers.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { EndAttempt } from "./EndAttempt.ts"
 
@@ -90,72 +90,99 @@ export type RaceResult<A> =
   | { readonly won: Begun; readonly answer: A; readonly lost: Begun | undefined }
   | { readonly won: undefined; readonly left: ReadonlyArray<Begun> }
 
-const lost = new HostFailed({ reason: "ended" })
+const wasSlower = new HostFailed({ reason: "ended" })
 
-/** Calls the first host, and after `hedge.delayMs` without an event the second one beside it. */
-export const raceHosts = <A extends object>(
-  { timers, runner, endAttempt, hedges }: HedgeServices,
-  context: RequestContext,
-  first: Begun,
-  hedge: Hedge,
-  { call, second, failed }: Contest<A>,
-): Effect.Effect<RaceResult<A>> =>
-  wait((resume) => {
-    const running = new Set<Begun>()
-    const left: Array<Begun> = []
-    let winner: Begun | undefined
-    /** Whether the second call is being prepared. */
-    let isPreparing = false
-    /** Taken from the budget, for a call that will be lost. */
-    let reserved = 0
+/** Calls the first host, and after `hedge.delayMs` without an event the second one beside it. It can be run once. */
+export class Race<A extends object> extends Wait<RaceResult<A>> {
+  private readonly services: HedgeServices
+  private readonly context: RequestContext
+  private readonly first: Begun
+  private readonly hedge: Hedge
+  private readonly contest: Contest<A>
+  private readonly running = new Set<Begun>()
+  private readonly left: Array<Begun> = []
+  private winner: Begun | undefined
+  /** Whether the second call is being prepared. */
+  private isPreparing = false
+  /** Taken from the budget, for a call that will be lost. */
+  private reserved = 0
+  private timer: Timer | undefined
+  private resume: ((exit: Exit.Exit<RaceResult<A>>) => void) | undefined
 
-    const finish = (result: RaceResult<A>) => {
-      timer.clear()
-      hedges.giveBack(timers.now(), reserved)
-      resume(Exit.succeed(result))
+  constructor(services: HedgeServices, context: RequestContext, first: Begun, hedge: Hedge, contest: Contest<A>) {
+    super()
+    this.services = services
+    this.context = context
+    this.first = first
+    this.hedge = hedge
+    this.contest = contest
+  }
+
+  override register(resume: (exit: Exit.Exit<RaceResult<A>>) => void): void {
+    this.resume = resume
+    this.timer = this.services.timers.set(this.hedge.delayMs, () => this.startSecond())
+    this.start(this.first)
+  }
+
+  private start(begun: Begun): void {
+    this.running.add(begun)
+    this.services.runner.effect(this.contest.call(begun), (exit) =>
+      this.answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "defect", cause: exit.cause })),
+    )
+  }
+
+  private startSecond(): void {
+    const { hedges, timers, runner, endAttempt } = this.services
+    if (!hedges.take(timers.now(), this.hedge.cost)) return
+    this.reserved = this.hedge.cost
+    this.isPreparing = true
+    runner.steps(this.contest.second(), (exit) => {
+      this.isPreparing = false
+      const begun = Exit.isSuccess(exit) ? exit.value : undefined
+      const isWanted = this.winner === undefined && this.context.lifetime.ending === undefined
+      if (begun !== undefined && isWanted) return this.start(begun)
+      if (begun !== undefined) endAttempt.unused(begun.attempt)
+      // After the end of the race it has been given back already.
+      this.finishWithout()
+    })
+  }
+
+  private answered(begun: Begun, answer: A | HostFailed): void {
+    this.running.delete(begun)
+    if (this.winner !== undefined) this.lost(begun)
+    else if (!(answer instanceof HostFailed)) this.won(begun, answer)
+    else {
+      if (this.context.lifetime.ending === undefined) this.contest.failed(begun, answer)
+      else this.left.push(begun)
+      this.finishWithout()
     }
-    const finishWithout = () => {
-      if (winner !== undefined || running.size > 0 || isPreparing) return
-      // Of calls that were stopped, the key pays for one at most.
-      if (left.length > 1) reserved = 0
-      finish({ won: undefined, left })
-    }
-    const answered = (begun: Begun, answer: A | HostFailed) => {
-      running.delete(begun)
-      if (winner !== undefined) {
-        reserved = 0
-        runner.effect(endAttempt.lost(begun.attempt, begun.answerContext.request, begun === first), () => {})
-        return
-      }
-      if (!(answer instanceof HostFailed)) {
-        winner = begun
-        const [slower] = running
-        slower?.attempt.stop(lost)
-        return finish({ won: begun, answer, lost: slower })
-      }
-      if (context.lifetime.ending === undefined) failed(begun, answer)
-      else left.push(begun)
-      finishWithout()
-    }
-    const start = (begun: Begun) => {
-      running.add(begun)
-      runner.effect(call(begun), (exit) =>
-        answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "defect", cause: exit.cause })),
-      )
-    }
-    const startSecond = () => {
-      if (!hedges.take(timers.now(), hedge.cost)) return
-      reserved = hedge.cost
-      isPreparing = true
-      runner.steps(second(), (exit) => {
-        isPreparing = false
-        const begun = Exit.isSuccess(exit) ? exit.value : undefined
-        if (begun !== undefined && winner === undefined && context.lifetime.ending === undefined) return start(begun)
-        if (begun !== undefined) endAttempt.unused(begun.attempt)
-        // After the end of the race it has been given back already.
-        finishWithout()
-      })
-    }
-    const timer = timers.set(hedge.delayMs, startSecond)
-    start(first)
-  })
+  }
+
+  private won(begun: Begun, answer: A): void {
+    this.winner = begun
+    const [slower] = this.running
+    slower?.attempt.stop(wasSlower)
+    this.finish({ won: begun, answer, lost: slower })
+  }
+
+  /** Another call was faster. The slower one is stopped, and this is its end. */
+  private lost({ attempt, answerContext }: Begun): void {
+    this.reserved = 0
+    const { runner, endAttempt } = this.services
+    runner.effect(endAttempt.lost(attempt, answerContext.request, attempt === this.first.attempt), () => {})
+  }
+
+  private finishWithout(): void {
+    if (this.winner !== undefined || this.running.size > 0 || this.isPreparing) return
+    // Of calls that were stopped, the key pays for one at most.
+    if (this.left.length > 1) this.reserved = 0
+    this.finish({ won: undefined, left: this.left })
+  }
+
+  private finish(result: RaceResult<A>): void {
+    const { hedges, timers } = this.services
+    this.timer?.clear()
+    hedges.giveBack(timers.now(), this.reserved)
+    this.resume?.(Exit.succeed(result))
+  }
+}

@@ -34,7 +34,7 @@ import type { Turn } from "./attemptTimer.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
 import { type EndAttempt, failureLog } from "./EndAttempt.ts"
 import { exhausted } from "./exhausted.ts"
-import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./Hedge.ts"
+import { type Hedge, type HedgeServices, hedgeFor, mayHedge, Race } from "./Hedge.ts"
 
 export type CallHost<A> = (begun: Begun, turn: Turn) => Effect.Effect<A | HostFailed>
 
@@ -190,7 +190,7 @@ class Tries<A extends object> implements Turn {
     const { endAttempt } = services
     const second = () => this.beginSecond(hedge)
     const failed = (begun: Begun, failure: HostFailed) => this.callFailed(begun, failure)
-    const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
+    const result = yield* new Race(services, context, first, hedge, { call, second, failed })
     if (result.won !== undefined) {
       const { won, answer, lost } = result
       if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === first }

@@ -10,13 +10,12 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { verdictOn } from "../../domain/failures/Verdict.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
 import { HostFigures, type KeptSlot, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
-import { dayMs } from "../../domain/keys/key.ts"
+import { dayMs } from "../../domain/keys/limitWindows.ts"
 import type { Percentile } from "../../domain/request/Thresholds.ts"
 import type { HostSnapshot } from "../../plugin/strategy.ts"
 
-/** What a host was used for. Hosts are compared within one workload only. */
-export const workloads = ["text_generation"] as const
-export type Workload = (typeof workloads)[number]
+/** What a host is used for, as listings and the database say it. There is one workload in this version. */
+const workload = "text_generation"
 
 /** A finished answer, in milliseconds from the start of its attempt. */
 export interface FinishedAnswer {
@@ -34,8 +33,8 @@ export interface HostReport {
   readonly uptime30m: number | null
   readonly uptime1d: number | null
   readonly standing: HostSnapshot["standing"]
-  /** By workload. Those without any sample in 30 minutes are absent. */
-  readonly performance30m: ReadonlyMap<Workload, Performance>
+  /** By workload. Without any sample in 30 minutes there is none. */
+  readonly performance30m: ReadonlyMap<string, Performance>
 }
 
 export interface Performance {
@@ -48,27 +47,32 @@ export interface Performance {
 /** What the path of a request reads. */
 export interface HostMeasurements {
   /** Figures for a strategy, computed when they are read. The same object each time. */
-  readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
+  readonly snapshot: (host: Host) => HostSnapshot
   /** Milliseconds within which so many percent of the whole answers of the last 30 minutes were complete; `null`: there were none. */
-  readonly wholeAnswerAt: (host: Host, percentile: number, workload?: Workload) => number | null
+  readonly wholeAnswerAt: (host: Host, percentile: number) => number | null
+}
+
+/** What the end of an attempt says of its host. */
+export interface HostOutcomes {
+  readonly record: (host: Host, sample: Sample) => void
+  readonly succeeded: (host: Host, answer: FinishedAnswer) => void
+  /** Records a failed attempt, if the failure counts against the host: `domain/failures/Verdict.ts`. */
+  readonly failed: (host: Host, failure: HostFailed) => void
 }
 
 export class HostStats extends Context.Tag("headgate/HostStats")<
   HostStats,
-  HostMeasurements & {
-    readonly record: (host: Host, sample: Sample, workload?: Workload) => void
-    readonly succeeded: (host: Host, answer: FinishedAnswer, workload?: Workload) => void
-    /** Records a failed attempt, if the failure counts against the host: `domain/failures/Verdict.ts`. */
-    readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
-    readonly report: (host: Host) => HostReport
-    /**
-     * What changed at `since` (Unix milliseconds) or later, to be kept in place of what was kept for the same slots before.
-     * Also forgets the hosts that were not used for a day.
-     */
-    readonly changedSlots: (since: number) => Iterable<KeptSlot>
-    /** Adds a slot that was kept. `false`: it is outside of the window, or cannot be read. */
-    readonly restore: (slot: KeptSlot) => boolean
-  }
+  HostMeasurements &
+    HostOutcomes & {
+      readonly report: (host: Host) => HostReport
+      /**
+       * What changed at `since` (Unix milliseconds) or later, to be kept in place of what was kept for the same slots before.
+       * Also forgets the hosts that were not used for a day.
+       */
+      readonly changedSlots: (since: number) => Iterable<KeptSlot>
+      /** Adds a slot that was kept. `false`: it is outside of the window, or cannot be read. */
+      readonly restore: (slot: KeptSlot) => boolean
+    }
 >() {
   static readonly layer: Layer.Layer<HostStats> = Layer.effect(
     HostStats,
@@ -79,21 +83,18 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
 const make = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
-  const registers: Readonly<Record<Workload, Register>> = { text_generation: new Register(now) }
-  const statsOf = (host: Host, workload: Workload = "text_generation") => registers[workload].of(host)
+  const register = new Register(now)
   return HostStats.of({
-    record: (host, sample, workload) => statsOf(host, workload).record(sample),
-    succeeded: (host, answer, workload) => statsOf(host, workload).record(sampleOf(answer)),
-    failed: (host, failure, workload) => {
-      if (verdictOn(failure).uptime === "failure") statsOf(host, workload).record({ ok: false })
+    record: (host, sample) => register.of(host).record(sample),
+    succeeded: (host, answer) => register.of(host).record(sampleOf(answer)),
+    failed: (host, failure) => {
+      if (verdictOn(failure).uptime === "failure") register.of(host).record({ ok: false })
     },
-    snapshot: statsOf,
-    wholeAnswerAt: (host, percentile, workload) => statsOf(host, workload).durationAt(percentile),
-    report: (host) => reportOf(statsOf(host), now()),
-    changedSlots: function* (since) {
-      for (const workload of workloads) yield* registers[workload].changedSlots(workload, since)
-    },
-    restore: (slot) => workloads.some((workload) => workload === slot.workload && registers[workload].restore(slot)),
+    snapshot: (host) => register.of(host),
+    wholeAnswerAt: (host, percentile) => register.of(host).durationAt(percentile),
+    report: (host) => reportOf(register.of(host), now()),
+    changedSlots: (since) => register.changedSlots(since),
+    restore: (slot) => slot.workload === workload && register.restore(slot),
   })
 })
 
@@ -108,7 +109,7 @@ const sampleOf = ({ latencyMs, durationMs, completionTokens, areToolCallsSound }
   }
 }
 
-/** All hosts of one workload. */
+/** The statistics of all hosts. */
 class Register {
   private readonly byEndpoint = new Map<string, EndpointStats>()
   // Looked up by the host object, which saves building a key for each request.
@@ -127,7 +128,7 @@ class Register {
     return stats
   }
 
-  *changedSlots(workload: Workload, since: number): Iterable<KeptSlot> {
+  *changedSlots(since: number): Iterable<KeptSlot> {
     for (const [endpoint, stats] of this.byEndpoint) {
       for (const slot of stats.changedSlots(since)) yield { ...slot, endpoint, workload }
     }
@@ -144,7 +145,7 @@ class Register {
   }
 }
 
-/** One host and workload. Figures are computed when they are read, since a strategy reads only one or two. */
+/** One host. Figures are computed when they are read, since a strategy reads only one or two. */
 class EndpointStats implements HostSnapshot {
   /** `undefined` until the first record, and again when there was none for a day. */
   figures: HostFigures | undefined
@@ -211,6 +212,6 @@ const reportOf = ({ figures, standing }: EndpointStats, at: number): HostReport 
     uptime30m: figures?.uptime(at, 30) ?? null,
     uptime1d: figures?.uptimeOfDay(at) ?? null,
     standing,
-    performance30m: new Map(isUnused ? [] : [["text_generation", { latency, throughput, requests }]]),
+    performance30m: new Map(isUnused ? [] : [[workload, { latency, throughput, requests }]]),
   }
 }

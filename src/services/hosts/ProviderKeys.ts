@@ -3,24 +3,26 @@
  * cools down alone while another key is left; one that has spent its limit is passed over until that is reset. What a key has
  * spent is what its host charges, by the ledger's rows. Providers with one `api_key` have none of this.
  */
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type { EndpointKey } from "../../catalogue/endpoints.ts"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { type ConfigInForce, type Endpoints, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { weightedOrder } from "../../domain/hosts/keyOrder.ts"
-import { nextReset, spentInWindow } from "../../domain/keys/key.ts"
+import { nextReset, spentInWindow } from "../../domain/keys/limitWindows.ts"
 import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
 import { makeStepRunner } from "../request/Steps.ts"
+import type { StorageUnavailable } from "../storage/ledger.ts"
 import { Streak } from "../storage/Outage.ts"
-import { Storage } from "../storage/Storage.ts"
+import { type LedgerRepository, Storage } from "../storage/Storage.ts"
 
 /** All keys of a provider are passed over. */
 export interface KeysOut {
@@ -58,13 +60,13 @@ export interface KeyChoice {
   ) => ChosenKey | KeysOut
 }
 
-export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
-  ProviderKeys,
-  KeyChoice & {
-    /** A call failed. Whether that is a matter of the key and not of its host. */
-    readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
-  }
->() {
+/** What the end of an attempt tells. */
+export interface KeyFailures {
+  /** A call failed. Whether that is a matter of the key and not of its host. */
+  readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
+}
+
+export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<ProviderKeys, KeyChoice & KeyFailures>() {
   static readonly layer: Layer.Layer<ProviderKeys, never, ProviderRegistry | Storage> = Layer.scoped(
     ProviderKeys,
     Effect.suspend(() => make),
@@ -84,6 +86,177 @@ export const isOfKey = ({ reason }: HostFailed): boolean =>
 
 /** How often what keys have spent is read again: other processes spend, too, and what a killed one left is booked late. */
 const readEveryMs = 5000
+
+const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
+  const { installation, ledger } = yield* Storage
+  const keys = new KeysInUse(registry, installation, ledger, yield* Effect.clock)
+  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const watchAnew = Effect.zipRight(keys.watch, keys.read)
+  yield* watchAnew
+  yield* Effect.scheduleForked(keys.read, Schedule.spaced(readEveryMs))
+  yield* registry.onReplaced(() => runner.effect(watchAnew, () => {}))
+  return ProviderKeys.of({
+    refusal: (host) => keys.refusal(host),
+    choose: (all, request) => keys.choose(all, request),
+    failed: (chosen, failure) => keys.failed(chosen, failure),
+  })
+})
+
+/** Why a key is passed over. */
+interface Out {
+  readonly why: string
+  readonly retryAfterMs: number | undefined
+  readonly isRateLimit: boolean
+}
+
+class KeysInUse {
+  private readonly registry: ConfigInForce & Endpoints
+  private readonly installation: string
+  private readonly ledger: Pick<LedgerRepository, "providerSpend">
+  /** Milliseconds of a clock that never steps back. */
+  private readonly nowMs: () => number
+  /** Unix milliseconds. */
+  private readonly now: () => number
+  private readonly states = new Map<string, KeyState>()
+  private readonly byKey = new WeakMap<EndpointKey, KeyState>()
+  /** The keys that may be passed over. Usually there is none, and a check is one comparison. */
+  private readonly watched = new Map<KeyState, EndpointKey>()
+  private readonly reading = new Streak()
+
+  constructor(
+    registry: ConfigInForce & Endpoints,
+    installation: string,
+    ledger: Pick<LedgerRepository, "providerSpend">,
+    clock: Clock.Clock,
+  ) {
+    this.registry = registry
+    this.installation = installation
+    this.ledger = ledger
+    this.nowMs = monotonic(clock)
+    this.now = () => clock.unsafeCurrentTimeMillis()
+  }
+
+  refusal(host: Host): KeysOut | undefined {
+    if (this.watched.size === 0) return undefined
+    const keys = this.registry.endpoint(host)?.keys
+    return keys === undefined ? undefined : this.keysOut(keys)
+  }
+
+  choose(
+    keys: ReadonlyArray<EndpointKey>,
+    { seed, triedKeys }: Pick<RequestContext, "seed" | "triedKeys">,
+  ): ChosenKey | KeysOut {
+    for (const key of weightedOrder(keys, seed)) {
+      const state = this.stateOf(key)
+      if (!triedKeys.includes(state.id) && this.isFree(key)) return { key, used: state }
+    }
+    return this.keysOut(keys) ?? eachWasTried
+  }
+
+  failed({ key, used }: ChosenKey, failure: HostFailed): boolean {
+    const { reason } = failure
+    const { siblings } = key
+    if (!isOfKey(failure) || siblings.length === 1) return false
+    const isOtherLeft = siblings.some((other) => other.place !== key.place && this.isFree(other))
+    // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
+    if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
+    const state = this.states.get(used.id)
+    // What a host forbids to one of several keys is a matter of its account.
+    const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown
+    const waitMs = cooldownMs(rule, failure.retryAfterSeconds, this.registry.current().limits.cooldown)
+    if (state === undefined || waitMs === 0) return true
+    state.coolsUntil = Math.max(state.coolsUntil, this.nowMs() + waitMs)
+    state.reason = reason
+    this.watched.set(state, key)
+    return true
+  }
+
+  /** Watches the keys of the configuration in force, and no others. */
+  readonly watch: Effect.Effect<void> = Effect.sync(() => {
+    this.watched.clear()
+    for (const { keys = [] } of this.registry.current().endpoints.values()) {
+      for (const key of keys) {
+        const state = this.stateOf(key)
+        if (key.limit !== null || state.coolsUntil > this.nowMs()) this.watched.set(state, key)
+      }
+    }
+  })
+
+  /** Reads what the keys with a limit have spent. */
+  readonly read: Effect.Effect<void> = Effect.suspend(() => {
+    const limited = [...this.watched].filter(([, { limit }]) => limit !== null)
+    return Effect.forEach(limited, ([state]) => this.readOne(state), { discard: true })
+  }).pipe(
+    Effect.matchEffect({
+      onSuccess: () => Effect.sync(() => this.reading.ended()),
+      onFailure: ({ message }) =>
+        this.reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
+    }),
+  )
+
+  private readOne(state: KeyState): Effect.Effect<void, StorageUnavailable> {
+    const at = this.now()
+    state.beginReading()
+    return Effect.map(this.ledger.providerSpend(state.id, at), (spend) => state.learn(new KeyAccount(spend, at)))
+  }
+
+  private stateOf(key: EndpointKey): KeyState {
+    const known = this.byKey.get(key)
+    if (known !== undefined) return known
+    const id = key.idIn(this.installation)
+    const state = this.states.get(id) ?? new KeyState(id)
+    state.isLimited ||= key.limit !== null
+    this.states.set(id, state)
+    this.byKey.set(key, state)
+    return state
+  }
+
+  private isFree(key: EndpointKey): boolean {
+    return this.outOf(key) === undefined
+  }
+
+  private outOf(key: EndpointKey): Out | undefined {
+    const { coolsUntil, reason, account } = this.stateOf(key)
+    const coolsMs = coolsUntil - this.nowMs()
+    if (coolsMs > 0) {
+      return {
+        why: `left alone after a failure: ${reason}`,
+        retryAfterMs: coolsMs,
+        isRateLimit: reason === "rate-limited",
+      }
+    }
+    if (key.limit === null) return undefined
+    if (account === undefined) return unread
+    const at = this.now()
+    if (spentInWindow(account.spendAt(at), key.limitReset) < key.limit) return undefined
+    const resetsAt = nextReset(key.limitReset, at)
+    const why = key.limitReset === null ? "its limit is used up" : `its ${key.limitReset} limit is used up`
+    return { why, retryAfterMs: resetsAt === null ? undefined : resetsAt - at, isRateLimit: false }
+  }
+
+  /** Why all of these keys are passed over; `undefined`: one is not. */
+  private keysOut(keys: ReadonlyArray<EndpointKey>): KeysOut | undefined {
+    const reasons: Array<string> = []
+    const waits: Array<number> = []
+    let isRateLimit = keys.length > 0
+    for (const key of keys) {
+      const out = this.outOf(key)
+      if (out === undefined) return undefined
+      reasons.push(`${key.label}: ${out.why}`)
+      isRateLimit &&= out.isRateLimit
+      if (out.retryAfterMs !== undefined) waits.push(out.retryAfterMs)
+    }
+    return {
+      because: "api_keys",
+      reason: reasons.join("; "),
+      retryAfterMs: waits.length === 0 ? undefined : Math.min(...waits),
+      isRateLimit,
+    }
+  }
+}
+
+const unread: Out = { why: "what it has spent is not known yet", retryAfterMs: readEveryMs, isRateLimit: false }
 
 /** One key of one provider. */
 class KeyState implements UsedKey {
@@ -124,131 +297,3 @@ const eachWasTried: KeysOut = {
   retryAfterMs: undefined,
   isRateLimit: false,
 }
-
-const make = Effect.gen(function* () {
-  const registry = yield* ProviderRegistry
-  const storage = yield* Storage
-  const clock = yield* Effect.clock
-  const nowMs = monotonic(clock)
-  const now = () => clock.unsafeCurrentTimeMillis()
-  const states = new Map<string, KeyState>()
-  const byKey = new WeakMap<EndpointKey, KeyState>()
-  /** The keys that may be passed over. Usually there is none, and a check is one comparison. */
-  const watched = new Map<KeyState, EndpointKey>()
-
-  const stateOf = (key: EndpointKey): KeyState => {
-    const known = byKey.get(key)
-    if (known !== undefined) return known
-    const id = key.idIn(storage.installation)
-    const state = states.get(id) ?? new KeyState(id)
-    state.isLimited ||= key.limit !== null
-    states.set(id, state)
-    byKey.set(key, state)
-    return state
-  }
-
-  /** Why a key is passed over, and for how long. */
-  const outOf = (key: EndpointKey, state: KeyState) => {
-    const coolsMs = state.coolsUntil - nowMs()
-    if (coolsMs > 0) {
-      const isRateLimit = state.reason === "rate-limited"
-      return { why: `left alone after a failure: ${state.reason}`, retryAfterMs: coolsMs, isRateLimit }
-    }
-    if (key.limit === null) return undefined
-    const at = now()
-    if (state.account === undefined) return { why: "what it has spent is not known yet", retryAfterMs: readEveryMs }
-    if (spentInWindow(state.account.spendAt(at), key.limitReset) < key.limit) return undefined
-    const resetsAt = nextReset(key.limitReset, at)
-    const why = key.limitReset === null ? "its limit is used up" : `its ${key.limitReset} limit is used up`
-    return { why, retryAfterMs: resetsAt === null ? undefined : resetsAt - at }
-  }
-
-  const keysOut = (keys: ReadonlyArray<EndpointKey>): KeysOut | undefined => {
-    const reasons: Array<string> = []
-    const waits: Array<number> = []
-    let isRateLimit = keys.length > 0
-    for (const key of keys) {
-      const out = outOf(key, stateOf(key))
-      if (out === undefined) return undefined
-      reasons.push(`${key.label}: ${out.why}`)
-      isRateLimit &&= out.isRateLimit === true
-      if (out.retryAfterMs !== undefined) waits.push(out.retryAfterMs)
-    }
-    return {
-      because: "api_keys",
-      reason: reasons.join("; "),
-      retryAfterMs: waits.length === 0 ? undefined : Math.min(...waits),
-      isRateLimit,
-    }
-  }
-
-  const isFree = (key: EndpointKey): boolean => outOf(key, stateOf(key)) === undefined
-
-  const reading = new Streak()
-  /** Reads what the keys with a limit have spent. */
-  const read = Effect.suspend(() => {
-    const limited = [...watched].filter(([, { limit }]) => limit !== null)
-    return Effect.forEach(
-      limited,
-      ([state]) => {
-        const at = now()
-        state.beginReading()
-        return Effect.map(storage.ledger.providerSpend(state.id, at), (spend) => state.learn(new KeyAccount(spend, at)))
-      },
-      { discard: true },
-    )
-  }).pipe(
-    Effect.matchEffect({
-      onSuccess: () => Effect.sync(() => reading.ended()),
-      onFailure: ({ message }) =>
-        reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
-    }),
-  )
-
-  /** Watches the keys of the configuration in force, and no others. */
-  const watch = Effect.sync(() => {
-    watched.clear()
-    for (const { keys = [] } of registry.current().endpoints.values()) {
-      for (const key of keys) {
-        const state = stateOf(key)
-        if (key.limit !== null || state.coolsUntil > nowMs()) watched.set(state, key)
-      }
-    }
-  })
-  yield* Effect.zipRight(watch, read)
-  yield* Effect.scheduleForked(read, Schedule.spaced(readEveryMs))
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
-  yield* registry.onReplaced(() => runner.effect(Effect.zipRight(watch, read), () => {}))
-
-  return ProviderKeys.of({
-    refusal: (host) => {
-      if (watched.size === 0) return undefined
-      const keys = registry.endpoint(host)?.keys
-      return keys === undefined ? undefined : keysOut(keys)
-    },
-    choose: (keys, { seed, triedKeys }) => {
-      for (const key of weightedOrder(keys, seed)) {
-        const state = stateOf(key)
-        if (!triedKeys.includes(state.id) && isFree(key)) return { key, used: state }
-      }
-      return keysOut(keys) ?? eachWasTried
-    },
-    failed: ({ key, used }, failure) => {
-      const { reason } = failure
-      const { siblings } = key
-      if (!isOfKey(failure) || siblings.length === 1) return false
-      const isOtherLeft = siblings.some((other) => other.place !== key.place && isFree(other))
-      // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
-      if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
-      const state = states.get(used.id)
-      // What a host forbids to one of several keys is a matter of its account.
-      const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown
-      const waitMs = cooldownMs(rule, failure.retryAfterSeconds, registry.current().limits.cooldown)
-      if (state === undefined || waitMs === 0) return true
-      state.coolsUntil = Math.max(state.coolsUntil, nowMs() + waitMs)
-      state.reason = reason
-      watched.set(state, key)
-      return true
-    },
-  })
-})

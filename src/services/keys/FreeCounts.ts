@@ -1,7 +1,7 @@
 /** How many requests each key has made to free models on the current UTC day: counted in memory, kept in `Storage`. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
-import { windowStart } from "../../domain/keys/key.ts"
+import { windowStart } from "../../domain/keys/limitWindows.ts"
 
 /** One key's count. Its day only moves forward: a clock that steps back does not reopen one. */
 export class FreeCount {

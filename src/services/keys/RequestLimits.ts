@@ -6,17 +6,18 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { RateLimited, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
-import { dayMs, type KeyRecord, nextReset, windowStart } from "../../domain/keys/key.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
+import { dayMs, nextReset, windowStart } from "../../domain/keys/limitWindows.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
-import { makeStepRunner, mapErrorOf, mapOf } from "../request/Steps.ts"
+import { makeStepRunner, mapErrorOf, mapOf, type StepRunner } from "../request/Steps.ts"
 import { orUnavailable, reportTo } from "../storage/ledger.ts"
 import { outageOf } from "../storage/Outage.ts"
 import type { RateWindow } from "../storage/SharedRepositories.ts"
-import { Storage } from "../storage/Storage.ts"
+import { type FreeRequestRepository, Storage } from "../storage/Storage.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
 import { makeSharedWindows, type SharedWindows } from "./SharedWindows.ts"
@@ -52,128 +53,174 @@ export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
 }
 
 const make = Effect.gen(function* () {
+  const registry = yield* ProviderRegistry
   const storage = yield* Storage
   const outage = outageOf(storage)
-  const reached = orUnavailable("storage", { outage })
-  const registry = yield* ProviderRegistry
-  const freeLimits = () => registry.current().billing.freeModels
   const clock = yield* Effect.clock
   const nowMs = monotonic(clock)
-  const now = () => clock.unsafeCurrentTimeMillis()
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
-  const windows =
-    storage.shared === undefined ? ownWindows(nowMs) : yield* makeSharedWindows(storage.shared, reportTo(outage))
-  /** Requests that are counted already. */
-  const counted = new WeakSet<RequestContext>()
-  const stored = (key: KeyId): Effect.Effect<FreeCount, Unavailable> =>
-    Effect.map(reached(storage.freeRequests.last(key)), (last) => {
+  const { shared } = storage
+  const requests = new CountedRequests({
+    registry,
+    freeRequests: storage.freeRequests,
+    reached: orUnavailable("storage", { outage }),
+    windows: shared === undefined ? ownWindows(nowMs) : yield* makeSharedWindows(shared, reportTo(outage)),
+    isShared: shared !== undefined,
+    runner: makeStepRunner(yield* Effect.runtime<never>()),
+    now: () => clock.unsafeCurrentTimeMillis(),
+  })
+  return RequestLimits.of({
+    admit: (key) => requests.admit(key),
+    takeFree: (context) => requests.takeFree(context),
+    freeToday: (key) => requests.freeToday(key),
+  })
+})
+
+interface CountServices {
+  readonly registry: ConfigInForce
+  readonly freeRequests: FreeRequestRepository
+  readonly reached: ReturnType<typeof orUnavailable>
+  readonly windows: SharedWindows
+  /** Whether other processes count in the same database. Then it decides. */
+  readonly isShared: boolean
+  readonly runner: StepRunner
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
+
+class CountedRequests {
+  private readonly services: CountServices
+  /** Of this UTC day, where this process alone counts. */
+  private readonly counts = new FreeCounts((key) => this.stored(key))
+  /** Requests to free hosts that are counted already. */
+  private readonly counted = new WeakSet<RequestContext>()
+
+  constructor(services: CountServices) {
+    this.services = services
+  }
+
+  admit({ id, rateLimit }: KeyRecord): Effect.Effect<unknown, RateLimited | Unavailable> {
+    return rateLimit === null ? Exit.void : this.counting({ key: id, scope: "key" }, rateLimit, "key")
+  }
+
+  takeFree(context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> {
+    if (this.limits.requestsPerDay === 0) return this.takeCounted(context, undefined)
+    if (this.services.isShared) return this.takeShared(context)
+    return this.withCount(context.key.id, (count) => this.takeCounted(context, count))
+  }
+
+  freeToday(key: KeyId): Effect.Effect<FreeRequests, Unavailable> {
+    const { requestsPerDay } = this.limits
+    if (requestsPerDay === 0) return Effect.succeed({ used: 0, limit: -1, remaining: -1 })
+    const today = (count: FreeCount) => {
+      const used = count.usedAt(this.services.now())
+      return { used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) }
+    }
+    if (this.services.isShared) return Effect.map(this.stored(key), today)
+    return this.withCount(key, (count) => Effect.succeed(today(count)))
+  }
+
+  private get limits() {
+    return this.services.registry.current().billing.freeModels
+  }
+
+  private stored(key: KeyId): Effect.Effect<FreeCount, Unavailable> {
+    const { reached, freeRequests, now } = this.services
+    return Effect.map(reached(freeRequests.last(key)), (last) => {
       const day = windowStart("daily", now())
       // The day after this one: the clock has stepped back. A later one is of a clock that was wrong.
       return last === undefined || last.day > day + dayMs ? new FreeCount(day, 0) : new FreeCount(last.day, last.used)
     })
-  const counts = new FreeCounts(stored)
-  const withCount = <A, E>(key: KeyId, use: (count: FreeCount) => Effect.Effect<A, E>) => {
-    const known = counts.known(key)
-    return known !== undefined ? use(known) : Effect.flatMap(counts.read(key), use)
   }
 
-  const refusal = (scope: RateLimited["scope"], limit: number, waitMs: number) =>
-    new RateLimited({
-      scope,
-      limit,
-      resetsAt: Math.ceil(now() + waitMs),
-      retryAfterSeconds: Math.ceil(waitMs / 1000),
+  private withCount<A, E>(
+    key: KeyId,
+    use: (count: FreeCount) => Effect.Effect<A, E>,
+  ): Effect.Effect<A, E | Unavailable> {
+    const known = this.counts.known(key)
+    return known !== undefined ? use(known) : Effect.flatMap(this.counts.read(key), use)
+  }
+
+  /** `count`: of the day; `undefined`: the day has no limit. */
+  private takeCounted(
+    context: RequestContext,
+    count: FreeCount | undefined,
+  ): Effect.Effect<void, RateLimited | Unavailable> {
+    if (this.counted.has(context)) return Exit.void
+    const { id } = context.key
+    const at = this.services.now()
+    const { requestsPerDay } = this.limits
+    if (count !== undefined && count.usedAt(at) >= requestsPerDay) {
+      const waitMs = (nextReset("daily", Math.max(at, count.day)) ?? at) - at
+      return Exit.fail(this.refusal("free-models-per-day", requestsPerDay, waitMs))
+    }
+    return mapOf(this.freeThisMinute(id), () => {
+      this.counted.add(context)
+      if (count === undefined) return
+      count.used += 1
+      this.save(id, count)
     })
+  }
+
+  private takeShared(context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> {
+    if (this.counted.has(context)) return Exit.void
+    const { freeRequests, reached, windows, now } = this.services
+    const { id } = context.key
+    const at = now()
+    const { requestsPerDay } = this.limits
+    const today = freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
+      reached,
+      Effect.filterOrFail(
+        (isTaken) => isTaken,
+        () => this.refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at),
+      ),
+    )
+    return Effect.flatMap(this.freeThisMinute(id), (countedAt) =>
+      today.pipe(
+        Effect.tapError(() => Effect.sync(() => windows.untake({ key: id, scope: "free" }, countedAt))),
+        Effect.zipRight(Effect.sync(() => this.counted.add(context))),
+        Effect.asVoid,
+      ),
+    )
+  }
+
+  private freeThisMinute(key: KeyId): Effect.Effect<number, RateLimited | Unavailable> {
+    const requests = this.limits.requestsPerMinute
+    return requests === 0
+      ? uncounted
+      : this.counting({ key, scope: "free" }, { requests, intervalSeconds: 60 }, "free-models-per-min")
+  }
 
   /** Counts a request, and succeeds with the time at which it was counted. */
-  const counting = (window: RateWindow, limit: RateLimit, scope: RateLimited["scope"]) =>
-    mapErrorOf(windows.take(window, limit), (failure) =>
-      failure._tag === "UsedUp" ? refusal(scope, limit.requests, failure.waitMs) : storageAway,
+  private counting(
+    window: RateWindow,
+    limit: RateLimit,
+    scope: RateLimited["scope"],
+  ): Effect.Effect<number, RateLimited | Unavailable> {
+    return mapErrorOf(this.services.windows.take(window, limit), (failure) =>
+      failure._tag === "UsedUp" ? this.refusal(scope, limit.requests, failure.waitMs) : storageAway,
     )
+  }
+
+  private refusal(scope: RateLimited["scope"], limit: number, waitMs: number): RateLimited {
+    const resetsAt = Math.ceil(this.services.now() + waitMs)
+    return new RateLimited({ scope, limit, resetsAt, retryAfterSeconds: Math.ceil(waitMs / 1000) })
+  }
 
   /** Written while the host is called. The database takes it before the request's row, so before its cost is shown. */
-  const save = (key: KeyId, count: FreeCount): void => {
+  private save(key: KeyId, count: FreeCount): void {
+    const { runner, freeRequests } = this.services
     const { day } = count
     const added = 1 + count.unsaved
     count.unsaved = 0
     count.writing += 1
-    runner.effect(storage.freeRequests.add(key, day, added), (exit) => {
+    runner.effect(freeRequests.add(key, day, added), (exit) => {
       count.writing -= 1
       if (Exit.isSuccess(exit)) return
       if (count.day === day) count.unsaved += added
       runner.effect(Effect.logError("requests to free models could not be counted", exit.cause), () => {})
     })
   }
-
-  const freeThisMinute = (key: KeyId): Effect.Effect<number, RateLimited | Unavailable> => {
-    const requests = freeLimits().requestsPerMinute
-    return requests === 0
-      ? uncounted
-      : counting({ key, scope: "free" }, { requests, intervalSeconds: 60 }, "free-models-per-min")
-  }
-
-  const take = (
-    context: RequestContext,
-    count: FreeCount | undefined,
-  ): Effect.Effect<void, RateLimited | Unavailable> => {
-    if (counted.has(context)) return Exit.void
-    const { id } = context.key
-    const at = now()
-    const { requestsPerDay } = freeLimits()
-    if (count !== undefined && count.usedAt(at) >= requestsPerDay) {
-      const waitMs = (nextReset("daily", Math.max(at, count.day)) ?? at) - at
-      return Exit.fail(refusal("free-models-per-day", requestsPerDay, waitMs))
-    }
-    return mapOf(freeThisMinute(id), () => {
-      counted.add(context)
-      if (count === undefined) return
-      count.used += 1
-      save(id, count)
-    })
-  }
-
-  /** Where other processes count too, the database decides. */
-  const takeShared = (context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> => {
-    if (counted.has(context)) return Exit.void
-    const { id } = context.key
-    const at = now()
-    const { requestsPerDay } = freeLimits()
-    const today = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
-      reached,
-      Effect.filterOrFail(
-        (isTaken) => isTaken,
-        () => refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at),
-      ),
-    )
-    return Effect.flatMap(freeThisMinute(id), (countedAt) =>
-      today.pipe(
-        Effect.tapError(() => Effect.sync(() => windows.untake({ key: id, scope: "free" }, countedAt))),
-        Effect.zipRight(Effect.sync(() => counted.add(context))),
-        Effect.asVoid,
-      ),
-    )
-  }
-
-  return RequestLimits.of({
-    admit: ({ id, rateLimit }) =>
-      rateLimit === null ? Exit.void : counting({ key: id, scope: "key" }, rateLimit, "key"),
-    takeFree: (context) => {
-      if (freeLimits().requestsPerDay === 0) return take(context, undefined)
-      if (storage.shared !== undefined) return takeShared(context)
-      return withCount(context.key.id, (count) => take(context, count))
-    },
-    freeToday: (key) => {
-      const { requestsPerDay } = freeLimits()
-      if (requestsPerDay === 0) return Effect.succeed({ used: 0, limit: -1, remaining: -1 })
-      const today = (count: FreeCount) => {
-        const used = count.usedAt(now())
-        return { used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) }
-      }
-      if (storage.shared !== undefined) return Effect.map(stored(key), today)
-      return withCount(key, (count) => Effect.succeed(today(count)))
-    },
-  })
-})
+}
 
 const storageAway = new Unavailable({ why: "storage", retryAfterSeconds: 5 })
 

@@ -7,7 +7,8 @@ import * as Exit from "effect/Exit"
 import type { ConfigInForce } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { type KeyRecord, nextReset } from "../../domain/keys/key.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
+import { nextReset } from "../../domain/keys/limitWindows.ts"
 import type { ErrorFinish } from "../../domain/money/Charge.ts"
 import {
   type BudgetSnapshot,
@@ -27,7 +28,7 @@ import type { Usage } from "../../domain/price/Usage.ts"
 import { Roster } from "../../domain/structures/Roster.ts"
 import type { UsedKey } from "../hosts/ProviderKeys.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import type { Hold } from "./heldMoney.ts"
+import type { Hold } from "./Hold.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Slices } from "./Slices.ts"
 

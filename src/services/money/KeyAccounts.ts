@@ -1,7 +1,7 @@
 /** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
-import type { Spend } from "../../domain/keys/key.ts"
+import type { Spend } from "../../domain/keys/limitWindows.ts"
 import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 

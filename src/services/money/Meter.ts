@@ -12,22 +12,24 @@ import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { KeyId } from "../../domain/ids.ts"
-import type { KeyRecord, Spend } from "../../domain/keys/key.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
+import type { Spend } from "../../domain/keys/limitWindows.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { BudgetSnapshot } from "../../domain/money/hold.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { hindranceOf, orUnavailable, reportTo } from "../storage/ledger.ts"
-import { outageOf } from "../storage/Outage.ts"
-import { Storage } from "../storage/Storage.ts"
-import { Booking } from "./Booking.ts"
+import { type Hindrance, type Outage, outageOf } from "../storage/Outage.ts"
+import { type DataAtRest, Storage } from "../storage/Storage.ts"
+import { Booking, type Bookkeeping } from "./Booking.ts"
+import type { Hold, Settlement } from "./Hold.ts"
 import { type HoldAsk, Holds, noLimit } from "./Holds.ts"
-import { crashedRow, type Hold, heldIn, ledgerRow, type Settlement } from "./heldMoney.ts"
 import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter, unwritable } from "./LedgerWriter.ts"
+import { crashedRow, heldIn, ledgerRow } from "./ledgerRow.ts"
 import { PriceVersions } from "./PriceVersions.ts"
-import { makeProcessLease } from "./ProcessLease.ts"
+import { makeProcessLease, type ProcessLease } from "./ProcessLease.ts"
 import { makeSlices, type Slices } from "./Slices.ts"
 
 /** Who pays for a request. One kind in this version: the caller's key. */
@@ -49,20 +51,25 @@ export interface Reservations {
   readonly release: (hold: Hold) => void
 }
 
+/** How holds end. Of `release` and `settle` the first one counts. */
+export interface Settlements extends Pick<Reservations, "release"> {
+  /** Books the true cost in place of the hold. Succeeds once the row is durable. */
+  readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
+}
+
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
-  Reservations & {
-    /** What the account can still pay. */
-    readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
-    /** Books the true cost in place of the hold. Succeeds once the row is durable. */
-    readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
-    /** Whether the ledger accepts rows. If not, `reserve` fails. */
-    readonly writable: () => boolean
-    /** What a key has spent, and what its requests in flight hold. */
-    readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
-    /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
-    readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
-  }
+  Reservations &
+    Settlements & {
+      /** What the account can still pay. */
+      readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
+      /** Whether the ledger accepts rows. If not, `reserve` fails. */
+      readonly writable: () => boolean
+      /** What a key has spent, and what its requests in flight hold. */
+      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+      /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
+      readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
+    }
 >() {
   static readonly layer: Layer.Layer<Meter, never, ProviderRegistry | Storage> = Layer.scoped(
     Meter,
@@ -79,10 +86,7 @@ const make = Effect.gen(function* () {
   const reached = orUnavailable("metering", { outage })
   const accounts = new KeyAccounts((key) => {
     const at = now()
-    return Effect.map(reached(storage.ledger.spend(key, at)), (spend) => ({
-      spend,
-      now: at,
-    }))
+    return Effect.map(reached(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
   })
   const prices = new PriceVersions(storage.prices)
   const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
@@ -102,13 +106,104 @@ const make = Effect.gen(function* () {
   )
   // After the journal, so that it is closed first, and the journal knows what was booked.
   const ledger = yield* makeLedgerWriter({ ledger: ledgerOf }, (hindrance) => outage.begin(hindrance))
+  const metering = new Metering({
+    ...{ storage, outage, reached, accounts, prices, holds, journal, ledger, lease, slices, now },
+  })
+  yield* Effect.scheduleForked(metering.watch, Schedule.spaced("1 second"))
+  return Meter.of({
+    budget: (account) => metering.budget(account),
+    reserve: (account, context, ask, host) => metering.reserve(account, context, ask, host),
+    release: (hold) => metering.release(hold),
+    settle: (hold, settlement) => metering.settle(hold, settlement),
+    writable: () => metering.isWritable,
+    spentByEach: (keys) => metering.spentByEach(keys),
+    spent: (key) => metering.spent(key),
+  })
+})
 
-  const bookkeeping = { ledger, holds, journal }
-  const hindrance = () => ledger.hindrance() ?? lease?.hindrance()
-  const writable = () => hindrance() === undefined && !outage.refusesRequests
+interface MeteringParts extends Bookkeeping {
+  readonly storage: DataAtRest
+  readonly outage: Outage
+  readonly reached: ReturnType<typeof orUnavailable>
+  readonly accounts: KeyAccounts<Unavailable>
+  readonly prices: PriceVersions
+  /** Both only where several processes use the database. */
+  readonly lease: ProcessLease | undefined
+  readonly slices: Slices | undefined
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
+
+class Metering {
+  private readonly parts: MeteringParts
+
+  constructor(parts: MeteringParts) {
+    this.parts = parts
+  }
+
+  budget({ key }: Account): Effect.Effect<BudgetSnapshot, Unavailable> {
+    if (key.limit === null) return unlimited
+    const { slices, accounts, holds, now } = this.parts
+    if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
+    const known = accounts.known(key.id)
+    return known !== undefined ? Exit.succeed(holds.budget(key, known)) : this.readBudget(key)
+  }
+
+  reserve(
+    { key }: Account,
+    context: RequestContext,
+    ask: HoldAsk,
+    host: Host,
+  ): Effect.Effect<Hold, PaymentRequired | Unavailable> {
+    if (!this.isWritable) return Exit.fail(unwritable())
+    const { accounts, holds } = this.parts
+    const known = accounts.known(key.id)
+    return known !== undefined
+      ? holds.take(key, known, context, ask, host)
+      : this.readAndReserve(key, context, ask, host)
+  }
+
+  release(hold: Hold): void {
+    const { holds, journal } = this.parts
+    if (holds.close(hold)) holds.giveBack(hold, 0n)
+    journal.closed(hold)
+  }
+
+  settle(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
+    try {
+      return this.book(hold, settlement)
+    } catch (defect) {
+      // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
+      return Exit.die(defect)
+    }
+  }
+
+  get isWritable(): boolean {
+    return this.hindrance() === undefined && !this.parts.outage.refusesRequests
+  }
+
+  spentByEach(keys: ReadonlyArray<KeyId>): Effect.Effect<ReadonlyArray<Spend>, Unavailable> {
+    const { reached, storage, now } = this.parts
+    return reached(storage.ledger.spendOf(keys, now()))
+  }
+
+  spent(key: KeyId): Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable> {
+    const { storage, accounts, reached, now } = this.parts
+    if (storage.shared === undefined)
+      return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+    // Other processes spend too. While the database is away, what this one knows.
+    const known = accounts.known(key)
+    return storage.ledger.spend(key, now()).pipe(
+      Effect.catchAll((failure) => (known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())))),
+      reached,
+      Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+    )
+  }
+
   /** Tells that an outage has begun, or that one is over: the ledger takes rows, and the database can be read. */
-  const watch = Effect.suspend(() => {
-    const found = hindrance()
+  readonly watch: Effect.Effect<void> = Effect.suspend(() => {
+    const { outage, storage } = this.parts
+    const found = this.hindrance()
     if (found !== undefined) return outage.begin(found)
     if (outage.current === undefined) return Effect.void
     return Effect.matchEffect(Effect.zipRight(storage.keys.countManagement(), storage.ledger.takesRequests()), {
@@ -116,63 +211,37 @@ const make = Effect.gen(function* () {
       onFailure: (failure) => outage.begin(hindranceOf(failure)),
     })
   })
-  yield* Effect.scheduleForked(watch, Schedule.spaced("1 second"))
 
-  // For an account that is not in memory. Functions of their own: with these closures in `budget` and `reserve`, every call
-  // of those would keep its variables in an object for them.
-  const readBudget = (key: KeyRecord) => Effect.map(accounts.of(key.id), (account) => holds.budget(key, account))
-  const readAndReserve = (key: KeyRecord, context: RequestContext, ask: HoldAsk, host: Host) =>
-    Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
+  private hindrance(): Hindrance | undefined {
+    return this.parts.ledger.hindrance() ?? this.parts.lease?.hindrance()
+  }
 
-  const book = (hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> => {
+  // For an account that is not in memory. Methods of their own: with these closures in `budget` and `reserve`, every call of those would
+  // keep its variables in an object for them.
+  private readBudget(key: KeyRecord): Effect.Effect<BudgetSnapshot, Unavailable> {
+    const { accounts, holds } = this.parts
+    return Effect.map(accounts.of(key.id), (account) => holds.budget(key, account))
+  }
+
+  private readAndReserve(
+    key: KeyRecord,
+    context: RequestContext,
+    ask: HoldAsk,
+    host: Host,
+  ): Effect.Effect<Hold, PaymentRequired | Unavailable> {
+    const { accounts, holds } = this.parts
+    return Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
+  }
+
+  private book(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     const { context, host, errorFinish } = hold
+    const { holds, prices, now } = this.parts
     const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
     if (!holds.close(hold)) return Exit.succeed(charge)
     const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
     const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
-    return new Booking(bookkeeping, hold, settlement, charge, row)
+    return new Booking(this.parts, hold, settlement, charge, row)
   }
-
-  return Meter.of({
-    budget: ({ key }) => {
-      if (key.limit === null) return unlimited
-      if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
-      const known = accounts.known(key.id)
-      return known !== undefined ? Exit.succeed(holds.budget(key, known)) : readBudget(key)
-    },
-    reserve: ({ key }, context, ask, host) => {
-      if (!writable()) return Exit.fail(unwritable())
-      const known = accounts.known(key.id)
-      return known !== undefined ? holds.take(key, known, context, ask, host) : readAndReserve(key, context, ask, host)
-    },
-    release: (hold) => {
-      if (holds.close(hold)) holds.giveBack(hold, 0n)
-      journal.closed(hold)
-    },
-    settle: (hold, settlement) => {
-      try {
-        return book(hold, settlement)
-      } catch (defect) {
-        // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
-        return Exit.die(defect)
-      }
-    },
-    writable,
-    spentByEach: (keys) => reached(storage.ledger.spendOf(keys, now())),
-    spent: (key) => {
-      if (shared === undefined)
-        return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
-      // Other processes spend too. While the database is away, what this one knows.
-      const known = accounts.known(key)
-      return storage.ledger.spend(key, now()).pipe(
-        Effect.catchAll((failure) =>
-          known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
-        ),
-        reached,
-        Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
-      )
-    },
-  })
-})
+}
 
 const unlimited = Effect.succeed(noLimit)

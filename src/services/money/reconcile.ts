@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
-import { limitResets, windowStart } from "../../domain/keys/key.ts"
+import { limitResets, windowStart } from "../../domain/keys/limitWindows.ts"
 import { type Billed, reprice } from "../../domain/money/Charge.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"

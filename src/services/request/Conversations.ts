@@ -29,7 +29,8 @@ const stickyMs = 600_000
 /** Of conversations and of beginnings together; 270 to 430 bytes each, so at most 28 MB. */
 const mostEntries = 65_536
 
-interface ConversationMemory {
+/** What is remembered of conversations. */
+export interface ConversationMemory {
   /** What is remembered of the conversation of a request. Nothing is hashed or looked up before it is asked for. */
   readonly of: (key: KeyId, turn: Turn) => Conversation
 }

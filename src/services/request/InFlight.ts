@@ -8,15 +8,17 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { NotPermitted, RateLimited, TimedOut, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import { Roster } from "../../domain/structures/Roster.ts"
 import { Lifetime, Load } from "./RequestContext.ts"
-import { Timers } from "./Timers.ts"
+import { type TickTimers, type Timer, Timers } from "./Timers.ts"
 
+/** What became of the requests that ran when a drain began. */
 export interface Drained {
   readonly running: number
+  /** How many of them were ended before their time. */
   readonly cut: number
 }
 
@@ -50,160 +52,219 @@ export interface BodyPlaces {
   readonly keep: (lifetime: Lifetime, bytes: number) => Unavailable | RateLimited | undefined
 }
 
+/** What answers ask. */
+export interface StopState {
+  /** Whether the gateway is about to stop. It may still admit requests. */
+  readonly stopping: () => boolean
+}
+
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
-  BodyPlaces & {
-    /**
-     * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
-     * deadline. It has no place yet: a caller who opens a request and sends no body takes no place from others.
-     */
-    readonly admit: () => Lifetime | Unavailable
-    /** Counts the request with its key, or returns why not: the key has as many as it may. Called once. */
-    readonly own: (lifetime: Lifetime, key: KeyId) => RateLimited | undefined
-    /** The request is over. Does nothing the second time. */
-    readonly leave: (lifetime: Lifetime) => void
-    /** Ends the running requests of a key that was disabled or deleted. */
-    readonly revoke: (key: KeyId) => void
-    /** Whether the gateway is about to stop. It may still admit requests. */
-    readonly stopping: () => boolean
-    /**
-     * Sets `stopping`, and completes after so many milliseconds or at `cut`. Requests are still admitted meanwhile, so that balancers can
-     * take the gateway out before its port is closed.
-     */
-    readonly announceStop: (milliseconds: number) => Effect.Effect<void>
-    /**
-     * Admits no more requests, waits so many milliseconds for the running ones, then ends them and waits until they
-     * have settled.
-     */
-    readonly drain: (milliseconds: number) => Effect.Effect<void>
-    /** Ends the running requests now. They settle, and a waiting `announceStop` or drain completes. */
-    readonly cut: () => void
-    /** How many requests ran when the drain began, and how many of them were ended before their time. */
-    readonly drained: () => Drained
-  }
+  BodyPlaces &
+    StopState & {
+      /**
+       * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
+       * deadline. It has no place yet: a caller who opens a request and sends no body takes no place from others.
+       */
+      readonly admit: () => Lifetime | Unavailable
+      /** Counts the request with its key, or returns why not: the key has as many as it may. Called once. */
+      readonly own: (lifetime: Lifetime, key: KeyId) => RateLimited | undefined
+      /** The request is over. Does nothing the second time. */
+      readonly leave: (lifetime: Lifetime) => void
+      /** Ends the running requests of a key that was disabled or deleted. */
+      readonly revoke: (key: KeyId) => void
+      /**
+       * Sets `stopping`, and completes after so many milliseconds or at `cut`. Requests are still admitted meanwhile, so that balancers can
+       * take the gateway out before its port is closed.
+       */
+      readonly announceStop: (milliseconds: number) => Effect.Effect<void>
+      /**
+       * Admits no more requests, waits so many milliseconds for the running ones, then ends them and waits until they
+       * have settled.
+       */
+      readonly drain: (milliseconds: number) => Effect.Effect<void>
+      /** Ends the running requests now. They settle, and a waiting `announceStop` or drain completes. */
+      readonly cut: () => void
+      readonly drained: () => Drained
+    }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer: Layer.Layer<InFlight, never, ProviderRegistry | Timers> = Layer.effect(
     InFlight,
-    Effect.map(Effect.all([Timers, ProviderRegistry, Effect.clock]), ([timers, registry, clock]) => {
-      const running = new Roster<Lifetime>()
-      let stopping = false
-      const ofProcess = new Load()
-      const loads = new Map<KeyId, Load>()
-      let draining = false
-      /** Done once `cut` was called: then nothing waits for requests any more. */
-      const cutNow = Deferred.unsafeMake<void>(FiberId.none)
-      let runningAtDrain = 0
-      const ended = new Set<Lifetime>()
-      const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
-      const limited = (scope: RateLimited["scope"], limit: number) =>
-        new RateLimited({ scope, limit, resetsAt: clock.unsafeCurrentTimeMillis() + 1000, retryAfterSeconds: 1 })
-      const loadOf = (key: KeyId): Load => {
-        const known = loads.get(key)
-        if (known !== undefined) return known
-        if (loads.size >= mostIdleKeys) {
-          for (const [other, { requests }] of loads) if (requests === 0) loads.delete(other)
-        }
-        const load = new Load()
-        loads.set(key, load)
-        return load
-      }
-      const cut = () => {
-        running.each((lifetime) => {
-          ended.add(lifetime)
-          lifetime.end(refuse("draining"))
-        })
-      }
-      const emptied = Effect.void.pipe(
-        Effect.delay("20 millis"),
-        Effect.repeat({ while: () => running.size > 0 }),
-        Effect.unless(() => running.size === 0),
-        // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
-        Effect.interruptible,
-      )
-      const untilCut = Effect.interruptible(Deferred.await(cutNow))
-      /** One pass over all requests, in place of a timer and a listener for each. */
-      const look = () => {
-        watch.restart(lookEveryMs)
-        const now = timers.now()
-        running.each((lifetime) => {
-          if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: lifetime.allowedMs }))
-          else lifetime.look()
-        })
-      }
-      const watch = timers.set(lookEveryMs, look)
-      return {
-        admit: () => {
-          if (draining) return refuse("draining")
-          const { maxInFlight, deadlineMs } = registry.current().limits
-          if (ofProcess.requests >= maxInFlight) return refuse("overloaded")
-          if (running.size - ofProcess.requests >= maxInFlight * arrivingPerPlace) return refuse("overloaded")
-          const lifetime = new Lifetime()
-          lifetime.ofProcess = ofProcess
-          lifetime.allowedMs = deadlineMs
-          lifetime.deadline = timers.now() + deadlineMs
-          running.add(lifetime)
-          return lifetime
-        },
-        own: (lifetime, key) => {
-          lifetime.key = key
-          const load = loadOf(key)
-          const most = shareOf(registry.current().limits.maxInFlight)
-          if (load.requests >= most) return limited("key-requests-in-flight", most)
-          load.requests += 1
-          lifetime.ofKey = load
-          return undefined
-        },
-        place: (lifetime) => {
-          if (lifetime.hasPlace) return undefined
-          if (ofProcess.requests >= registry.current().limits.maxInFlight) return refuse("overloaded")
-          ofProcess.requests += 1
-          lifetime.hasPlace = true
-          return undefined
-        },
-        keep: (lifetime, bytes) => {
-          const { bodyBytes } = registry.current().limits
-          const ofKey = Math.max(mostBodyBytes.ofKey, bodyBytes)
-          const { ofKey: load } = lifetime
-          if (load !== undefined && load.bodyBytes + bytes > ofKey) return limited("key-bytes-in-flight", ofKey)
-          if (ofProcess.bodyBytes + bytes > Math.max(mostBodyBytes.ofProcess, bodyBytes)) return refuse("overloaded")
-          if (load !== undefined) load.bodyBytes += bytes
-          ofProcess.bodyBytes += bytes
-          lifetime.bodyBytes += bytes
-          return undefined
-        },
-        leave: (lifetime) => {
-          if (!running.has(lifetime)) return
-          running.delete(lifetime)
-          lifetime.releaseBody()
-          if (lifetime.hasPlace) ofProcess.requests -= 1
-          if (lifetime.ofKey !== undefined) lifetime.ofKey.requests -= 1
-        },
-        revoke: (key) => {
-          running.each((lifetime) => {
-            if (lifetime.key === key) lifetime.end(revoked)
-          })
-        },
-        stopping: () => stopping,
-        announceStop: (milliseconds) =>
-          Effect.suspend(() => {
-            stopping = true
-            return Effect.when(Effect.timeoutOption(untilCut, milliseconds), () => milliseconds > 0)
-          }),
-        cut: () => {
-          Deferred.unsafeDone(cutNow, Effect.void)
-          cut()
-        },
-        drained: () => ({ running: runningAtDrain, cut: ended.size }),
-        drain: Effect.fnUntraced(function* (milliseconds) {
-          stopping = true
-          draining = true
-          runningAtDrain = running.size
-          // At once where `cut` was called already.
-          yield* Effect.timeoutOption(Effect.raceFirst(emptied, untilCut), milliseconds)
-          cut()
-          yield* Effect.timeoutOption(emptied, "2 seconds")
-        }),
-      }
-    }),
+    Effect.suspend(() => make),
   )
 }
+
+const make = Effect.gen(function* () {
+  const clock = yield* Effect.clock
+  const requests = new RunningRequests(yield* ProviderRegistry, yield* Timers, () => clock.unsafeCurrentTimeMillis())
+  return InFlight.of({
+    admit: () => requests.admit(),
+    own: (lifetime, key) => requests.own(lifetime, key),
+    place: (lifetime) => requests.place(lifetime),
+    keep: (lifetime, bytes) => requests.keep(lifetime, bytes),
+    leave: (lifetime) => requests.leave(lifetime),
+    revoke: (key) => requests.revoke(key),
+    stopping: () => requests.isStopping,
+    announceStop: (milliseconds) => requests.announceStop(milliseconds),
+    drain: (milliseconds) => requests.drain(milliseconds),
+    cut: () => requests.cut(),
+    drained: () => requests.drained,
+  })
+})
+
+class RunningRequests {
+  isStopping = false
+  private readonly registry: ConfigInForce
+  private readonly timers: TickTimers
+  /** Unix milliseconds. */
+  private readonly now: () => number
+  private readonly running = new Roster<Lifetime>()
+  private readonly ofProcess = new Load()
+  private readonly loads = new Map<KeyId, Load>()
+  private readonly watch: Timer
+  private isDraining = false
+  /** Done once `cut` was called: then nothing waits for requests any more. */
+  private readonly cutNow = Deferred.unsafeMake<void>(FiberId.none)
+  private readonly untilCut = Effect.interruptible(Deferred.await(this.cutNow))
+  private runningAtDrain = 0
+  private readonly ended = new Set<Lifetime>()
+
+  constructor(registry: ConfigInForce, timers: TickTimers, now: () => number) {
+    this.registry = registry
+    this.timers = timers
+    this.now = now
+    this.watch = timers.set(lookEveryMs, () => this.look())
+  }
+
+  admit(): Lifetime | Unavailable {
+    if (this.isDraining) return refused("draining")
+    const { running, ofProcess, timers } = this
+    const { maxInFlight, deadlineMs } = this.registry.current().limits
+    if (ofProcess.requests >= maxInFlight) return refused("overloaded")
+    if (running.size - ofProcess.requests >= maxInFlight * arrivingPerPlace) return refused("overloaded")
+    const lifetime = new Lifetime()
+    lifetime.ofProcess = ofProcess
+    lifetime.allowedMs = deadlineMs
+    lifetime.deadline = timers.now() + deadlineMs
+    running.add(lifetime)
+    return lifetime
+  }
+
+  own(lifetime: Lifetime, key: KeyId): RateLimited | undefined {
+    lifetime.key = key
+    const load = this.loadOf(key)
+    const most = shareOf(this.registry.current().limits.maxInFlight)
+    if (load.requests >= most) return this.limited("key-requests-in-flight", most)
+    load.requests += 1
+    lifetime.ofKey = load
+    return undefined
+  }
+
+  place(lifetime: Lifetime): Unavailable | undefined {
+    if (lifetime.hasPlace) return undefined
+    const { ofProcess } = this
+    if (ofProcess.requests >= this.registry.current().limits.maxInFlight) return refused("overloaded")
+    ofProcess.requests += 1
+    lifetime.hasPlace = true
+    return undefined
+  }
+
+  keep(lifetime: Lifetime, bytes: number): Unavailable | RateLimited | undefined {
+    const { ofProcess } = this
+    const { bodyBytes } = this.registry.current().limits
+    const mostOfKey = Math.max(mostBodyBytes.ofKey, bodyBytes)
+    const { ofKey } = lifetime
+    if (ofKey !== undefined && ofKey.bodyBytes + bytes > mostOfKey)
+      return this.limited("key-bytes-in-flight", mostOfKey)
+    if (ofProcess.bodyBytes + bytes > Math.max(mostBodyBytes.ofProcess, bodyBytes)) return refused("overloaded")
+    if (ofKey !== undefined) ofKey.bodyBytes += bytes
+    ofProcess.bodyBytes += bytes
+    lifetime.bodyBytes += bytes
+    return undefined
+  }
+
+  leave(lifetime: Lifetime): void {
+    if (!this.running.has(lifetime)) return
+    this.running.delete(lifetime)
+    lifetime.releaseBody()
+    if (lifetime.hasPlace) this.ofProcess.requests -= 1
+    if (lifetime.ofKey !== undefined) lifetime.ofKey.requests -= 1
+  }
+
+  revoke(key: KeyId): void {
+    this.running.each((lifetime) => {
+      if (lifetime.key === key) lifetime.end(revoked)
+    })
+  }
+
+  announceStop(milliseconds: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isStopping = true
+      return Effect.asVoid(Effect.when(Effect.timeoutOption(this.untilCut, milliseconds), () => milliseconds > 0))
+    })
+  }
+
+  drain(milliseconds: number): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      this.isStopping = true
+      this.isDraining = true
+      this.runningAtDrain = this.running.size
+      // At once where `cut` was called already.
+      yield* Effect.timeoutOption(Effect.raceFirst(this.emptied, this.untilCut), milliseconds)
+      this.endAll()
+      yield* Effect.timeoutOption(this.emptied, "2 seconds")
+    })
+  }
+
+  cut(): void {
+    Deferred.unsafeDone(this.cutNow, Effect.void)
+    this.endAll()
+  }
+
+  get drained(): Drained {
+    return { running: this.runningAtDrain, cut: this.ended.size }
+  }
+
+  private readonly emptied = Effect.void.pipe(
+    Effect.delay("20 millis"),
+    Effect.repeat({ while: () => this.running.size > 0 }),
+    Effect.unless(() => this.running.size === 0),
+    // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
+    Effect.interruptible,
+  )
+
+  private endAll(): void {
+    this.running.each((lifetime) => {
+      this.ended.add(lifetime)
+      lifetime.end(refused("draining"))
+    })
+  }
+
+  /** One pass over all requests, in place of a timer and a listener for each. */
+  private look(): void {
+    this.watch.restart(lookEveryMs)
+    const now = this.timers.now()
+    this.running.each((lifetime) => {
+      if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: lifetime.allowedMs }))
+      else lifetime.look()
+    })
+  }
+
+  private loadOf(key: KeyId): Load {
+    const { loads } = this
+    const known = loads.get(key)
+    if (known !== undefined) return known
+    if (loads.size >= mostIdleKeys) {
+      for (const [other, { requests }] of loads) if (requests === 0) loads.delete(other)
+    }
+    const load = new Load()
+    loads.set(key, load)
+    return load
+  }
+
+  private limited(scope: RateLimited["scope"], limit: number): RateLimited {
+    return new RateLimited({ scope, limit, resetsAt: this.now() + 1000, retryAfterSeconds: 1 })
+  }
+}
+
+const refused = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })

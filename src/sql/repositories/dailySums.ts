@@ -4,7 +4,7 @@
  * rows at a time, in the transaction of a commit; readers add the few rows after it. See docs/decisions/0020-sums-by-day.md.
  */
 import type { Database } from "bun:sqlite"
-import { dayMs } from "../../domain/keys/key.ts"
+import { dayMs } from "../../domain/keys/limitWindows.ts"
 
 /** What the sums are of, in addition to the day: nothing, model and host, and a key or an app. */
 export type SumKind = "day" | "host" | "key" | "app"

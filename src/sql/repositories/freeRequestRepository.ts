@@ -1,7 +1,7 @@
 /** Counts of requests to free models in a database, in SQL that SQLite and PostgreSQL share. One row per key. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { dayMs } from "../../domain/keys/key.ts"
+import { dayMs } from "../../domain/keys/limitWindows.ts"
 import type { FreeDay, FreeRequestRepository } from "../../services/storage/Storage.ts"
 import { query } from "../tables/query.ts"
 import { storedText } from "../tables/table.ts"

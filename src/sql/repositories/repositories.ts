@@ -1,6 +1,6 @@
 /**
  * All repositories, over SQLite and PostgreSQL. A new one needs an interface in `services/storage/Storage.ts`, a file beside
- * `KeyRepository.ts`, and a line in `SqlRepositories` and in `sharedRepositories`.
+ * `keyRepository.ts`, and a line in `SqlRepositories` and in `sharedRepositories`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /**
- * A file of entries that the database could not take yet: see spool.ts. One process holds it, by SQLite's own lock, which the
+ * A file of entries that the database could not take yet: see Spool.ts. One process holds it, by SQLite's own lock, which the
  * kernel releases however the process ends. Everything here blocks, and throws SQLite's errors.
  */
 import { Database } from "bun:sqlite"

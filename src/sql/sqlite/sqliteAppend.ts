@@ -4,7 +4,7 @@
  * @effect/sql's client.
  */
 import type { Database } from "bun:sqlite"
-import { windowStart } from "../../domain/keys/key.ts"
+import { windowStart } from "../../domain/keys/limitWindows.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import { isDiskFull } from "../failure.ts"
 import { makeCountRows } from "../repositories/dailySums.ts"

@@ -35,7 +35,11 @@ test("a signal that came again while the process exited ended it with exit code 
   const others = process.listeners("SIGTERM")
   const close = await scoped(onStopSignal((signal) => heard.push(signal)))
   const [own] = process.listeners("SIGTERM").filter((listener) => !others.includes(listener))
+  const hangups = process.listeners("SIGHUP")
   own?.("SIGTERM")
+  const ofHangup = process.listeners("SIGHUP").filter((listener) => !hangups.includes(listener))
+  expect(ofHangup).toHaveLength(1)
+  for (const listener of ofHangup) process.off("SIGHUP", listener)
   await close()
   expect(process.listeners("SIGTERM").length).toBe(others.length + 1)
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
-import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../../src/domain/keys/key.ts"
+import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../../src/domain/keys/limitWindows.ts"
 import { divideHalfEven, formatUsd, parseUsd, roundUsd, toUsd } from "../../../src/domain/price/money.ts"
 import {
   costOf,

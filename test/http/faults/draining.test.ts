@@ -31,9 +31,8 @@ test("a request whose body was still arriving was cut off by the drain: it is aw
     )
   await until(isRefused, "the drain")
   caller.send(body.slice(10))
-  const answered = caller.until((text) => answersIn(text).length > 0)
-  expect(await Promise.race([answered.then(() => "answered"), stopped.then(() => "stopped")])).toBe("answered")
-  const [answer] = answersIn(await answered)
+  // The stop may be over before this process reads what was sent to it.
+  const [answer] = answersIn(await caller.until((text) => answersIn(text).length > 0))
   expect(answer?.status).toBe(200)
   expect(await answer?.text()).toContain("fine")
   caller.hangUp()

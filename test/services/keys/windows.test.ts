@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { KeyId } from "../../../src/domain/ids.ts"
-import { dayMs } from "../../../src/domain/keys/key.ts"
+import { dayMs } from "../../../src/domain/keys/limitWindows.ts"
 import { FreeCount, FreeCounts } from "../../../src/services/keys/FreeCounts.ts"
 import { KeyCache } from "../../../src/services/keys/KeyCache.ts"
 import { KeyWindows } from "../../../src/services/keys/KeyWindows.ts"

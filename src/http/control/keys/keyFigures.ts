@@ -7,11 +7,9 @@ import {
   type KeyRecord,
   keyFields,
   kindOf,
-  limitResets,
-  type Spend,
-  spentInWindow,
   type WireOf,
 } from "../../../domain/keys/key.ts"
+import { limitResets, type Spend, spentInWindow } from "../../../domain/keys/limitWindows.ts"
 import { type Picodollars, toUsd } from "../../../domain/price/money.ts"
 
 export const LimitReset = Schema.Literal(...limitResets)

@@ -8,7 +8,7 @@ import {
   namesIn,
   supports,
 } from "../../../domain/hosts/hostFacts.ts"
-import { dayMs } from "../../../domain/keys/key.ts"
+import { dayMs } from "../../../domain/keys/limitWindows.ts"
 import { type Picodollars, scaled } from "../../../domain/price/money.ts"
 import { sortPrice } from "../../../domain/price/price.ts"
 import type { HostSnapshot } from "../../../plugin/strategy.ts"

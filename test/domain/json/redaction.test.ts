@@ -1,6 +1,6 @@
 /** What is left of a text that repeats a secret. docs/guarantees.md#g27 */
 import { expect, test } from "bun:test"
-import { hiding } from "../../src/domain/json/redaction.ts"
+import { hiding } from "../../../src/domain/json/redaction.ts"
 
 const secret = "sk-acme-0123456789-abcdefghij"
 const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----\n"

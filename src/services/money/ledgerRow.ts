@@ -1,56 +1,11 @@
-/** The money of one attempt: reserved at first, then a row of the ledger. Pure. */
+/** The row of the ledger that an attempt comes to, out of its hold. Pure. */
 
-import { type Host, priceBasis } from "../../domain/hosts/Host.ts"
-import { type Answer, type Charge, chargeFor, type ErrorFinish, type Measures } from "../../domain/money/Charge.ts"
-import type { HoldSize, OutputAllowance } from "../../domain/money/hold.ts"
-import type { KeyAccount } from "../../domain/money/KeyAccount.ts"
+import { priceBasis } from "../../domain/hosts/Host.ts"
+import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
-import type { ChatUsage } from "../../domain/request/chat.ts"
-import type { MediaTokens } from "../../domain/request/MediaTokens.ts"
-import type { Member } from "../../domain/structures/Roster.ts"
-import type { UsedKey } from "../hosts/ProviderKeys.ts"
-import type { RequestContext } from "../request/RequestContext.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
-
-/**
- * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
- * body.
- */
-export interface Hold extends HoldSize, Measures, Member {
-  readonly context: RequestContext
-  /** The money of its key. */
-  readonly account: KeyAccount
-  readonly host: Host
-  /** The rule of its admission. */
-  readonly errorFinish: ErrorFinish
-  readonly streamed: boolean
-  /** `HoldAsk.mostHidden`. */
-  readonly mostHidden: number
-  /** For a stream of a key with a limit. `amount` grows with it. */
-  readonly output: OutputAllowance | undefined
-  /** That the amount is taken from; `undefined`: this process has the whole budget. */
-  readonly slice: Slice | undefined
-  /** Which of several keys of the provider is used; `undefined`: there are no several. */
-  readonly providerKey: UsedKey | undefined
-  /** How far its attempt has come, for the journal. Set by the attempt. */
-  progress: "held" | "dispatched" | Streamed
-}
-
-/** What a stream has delivered so far. */
-export interface Streamed {
-  readonly outputBytes: number
-  readonly outputMedia?: MediaTokens | undefined
-  readonly usageSoFar: ChatUsage | undefined
-}
-
-/** What is known of an answer when it has ended, in addition to its hold. */
-export interface Settlement extends Answer {
-  /** Milliseconds from admission to the first token. */
-  readonly latencyMs: number
-  /** Whether the caller waits for the booking, and gets an error in place of the answer when that fails. */
-  readonly isAwaited: boolean
-}
+import type { Hold, Settlement, Streamed } from "./Hold.ts"
 
 /** The row of a request if the process were killed now. */
 export const crashedRow = (hold: Hold, priceVersion: number | null, now: number): LedgerRow => {
@@ -69,6 +24,7 @@ export const crashedRow = (hold: Hold, priceVersion: number | null, now: number)
   return ledgerRow(hold, settlement, charge, priceVersion, now)
 }
 
+/** What of a slice the row settles. */
 export const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => ({
   process,
   window: budget.window,

@@ -33,8 +33,8 @@ import {
   text,
   textOrList,
   titled,
-} from "../../src/domain/json/checks.ts"
-import { isJsonObject } from "../../src/domain/json/json.ts"
+} from "../../../src/domain/json/checks.ts"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
 
 const ajv = new Ajv2020({ strict: false })
 

@@ -1,11 +1,11 @@
 /** What texts from elsewhere may have where people read them. docs/guarantees.md#g28 */
 import { expect, test } from "bun:test"
-import { decodeModels } from "../../src/catalogue/models.ts"
-import { quoted } from "../../src/domain/json/checks.ts"
-import { escapedControls, withoutControls } from "../../src/domain/json/plainText.ts"
-import { csv } from "../../src/http/csv.ts"
-import { attributionText } from "../../src/http/headers.ts"
-import { plain } from "../../src/process/terminal.ts"
+import { decodeModels } from "../../../src/catalogue/models.ts"
+import { quoted } from "../../../src/domain/json/checks.ts"
+import { escapedControls, withoutControls } from "../../../src/domain/json/plainText.ts"
+import { csv } from "../../../src/http/csv.ts"
+import { attributionText } from "../../../src/http/headers.ts"
+import { plain } from "../../../src/process/terminal.ts"
 
 /** Each may not reach a terminal: commands, an order from right to left, nothing to be seen, another line. */
 const hidden = [

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { joinedNames } from "../../src/domain/request/droppedNames.ts"
+import { joinedNames } from "../../../src/domain/request/droppedNames.ts"
 
 test("what stands below a dropped member is not named again", () => {
   const more = [

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { KeyId } from "../../src/domain/ids.ts"
-import { bodyHash, idempotencyId, isIdempotencyKey } from "../../src/domain/request/idempotencyKey.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
+import { bodyHash, idempotencyId, isIdempotencyKey } from "../../../src/domain/request/idempotencyKey.ts"
 
 const values = FastCheck.stringMatching(/^[\x21-\x7e]{1,255}$/)
 

@@ -1,6 +1,6 @@
 /**
  * Requests as agents sent them, to a host of each protocol, and on from there: the host calls tools of the agent, gets their results,
- * and ends with a text. They are skipped where the recordings are missing; `constructs.test.ts` has cases of our own.
+ * and ends with a text. They are skipped where the recordings are missing; `agentConstructs.test.ts` has cases of our own.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { inputsOf, isComplete, packed, unpacked } from "../../src/domain/request/embeddings.ts"
+import { inputsOf, isComplete, packed, unpacked } from "../../../src/domain/request/embeddings.ts"
 
 const bitsOf = (numbers: ReadonlyArray<number>) => [...new BigUint64Array(Float64Array.from(numbers).buffer)]
 const floats = FastCheck.array(FastCheck.float({ noNaN: true, noDefaultInfinity: true }), {

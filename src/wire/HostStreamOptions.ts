@@ -1,0 +1,28 @@
+/** What the stream of one host is read and written by. */
+import type { OutputAllowance } from "../domain/money/hold.ts"
+import type { Tool } from "../domain/request/chat.ts"
+import type { ChunkWriter } from "./ChunkWriter.ts"
+import type { Decoder, Protocol } from "./Protocol.ts"
+
+export interface HostStreamOptions {
+  readonly framing: Protocol["framing"]
+  /** The longest event that is read, in characters, or bytes where the framing is binary. Default: 32 MiB. */
+  readonly longestEvent?: number | undefined
+  /** `Protocol.usage`: which of several reports counts. Default `largest`. */
+  readonly usage?: Protocol["usage"] | undefined
+  /** `Protocol.transparent`. */
+  readonly transparent: boolean
+  /** `Protocol.usageAfterError`. Default false. */
+  readonly usageAfterError?: boolean | undefined
+  /** Whether the events are of the caller's own form: then `ChunkWriter.native` writes them. */
+  readonly native?: boolean
+  readonly decoder: Decoder
+  readonly writer: ChunkWriter
+  readonly excludeReasoning: boolean
+  /** How many answers were requested. Each has its own finish. */
+  readonly choices: number
+  /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
+  readonly tools?: ReadonlyArray<Tool> | undefined
+  /** What the answer may use of a budget. At the first event for which nothing is left, it is cut. Absent: no limit. */
+  readonly output?: OutputAllowance | undefined
+}

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import type * as Effect from "effect/Effect"
 import type { Rank } from "../../../src/plugin/strategy.ts"
 import { ranked, StrategyFaults } from "../../../src/services/routing/ranking.ts"
-import { candidatesAt, contextWith } from "../../support/gateways/candidates.ts"
+import { candidatesAt, contextWith } from "../../support/hosts/candidates.ts"
 
 const scene = (count = 3) => {
   const clock = { now: 0 }

@@ -9,7 +9,7 @@ import { finished } from "../services/request/Steps.ts"
 import type { StorageUnavailable } from "../services/storage/ledger.ts"
 
 /** Methods differ in their parameters, so only the result is constrained. */
-type Method = (...parameters: never) => Effect.Effect<unknown, StorageUnavailable>
+type Method = (...parameters: ReadonlyArray<never>) => Effect.Effect<unknown, StorageUnavailable>
 
 /** Objects of such methods, by name. */
 export type Repositories<R> = { readonly [Name in keyof R]: { readonly [M in keyof R[Name]]: Method } }
@@ -44,7 +44,7 @@ export const invoke = <R extends Repositories<R>>(
   const invoked: Method = repositories[repository][method]
   try {
     // A `Call` carries the parameters of its own method, which TypeScript cannot follow through the two names.
-    const effect = invoked(...(parameters as never))
+    const effect = invoked(...(parameters as unknown as ReadonlyArray<never>))
     return finished(effect) ?? Effect.runSyncExit(effect)
   } catch (defect) {
     return Exit.die(defect)

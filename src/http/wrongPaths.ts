@@ -5,6 +5,7 @@
 
 import { NotFound } from "../domain/failures/Failure.ts"
 import { formPaths } from "../domain/request/forms.ts"
+import { countTokensBelow } from "./dataPaths.ts"
 import { chatErrorBody, messagesErrorBody, type Rendered } from "./errorBody.ts"
 import type { Prefix } from "./Mount.ts"
 
@@ -18,7 +19,7 @@ export interface WrongPath {
 }
 
 /** What clients of the forms add to their base URL. */
-const paths = [...formPaths.values(), "/messages/count_tokens"].map((path) => path.slice(1))
+const paths = [...formPaths.values(), countTokensBelow].map((path) => path.slice(1))
 const operation = `(?:${paths.join("|")})`
 /** What else may stand before it: of other vendors' base URLs, of a base URL that has an operation already, and a doubled slash. */
 const base = `(?:|v1|api|openai|anthropic|${operation})`

@@ -32,7 +32,8 @@ export type Decode<Sent, A> = (body: Sent, headers: Headers) => Effect.Effect<A,
 /** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
 export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({
   type: jsonType,
-  *read({ bytes, headers, lifetime, config }): Steps<A, Failure> {
+  *read(arrived): Steps<A, Failure> {
+    const { bytes, headers, lifetime, config } = arrived
     const body =
       bytes.byteLength <= unscannedBytes
         ? yield* unwrap(parseBody(bytes))

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Failure } from "../../domain/failures/Failure.ts"
 import { directOutput, queuedOutput } from "../../services/dispatch/StreamOutput.ts"
-import { mapOf } from "../../services/request/Steps.ts"
+import { isFinished } from "../../services/request/Steps.ts"
 import type { AllowOrigin } from "../cors.ts"
 import { closedByStop } from "../stopping.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
@@ -96,7 +96,8 @@ const concluded = (
   if (Exit.isSuccess(exit) && request.isStreamed) return Exit.succeed(exit.value)
   const response = Exit.isSuccess(exit) ? exit.value : refuse(services, request, exit.cause)
   const failure = Exit.isSuccess(exit) ? undefined : Option.getOrElse(Cause.failureOption(exit.cause), isDefect)
-  return mapOf(services.ends.end(request.served, response.status, failure), () => response)
+  const ended = services.ends.end(request.served, response.status, failure)
+  return isFinished(ended) ? Exit.succeed(response) : Effect.as(ended, response)
 }
 
 const isDefect = () => "defect" as const

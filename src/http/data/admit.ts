@@ -79,12 +79,14 @@ export const admit = function* <Content, Asked extends { readonly body: Body<Con
   return { lifetime, key, asked, content, repeatable: value === null ? undefined : { value, bytes } }
 }
 
-/** The place and the caller alone. */
+/** The place and the caller alone. No parameter of a generator is taken apart in its head, which would cost an object for each call. */
 export const enter = function* (
-  { inFlight, keys, limits, runner }: DataServices,
+  services: DataServices,
   request: DataRequest,
-  { kinds, isCounted }: Callers,
+  callers: Callers,
 ): Steps<Entered, Failure> {
+  const { inFlight, keys, limits, runner } = services
+  const { kinds, isCounted } = callers
   const lifetime = inFlight.admit()
   if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
   request.admitted(lifetime)

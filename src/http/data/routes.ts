@@ -1,4 +1,5 @@
 /** The data plane's routes: path by path, as functions `Request → Effect<Response>` that can be mounted anywhere. */
+
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -9,6 +10,7 @@ import { formPaths } from "../../domain/request/forms.ts"
 import type { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { answering, isSpelled, preflightAnswer } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
+import { countTokensPath, explainPath, formPath, type Path } from "../dataPaths.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { counting } from "./countTokens.ts"
@@ -19,12 +21,6 @@ import { inference } from "./infer.ts"
 import { messages } from "./messages/index.ts"
 import { responses } from "./responses/index.ts"
 import { upgrade } from "./upgrade.ts"
-
-type Path = `/${string}`
-
-const responsesPath: Path = "/api/v1/responses"
-const explainPath: Path = "/api/v1/route/explain"
-const countPath: Path = "/api/v1/messages/count_tokens"
 
 /** Handlers of `POST` and of `GET` by path, and of CORS preflight requests. Every path with a `GET` has a `POST`. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
@@ -41,16 +37,15 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [name, below] of formPaths) {
-          const path: Path = `/api/v1${below}`
+        for (const name of formPaths.keys()) {
+          const path = formPath(name)
           handlers.set(path, handler(inference(path, forms[name]), allow))
         }
         handlers.set(explainPath, handler(explanation(explainPath), allow))
-        handlers.set(countPath, handler(counting(countPath, messages), allow))
+        handlers.set(countTokensPath, handler(counting(countTokensPath, messages), allow))
         // Responses is the one form that vendors serve over WebSocket too.
-        const getHandlers = new Map<Path, InferenceHandler>([
-          [responsesPath, handler(upgrade(responsesPath, responses), allow)],
-        ])
+        const path = formPath("responses")
+        const getHandlers = new Map<Path, InferenceHandler>([[path, handler(upgrade(path, responses), allow)]])
         return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
       }),
     )

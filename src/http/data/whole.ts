@@ -8,11 +8,12 @@ import type { DataServices } from "./DataServices.ts"
 import type { Planned } from "./Planned.ts"
 
 export const whole = function* (
-  { dispatcher }: DataServices,
+  services: DataServices,
   request: DataRequest,
-  { form, context, asked, plan, shown }: Planned,
+  planned: Planned,
 ): Steps<Response, Failure> {
-  const completed = yield* dispatcher.complete(context, asked.request, plan, asked.answer(context, shown))
+  const { form, context, asked, plan, shown } = planned
+  const completed = yield* services.dispatcher.complete(context, asked.request, plan, asked.answer(context, shown))
   const { text, bytes, contentType = "application/json", charge } = completed
   const response = request.answer(bytes ?? text)
   const { headers } = response

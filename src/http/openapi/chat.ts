@@ -1,5 +1,7 @@
 /** `POST /chat/completions`. */
+
 import { chatTable } from "../data/chat/decode.ts"
+import { formPath } from "../dataPaths.ts"
 import { answerMembers, exampleAnswer, exampleUsage, reasons, usage } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"
 import {
@@ -83,7 +85,7 @@ export const chatExample = {
 const ended = { index: 0, logprobs: null, finish_reason: "stop", native_finish_reason: "stop" }
 
 export const chatPaths: Paths = {
-  "/api/v1/chat/completions": {
+  [formPath("chat")]: {
     post: operation({
       name: "chat",
       description: "A chat completion, whole or streamed. A stream ends with data: [DONE].",

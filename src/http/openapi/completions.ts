@@ -1,5 +1,7 @@
 /** `POST /completions`. */
+
 import { completionsTable } from "../data/completions/decode.ts"
+import { formPath } from "../dataPaths.ts"
 import { answerMembers, exampleAnswer, exampleUsage, reasons, usage } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"
 import { anyObject, count, described, errorBody, given, listOf, only, orNull, text, titled } from "./schemas.ts"
@@ -32,7 +34,7 @@ const ended = { index: 0, text: " Paris.", logprobs: null, finish_reason: "stop"
 const example = { ...exampleAnswer, object: "text_completion", choices: [ended], usage: exampleUsage }
 
 export const completionsPaths: Paths = {
-  "/api/v1/completions": {
+  [formPath("completions")]: {
     post: operation({
       name: "completions",
       description: "A legacy completion, whole or streamed. A stream ends with data: [DONE].",

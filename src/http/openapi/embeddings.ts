@@ -1,5 +1,7 @@
 /** `POST /embeddings`. */
+
 import { embeddingsTable } from "../data/embeddings/decode.ts"
+import { formPath } from "../dataPaths.ts"
 import { costMembers, exampleCost, unaryMembers } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"
 import { amount, anyOf, count, described, errorBody, given, listOf, only, orNull, text, titled } from "./schemas.ts"
@@ -36,7 +38,7 @@ const answer = titled(
 )
 
 export const embeddingsPaths: Paths = {
-  "/api/v1/embeddings": {
+  [formPath("embeddings")]: {
     post: operation({
       name: "embeddings",
       description: "Vectors of texts, tokens, images or other inputs.",

@@ -1,5 +1,7 @@
 /** `POST /route/explain`, which takes a request of any form. */
+
 import { forms } from "../data/forms.ts"
+import { explainPath } from "../dataPaths.ts"
 import { chatExample } from "./chat.ts"
 import { operation, type Paths } from "./operation.ts"
 import {
@@ -74,7 +76,7 @@ const query = (name: string, schema: object, description: string) => ({
 })
 
 export const explainPaths: Paths = {
-  "/api/v1/route/explain": {
+  [explainPath]: {
     post: {
       ...operation({
         name: "explain",

@@ -1,5 +1,7 @@
 /** `POST /messages` and `/messages/count_tokens`. */
+
 import { messagesTable } from "../data/messages/decode.ts"
+import { countTokensPath, formPath } from "../dataPaths.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"
 import { anyObject, count, described, given, listOf, only, orNull, text, titled } from "./schemas.ts"
@@ -41,7 +43,7 @@ const request = {
 }
 
 export const messagesPaths: Paths = {
-  "/api/v1/messages": {
+  [formPath("messages")]: {
     post: operation({
       name: "messages",
       description:
@@ -67,7 +69,7 @@ export const messagesPaths: Paths = {
       error,
     }),
   },
-  "/api/v1/messages/count_tokens": {
+  [countTokensPath]: {
     post: operation({
       name: "countTokens",
       description: "About how many tokens the prompt has. No host is called.",

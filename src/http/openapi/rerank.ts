@@ -1,5 +1,7 @@
 /** `POST /rerank`. */
+
 import { documentSchema, rerankTable } from "../data/rerank/decode.ts"
+import { formPath } from "../dataPaths.ts"
 import { cost, unaryMembers } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"
 import { amount, count, described, errorBody, given, listOf, titled } from "./schemas.ts"
@@ -28,7 +30,7 @@ const answer = titled(
 )
 
 export const rerankPaths: Paths = {
-  "/api/v1/rerank": {
+  [formPath("rerank")]: {
     post: operation({
       name: "rerank",
       description: "Documents by their relevance to a query.",

@@ -1,7 +1,9 @@
 /** `POST /responses` and `/responses/compact`. */
+
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
 import { responsesTable } from "../data/responses/decode.ts"
 import { compactSchema } from "../data/responses/decodeCompact.ts"
+import { formPath } from "../dataPaths.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths, refusedGet } from "./operation.ts"
 import { anyObject, count, described, errorBody, given, listOf, oneOf, only, orNull, text, titled } from "./schemas.ts"
@@ -92,7 +94,7 @@ const upgradeExample = {
 }
 
 export const responsesPaths: Paths = {
-  "/api/v1/responses": {
+  [formPath("responses")]: {
     post: operation({
       name: "responses",
       description: "A response, whole or streamed. Nothing is stored: each request has the whole conversation.",
@@ -125,7 +127,7 @@ export const responsesPaths: Paths = {
 }
 
 export const compactPaths: Paths = {
-  "/api/v1/responses/compact": {
+  [formPath("compact")]: {
     post: operation({
       name: "compact",
       description: "A shorter conversation in place of a long one, made by a host of the Responses form.",

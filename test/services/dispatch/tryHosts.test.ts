@@ -163,6 +163,20 @@ describe("a host that cannot be called just now is skipped", () => {
     expect(called).toEqual([])
   })
 
+  test("since its last place was taken while its request was signed: nothing stays held", async () => {
+    const config = await hostsConfig({ a: priced, b: priced }, {}, { a: { max_concurrent: 1 } })
+    const { ask, called, client, health, registry, hosts, newContext, held } = await trying(config)
+    const endpoint = hosts[0] && registry.endpoint(hosts[0])
+    if (endpoint === undefined) throw new Error("no host")
+    client.signed = (_endpoint, encoded) =>
+      Effect.sync(() => {
+        health.acquire(endpoint, false, "other")
+        return encoded
+      })
+    expect(await ask(failing({}), { context: newContext(payer) })).toBe(answer)
+    expect([called, await held(payer)]).toEqual([["b"], 0n])
+  })
+
   test("since the key cannot pay: the refusal says what it could ask for, and weighs more than a busy host", async () => {
     const dear = { pricing: { prompt: "0.001", completion: "0.002" } }
     const { ask, called, newContext } = await trying(await hostsConfig({ a: dear, b: dear }))

@@ -277,8 +277,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a request that is refused does not end",
     file: "src/http/data/Inference.ts",
-    from: "  return mapOf(services.ends.end(request.served, response.status, failure), () => response)",
-    to: "  if (failure !== undefined) return Exit.succeed(response)\n  return mapOf(services.ends.end(request.served, response.status, failure), () => response)",
+    from: "  const ended = services.ends.end(request.served, response.status, failure)",
+    to: "  if (failure !== undefined) return Exit.succeed(response)\n  const ended = services.ends.end(request.served, response.status, failure)",
     tests: ["test/http/ends/everyRoute.test.ts"],
   },
   {

@@ -75,7 +75,7 @@ test.each<[string, ProviderSubject]>([
   expect([...(await failuresOf(checks))]).toEqual([])
 })
 
-process.env["HEADGATE_TEST_HIDDEN"] = "a-secret-that-nobody-declares"
+process.env["TEST_HIDDEN_SECRET"] = "a-secret-that-nobody-declares"
 /** A provider with a field of its own for a secret. `credentials`: what it makes known of it. */
 const keeping = (credentials: Provider["credentials"]): ProviderSubject => ({
   ...subject,
@@ -84,7 +84,7 @@ const keeping = (credentials: Provider["credentials"]): ProviderSubject => ({
     config: Schema.Struct({ token: Secret }),
     load: () => ({ ...provider, ...(credentials === undefined ? {} : { credentials }) }),
   }),
-  config: { ...subject.config, token: { env: "HEADGATE_TEST_HIDDEN" } },
+  config: { ...subject.config, token: { env: "TEST_HIDDEN_SECRET" } },
 })
 
 /** A provider with fields of its own, of which it makes nothing known. */
@@ -158,7 +158,7 @@ const broken: ReadonlyArray<Broken<ProviderSubject>> = [
   [
     "keeps its secrets where the gateway can see them",
     "a secret that it reads from the environment by itself",
-    reading({ token: Schema.Struct({ env: Schema.String }) }, { token: { env: "HEADGATE_TEST_HIDDEN" } }),
+    reading({ token: Schema.Struct({ env: Schema.String }) }, { token: { env: "TEST_HIDDEN_SECRET" } }),
     "not among `credentials`",
   ],
   [

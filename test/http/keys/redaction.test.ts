@@ -227,10 +227,10 @@ describe("what a plugin signs with, repeated by the host in a 400, is not shown:
 
 describe("a secret of the configuration that the plugin does not declare is not shown:", () => {
   const secret = "undeclared-secret-of-acme-90"
-  process.env["HEADGATE_TEST_UNDECLARED"] = secret
+  process.env["TEST_UNDECLARED_SECRET"] = secret
   test.each<[string, Fields, object]>([
     ["given as text", { token: Secret }, { token: secret }],
-    ["given by its variable", { token: Secret }, { token: { env: "HEADGATE_TEST_UNDECLARED" } }],
+    ["given by its variable", { token: Secret }, { token: { env: "TEST_UNDECLARED_SECRET" } }],
     ["in a list", { tokens: Schema.Array(Secret) }, { tokens: ["another-one-of-acme", secret] }],
     [
       "in a record",

@@ -9,6 +9,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
 import type { JournalEntry, LedgerRow, Orphan, StorageUnavailable } from "../storage/ledger.ts"
@@ -179,7 +180,7 @@ export const makeJournal = <Request extends Journaled>(
       return ticks % ticksPerLook === 0 ? Effect.zipRight(write, cleared) : write
     })
     const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in the journal", Cause.die(cause)))
-    yield* guarded.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    yield* Effect.scheduleForked(guarded, Schedule.spaced("1 second"))
 
     return {
       closed: (request) => {

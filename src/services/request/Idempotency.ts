@@ -12,6 +12,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { RequestRepeated, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
@@ -180,7 +181,7 @@ const make = () =>
     const guarded = Effect.catchAllDefect(tick, (cause) =>
       Effect.logError("a defect in Idempotency-Keys", Cause.die(cause)),
     )
-    yield* guarded.pipe(Effect.zipLeft(Effect.sleep(tickMs)), Effect.forever, Effect.forkScoped)
+    yield* Effect.forkScoped(Effect.repeat(guarded, Schedule.spaced(tickMs)))
 
     return {
       begin,

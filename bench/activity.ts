@@ -1,6 +1,6 @@
 /**
  * How long `GET /api/v1/activity` and `/credits` take over a large ledger: `bun bench/activity.ts [ROWS]`, by default
- * 10,000,000. README.md says what the figures mean. Everything is in a temporary folder that is removed at the end.
+ * 10,000,000. history.md has the figures and what they mean. Everything is in a temporary folder that is removed at the end.
  */
 import { Database } from "bun:sqlite"
 import { mkdtempSync, rmSync, statSync } from "node:fs"
@@ -28,7 +28,17 @@ const managementKey = "a-management-key-for-this-measurement"
 const today = windowStart("daily", Date.now())
 const keyOf = (n: number) => new Bun.CryptoHasher("sha256").update(`key ${n}`).digest("hex")
 
-/** Rows of 1,000 keys, 20 models at 2 hosts each and 10 apps, spread evenly over the last days. */
+/** What `requestIdAt` writes, in SQL. */
+const idAt = (ms: string): string => {
+  const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+  const digits = Array.from(
+    { length: 8 },
+    (_, at) => `substr('${alphabet}', CAST(${ms} AS INTEGER) / ${62 ** (7 - at)} % 62 + 1, 1)`,
+  )
+  return `'req_' || ${digits.join(" || ")}`
+}
+
+/** Rows of 1,000 keys, 20 models at 2 hosts each, 10 apps and 5,000 users, spread evenly over the last days. */
 const fill = (path: string): void => {
   const db = new Database(path)
   db.run("PRAGMA synchronous = OFF")
@@ -39,11 +49,11 @@ const fill = (path: string): void => {
     `WITH RECURSIVE count(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM count WHERE n + 1 < ?2)
     INSERT INTO ledger (request_id, generation_id, key_id, model, host, provider, cost, upstream_cost, prompt_tokens,
       completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, estimated, streamed, finish_reason, outcome,
-      admitted_at, settled_at, latency_ms, duration_ms, app_title, app_url)
-    SELECT printf('req_%024d', count.n), printf('gen-1-%020d', count.n), key_id, 'acme/model-' || (count.n % 20),
+      admitted_at, settled_at, latency_ms, duration_ms, app_title, app_url, user_hash)
+    SELECT ${idAt("?3 + count.n * ?4")} || printf('%016d', count.n), printf('gen-1-%020d', count.n), key_id, 'acme/model-' || (count.n % 20),
       'host' || (count.n % 7 % 2), 'host' || (count.n % 7 % 2), 1000000 + count.n, 1000000 + count.n, 1000, 200, 100, 0, 50, 0, 1,
       'stop', 'finished', ?3 + count.n * ?4, ?3 + count.n * ?4, 100.5, 2000.5, 'App ' || (count.n % 10),
-      'https://app-' || (count.n % 10) || '.example'
+      'https://app-' || (count.n % 10) || '.example', printf('%016x', count.n * 31 % 5000)
     FROM count JOIN callers ON callers.n = count.n * 7919 % 1000`,
   )
   const msPerRow = Math.floor((days * 86_400_000) / rows)
@@ -75,6 +85,10 @@ const queries = [
   `activity?group_by=api_key&date=${dateOf(today - 86_400_000)}`,
   "activity?group_by=api_key",
   "credits",
+  "activity?interval=hour",
+  `activity?from=${new Date(today - 3_600_000).toISOString()}&group_by=api_key`,
+  "activity?group_by=user",
+  `activity?interval=hour&from=${dateOf(today - 30 * 86_400_000)}`,
 ]
 
 const measure = async (url: string, query: string): Promise<string> => {

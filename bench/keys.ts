@@ -1,6 +1,6 @@
 /**
  * How long it takes to find a key among few and among many: `bun bench/keys.ts [KEYS]`, by default 10 and 1,000,000.
- * README.md says what the figures mean. Everything is in a temporary folder that is removed at the end.
+ * history.md has the figures and what they mean. Everything is in a temporary folder that is removed at the end.
  */
 import { Database } from "bun:sqlite"
 import { mkdtempSync, rmSync, statSync } from "node:fs"

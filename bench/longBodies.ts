@@ -1,7 +1,7 @@
 /**
  * What bodies that are cheap to send and dear to parse cost the others: `bun bench/longBodies.ts [AT ONCE]`, by default two. The
- * memory of the gateway, and the longest wait of another key's ordinary requests while they come. README.md says what the
- * figures mean.
+ * memory of the gateway, and the longest wait of another key's ordinary requests while they come. history.md has the figures, and what they
+ * mean.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"

@@ -1,5 +1,5 @@
 /**
- * How many objects a request makes: `bun bench/objects.ts`. In one process, with a host that answers from memory, so it is the
+ * How many objects a request makes, and how many of them to be observed: `bun bench/objects.ts`. In one process, with a host that answers from memory, so it is the
  * gateway's own work, with that of `Request` and `Response`. Unlike times it differs by 1 % from run to run, whatever else
  * the machine does. See docs/decisions/0039-fewer-objects-per-request.md.
  */
@@ -17,6 +17,7 @@ import { DataPlane } from "../src/http/data/routes.ts"
 import { KeyStore } from "../src/services/keys/KeyStore.ts"
 import * as SqliteStorage from "../src/sql/sqlite/SqliteStorage.ts"
 import { Upstream } from "../src/upstream/Upstream.ts"
+import { observingNothing } from "./load/observers.ts"
 import { requestBody, wholeAnswer } from "./load/script.ts"
 
 const model = "bench/brisk"
@@ -63,6 +64,8 @@ const provider = {
 } as const
 const config = {
   discovery: { environment: false, local: false },
+  // All streams have one key, which may have a quarter of the places.
+  limits: { max_in_flight: 8192 },
   providers: { a: provider, b: provider },
   models: [{ id: model, context_length: 128_000, hosts: [host("a", "0.00000015"), host("b", "0.0000002")] }],
 }
@@ -86,7 +89,8 @@ const written = (counts: ReturnType<typeof added>): string => {
   return `${sum.toFixed(0)} objects: ${counts.map(([type, count]) => `${count.toFixed(0)} ${type}`).join(", ")}`
 }
 
-const program = Effect.gen(function* () {
+/** What sends requests to a gateway. */
+const callers = Effect.gen(function* () {
   const { handlers } = yield* DataPlane
   const keys = yield* KeyStore
   const { secret } = yield* keys.create({ kind: "ordinary", name: "bench", limit: parseUsd("1000000") ?? 0n })
@@ -100,16 +104,22 @@ const program = Effect.gen(function* () {
   }
   const whole = requestBody(model, false)
   const streamed = requestBody(model, true)
-  const load = (requests: number, callers: number) =>
+  return (stream: boolean) => handler.native(request(stream ? streamed : whole), () => false)
+})
+
+/** What a whole answer makes. */
+const wholeAnswers = Effect.gen(function* () {
+  const call = yield* callers
+  const load = (requests: number, atOnce: number) =>
     Effect.promise(() => {
       let left = requests
-      const call = async () => {
+      const caller = async () => {
         while (left-- > 0) {
-          const response = await handler.native(request(whole), () => false)
+          const response = await call(false)
           if (response.status !== 200) throw new Error(await response.text())
         }
       }
-      return Promise.all(Array.from({ length: callers }, call))
+      return Promise.all(Array.from({ length: atOnce }, caller))
     })
 
   yield* load(20_000, 60)
@@ -123,12 +133,15 @@ const program = Effect.gen(function* () {
     // A collection in between takes some away.
     if (sum(now) > sum(counts)) counts = now
   }
-  console.log(`a whole answer makes ${written(counts)}`)
+  return counts
+})
 
+const waiting = Effect.gen(function* () {
+  const call = yield* callers
   answers = false
   Bun.gc(true)
   const before = heapStats()
-  for (let stream = 0; stream < waitingStreams; stream++) void handler.native(request(streamed), () => false)
+  for (let stream = 0; stream < waitingStreams; stream++) void call(true)
   yield* Effect.sleep("200 millis")
   Bun.gc(true)
   const after = heapStats()
@@ -139,11 +152,31 @@ const program = Effect.gen(function* () {
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-objects-"))
 process.on("exit", () => rmSync(folder, { recursive: true }))
-const services = Gateway.services({ config, plugins: [openaiCompatible] }).pipe(
-  Layer.provideMerge(KeyStore.layer()),
-  Layer.provideMerge(SqliteStorage.layer({ path: join(folder, "ledger.db"), durability: "full" })),
-  Layer.provideMerge(upstream),
+
+const inGateway = <A>(
+  file: string,
+  settings: typeof config,
+  program: Effect.Effect<A, unknown, DataPlane | KeyStore>,
+): Promise<A> => {
+  const services = Gateway.services({ config: settings, plugins: [openaiCompatible] }).pipe(
+    Layer.provideMerge(KeyStore.layer()),
+    Layer.provideMerge(SqliteStorage.layer({ path: join(folder, file), durability: "full" })),
+    Layer.provideMerge(upstream),
+  )
+  return Effect.runPromise(Effect.provide(program, services).pipe(Effect.scoped))
+}
+
+const unobserved = await inGateway("unobserved.db", observingNothing(config), wholeAnswers)
+await inGateway(
+  "observed.db",
+  config,
+  Effect.gen(function* () {
+    const counts = yield* wholeAnswers
+    console.log(`a whole answer makes ${written(counts)}`)
+    const more = added(Object.fromEntries(unobserved), Object.fromEntries(counts), 1)
+    console.log(`of them to be observed ${written(more)}`)
+    yield* waiting
+  }),
 )
-await Effect.runPromise(Effect.provide(program, services).pipe(Effect.scoped))
 // Requests are waiting.
 process.exit(0)

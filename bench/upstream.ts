@@ -1,16 +1,28 @@
 /**
- * The host behind both proxies. Answers `POST /v1/chat/completions` from prepared bytes, whole or as a paced stream, and
- * `POST /v1/messages` as a stream; the model that is asked for decides the pace. It runs in a process of its own, so that its work is not counted.
+ * The host behind both proxies. Answers `POST /v1/chat/completions` and `POST /v1/messages` from prepared bytes, whole or as a
+ * paced stream; the model that is asked for decides the pace. Under `/v1/unavailable` it answers 503. It runs in a process of its own, so that its work is not counted.
  * Arguments: `--port N [--cert FILE --key FILE]`; with a certificate it speaks TLS.
  */
 import { parseArgs } from "node:util"
-import { messagesScript, models, type StreamScript, streamScript, textEvent, wholeAnswer } from "./load/script.ts"
+import {
+  messagesAnswer,
+  messagesScript,
+  models,
+  type StreamScript,
+  streamScript,
+  textEvent,
+  wholeAnswer,
+} from "./load/script.ts"
 
 const text = { type: "string" } as const
 const { values } = parseArgs({ options: { port: text, cert: text, key: text } })
 
 const encoder = new TextEncoder()
 const whole = encoder.encode(wholeAnswer())
+const wholeMessage = encoder.encode(messagesAnswer())
+const unavailable = encoder.encode(
+  JSON.stringify({ error: { message: "The model is overloaded.", type: "overloaded" } }),
+)
 const wholeHeaders = { headers: { "Content-Type": "application/json" } }
 const streamHeaders = { headers: { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache" } }
 const scripts = new Map(Object.entries(models).map(([model, pace]) => [model, streamScript(pace)]))
@@ -70,9 +82,16 @@ Bun.serve({
     "/v1/messages": {
       POST: async (request) => {
         const asked = JSON.parse(await request.text())
+        if (asked.stream !== true) return new Response(wholeMessage, wholeHeaders)
         const script = messagesScripts.get(asked.model)
         if (script === undefined) return new Response(`no script for ${asked.model}`, { status: 404 })
         return new Response(stream(script, performance.now()), streamHeaders)
+      },
+    },
+    "/v1/unavailable/chat/completions": {
+      POST: async (request) => {
+        await request.text()
+        return new Response(unavailable, { ...wholeHeaders, status: 503 })
       },
     },
   },

@@ -1,13 +1,12 @@
 /**
  * What a request costs in processor time with two workers and with one process, each on a database of one PostgreSQL:
- * `bun bench/workers.ts [ROUNDS]`, by default 6. README.md says what the figures mean.
+ * `bun bench/workers.ts [ROUNDS]`, by default 6. history.md has the figures and what they mean.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Pg from "pg"
-import { password, startOnce } from "../test/support/storage/postgresServer.ts"
 import { type Kind, saturated, say } from "./load/loads.ts"
+import { type MakeDatabase, startPostgres } from "./load/postgres.ts"
 import { descendants, stopAll, withDescendants } from "./load/processes.ts"
 import { type Round, ratioFigure, table } from "./load/report.ts"
 import { gatewayRole, startHost, type Target } from "./load/roles.ts"
@@ -15,19 +14,15 @@ import { gatewayRole, startHost, type Target } from "./load/roles.ts"
 const rounds = Number(process.argv[2] ?? 6)
 const loadSeconds = 2
 
-const databaseUrl = async (port: number, name: string): Promise<string> => {
-  const server = `postgres://postgres:${password}@127.0.0.1:${port}`
-  const client = new Pg.Client(`${server}/postgres`)
-  await client.connect()
-  await client.query(`CREATE DATABASE ${name}`)
-  await client.end()
-  return `${server}/${name}`
-}
-
 /** Starts a gateway, and waits until all of its processes serve. */
-const startGateway = async (folder: string, upstream: string, port: number, workers: number): Promise<Target> => {
+const startGateway = async (
+  folder: string,
+  upstream: string,
+  makeDatabase: MakeDatabase,
+  workers: number,
+): Promise<Target> => {
   const name = `workers_${workers}`
-  const storage = await databaseUrl(port, name)
+  const storage = await makeDatabase(name)
   const role = await gatewayRole({ name, folder, upstream, env: {}, storage, workers })
   const target = await role([])
   const isServing = () => {
@@ -70,12 +65,11 @@ const measuring = (callers: number): Measuring => ({
 })
 
 const measure = async (folder: string): Promise<void> => {
-  const server = await startOnce()
-  if (typeof server === "string") throw new Error(`PostgreSQL did not start: ${server}`)
+  const makeDatabase = await startPostgres()
   const host = await startHost(folder)
   const upstream = host.url.replace(/\/chat\/completions$/, "")
-  const one = await startGateway(folder, upstream, server.port, 1)
-  const two = await startGateway(folder, upstream, server.port, 2)
+  const one = await startGateway(folder, upstream, makeDatabase, 1)
+  const two = await startGateway(folder, upstream, makeDatabase, 2)
   const loadOf = (callers: number) =>
     saturated(`${callers} callers`, { model: "bench/brisk", callers, seconds: loadSeconds, folder })
   await warmUp(one, loadOf(60), 1)
@@ -111,8 +105,6 @@ const cleanUp = async () => {
   await rm(folder, { recursive: true, force: true })
 }
 process.once("SIGINT", () => void cleanUp().finally(() => process.exit(130)))
-try {
-  await measure(folder)
-} finally {
-  await cleanUp()
-}
+await measure(folder).finally(cleanUp)
+// The server of PostgreSQL would keep this program running.
+process.exit()

@@ -8,22 +8,27 @@
  * - When nothing was printed for `TEST_SILENCE_S` seconds (180), the files that were in hand are named, every process
  *   of the run is ended, and the exit code is 75. The runtime may lose the exit notice of a child process
  *   (oven-sh/bun#43697), and no time limit of a test covers the top level of a file (oven-sh/bun#14951).
+ * - When tests of five files or fewer failed, those files run once more, each alone (secondRun.ts). Where all of them pass then, the exit
+ *   code is 0, and the tests that failed are named as unsteady, here and in the report. Never after a process of the run has died.
+ *   `TEST_RETRY=off`: there is no second run. Neither is there one with other options of `bun test` than `--reporter`.
  *
  * See docs/decisions/0056-how-the-suite-runs.md.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import recorded from "../test/support/recordings/recordedTests.json" with { type: "json" }
 import { recordingsPresent } from "../test/support/recordings/recordings.ts"
 import { startOnce } from "../test/support/storage/postgresServer.ts"
-import { signal, treeOf } from "./processTree.ts"
+import { refusal, runAgain } from "./secondRun.ts"
+import { reportIn, withUnsteady } from "./testReport.ts"
+import { isWhole, runTests } from "./testRun.ts"
 
 /** `EX_TEMPFAIL`: the run stood still, and says nothing of the tests. */
 const stoodStill = 75
 
 /** More than there are cores, since most of the files that take long wait. Each has up to 1 GB of memory. */
-const processes = Math.min(8, 2 * availableParallelism())
+const processes = Math.min(8, 3 * availableParallelism())
 
 const silenceMs = Number(process.env["TEST_SILENCE_S"] ?? "180") * 1000
 
@@ -32,60 +37,58 @@ const say = (line: string) => process.stderr.write(`${line}\n`)
 
 if (typeof postgres === "string") say(`PostgreSQL did not start, so its tests are skipped: ${postgres}`)
 
-/** `test/support/clocks/testFile.ts` notes here which file each process has in hand. */
-const notes = mkdtempSync(join(tmpdir(), "headgate-tests-"))
+const folder = mkdtempSync(join(tmpdir(), "headgate-report-"))
 mkdirSync("test-results", { recursive: true })
 
-const run = Bun.spawn(
+const words = process.argv.slice(2)
+const outfile = "--reporter-outfile="
+const asked = words.find((word) => word.startsWith(outfile))?.slice(outfile.length)
+const report = asked ?? join(folder, "junit.xml")
+const reporting = (path: string) => ["--reporter=junit", `${outfile}${path}`]
+const env = { TEST_POSTGRES: typeof postgres === "string" ? "off" : String(postgres.port) }
+
+const run = await runTests(
   [
-    ...[process.execPath, "test", `--parallel=${processes}`, "--no-isolate", "--timeout", "120000"],
-    ...["--timings", "test/timings.json", ...process.argv.slice(2)],
+    ...[`--parallel=${processes}`, "--no-isolate", "--timings", "test/timings.json"],
+    ...(asked === undefined ? reporting(report) : []),
+    ...words,
   ],
-  {
-    env: {
-      ...process.env,
-      ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),
-      TEST_POSTGRES: typeof postgres === "string" ? "off" : String(postgres.port),
-      TEST_NOTES: notes,
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  },
+  env,
+  silenceMs,
 )
-for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => run.kill(name))
+if (run.stoodStill !== undefined) {
+  say(`\nThe tests stand still: nothing was printed for ${silenceMs / 1000} s. In hand:`)
+  say(run.stoodStill.map((line) => `  ${line}`).join("\n") || "  no file")
+  rmSync(folder, { recursive: true, force: true })
+  process.exit(stoodStill)
+}
+if (!isWhole(run)) say("The tests ended before they were all run.")
 
-let lastOutput = performance.now()
+const ourOptions = /^--(?:reporter|reporter-outfile|update-timings)\b/
+const isRepeated =
+  process.env["TEST_RETRY"] !== "off" && words.every((word) => !word.startsWith("-") || ourOptions.test(word))
 
-/** Passes on what is written, and returns the last of it. */
-const pass = async (from: ReadableStream<Uint8Array>, to: NodeJS.WriteStream): Promise<string> => {
-  let last = ""
-  for await (const bytes of from) {
-    lastOutput = performance.now()
-    to.write(bytes)
-    last = (last + new TextDecoder().decode(bytes)).slice(-500)
+/** The exit code after a second run of what failed, which is told. */
+const secondRun = async (): Promise<number> => {
+  const xml = reportIn(report)
+  const why = refusal(run, xml)
+  if (why !== undefined) {
+    say(`\nWhat failed is not run once more: ${why}.`)
+    return run.code
   }
-  return Bun.stripANSI(last)
+  say("\nThe files that failed run once more, each alone.")
+  const { steadyAlone, unsteady, failed } = await runAgain(xml, (file, path) =>
+    runTests([...reporting(path), resolve(file)], env, silenceMs),
+  )
+  if (unsteady.length > 0) writeFileSync(report, withUnsteady(xml, steadyAlone))
+  say(`\n${unsteady.length} unsteady: failed beside other files, and passed when their file ran alone`)
+  for (const { file, name } of unsteady) say(`  ${file}: ${name}`)
+  for (const line of failed) say(`Not passed alone: ${line}`)
+  return failed.length === 0 ? 0 : run.code
 }
 
-const filesInHand = (): ReadonlyArray<string> =>
-  readdirSync(notes).map((pid) => `  ${readFileSync(join(notes, pid), "utf8")} (process ${pid})`)
-
-const watch = setInterval(() => {
-  if (performance.now() - lastOutput < silenceMs) return
-  clearInterval(watch)
-  say(`\nThe tests stand still: nothing was printed for ${silenceMs / 1000} s. In hand:`)
-  say(filesInHand().join("\n") || "  no file")
-  for (const pid of treeOf(run.pid).toReversed()) signal(pid, "SIGKILL")
-  rmSync(notes, { recursive: true, force: true })
-  process.exit(stoodStill)
-}, 1000)
-
-const [, last] = await Promise.all([pass(run.stdout, process.stdout), pass(run.stderr, process.stderr)])
-// A single file runs in the process of `bun test` itself: one that ends the process ends with the code that it gives.
-const isWhole = /^Ran \d+ tests? across /m.test(last)
-if (!isWhole) say("The tests ended before they were all run.")
-const code = (await run.exited) || (isWhole ? 0 : 1)
-clearInterval(watch)
-rmSync(notes, { recursive: true, force: true })
+const code = run.code !== 0 && isRepeated ? await secondRun() : run.code
+rmSync(folder, { recursive: true, force: true })
 if (!recordingsPresent()) {
   const { tests, cases, countedOn } = recorded
   say(`Skipped for want of recordings: ${tests} tests of ${cases} recorded cases, as counted on ${countedOn}.`)

@@ -91,6 +91,7 @@ export type {
 export type { Percentile } from "./domain/request/Thresholds.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
+export type { PluginContext, PluginFields, PluginLog } from "./plugin/PluginLog.ts"
 export {
   type Auth,
   authHeader,

@@ -21,7 +21,7 @@ const address = ({ url, key }: Address): Address => ({ url, key })
 const settleMs = 200
 
 /** Runs `load`, and divides the processor time that it cost by the number of what it did. */
-const measured = async (
+export const measured = async (
   target: Target,
   load: () => Promise<Omit<Round, "cpuMicros" | "compilingMicros"> & { readonly count: number }>,
 ): Promise<Round> => {

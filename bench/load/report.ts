@@ -12,6 +12,25 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+/**
+ * Between which of the values the median of all such values lies, with at least 90 % probability; `undefined`: there are
+ * fewer than five. By order alone, so it holds for any distribution.
+ */
+export const medianRange = (values: ReadonlyArray<number>): readonly [least: number, most: number] | undefined => {
+  const sorted = values.toSorted((a, b) => a - b)
+  // How likely it is that at most `below` of the values lie on one side of that median.
+  let below = 0
+  let term = 0.5 ** sorted.length
+  let likely = term
+  while (2 * likely <= 0.1) {
+    below += 1
+    term *= (sorted.length - below + 1) / below
+    likely += term
+  }
+  const [least, most] = [sorted[below - 1], sorted[sorted.length - below]]
+  return least === undefined || most === undefined ? undefined : [least, most]
+}
+
 /** What one load cost one proxy. */
 export interface Round {
   /** Microseconds of processor time per request or chunk. */
@@ -47,12 +66,17 @@ export interface Figure {
   readonly bound?: number
 }
 
+/** Of each round on its own. */
+export const ratiosOf = ({ raw, gateway }: Work): ReadonlyArray<number> =>
+  raw.map(({ cpuMicros }, round) => (gateway[round]?.cpuMicros ?? Number.NaN) / cpuMicros)
+
 /**
  * The ratio is the median of the rounds' own ratios: on a machine whose speed drifts, the two halves of a round are
  * alike, and two rounds are not.
  */
-export const ratioFigure = ({ name, raw, gateway }: Work, bound?: number): Figure => {
-  const ratios = raw.map(({ cpuMicros }, round) => (gateway[round]?.cpuMicros ?? Number.NaN) / cpuMicros)
+export const ratioFigure = (work: Work, bound?: number): Figure => {
+  const { name, raw, gateway } = work
+  const ratios = ratiosOf(work)
   return {
     name,
     unit: "µs",

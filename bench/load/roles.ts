@@ -66,6 +66,8 @@ export interface GatewayOptions extends RoleOptions {
   readonly workers?: number
   /** Tokens of every model. Default: 128,000. */
   readonly contextLength?: number
+  /** Makes another configuration of the usual one. */
+  readonly change?: (usual: Configuration) => object
 }
 
 export const startHost = async (folder: string, certificate?: Certificate): Promise<Address> => {
@@ -97,10 +99,12 @@ export const gatewayRole = async ({
   storage = `sqlite:${join(folder, "ledger.db")}`,
   workers = 1,
   contextLength = 128_000,
+  change = (usual) => usual,
 }: GatewayOptions): Promise<Role> => {
   const config = join(folder, `${name}.config.json`)
   const managementKey = `bench-management-${crypto.randomUUID()}`
-  await Bun.write(config, JSON.stringify({ ...configuration(upstream, contextLength), server: { workers } }))
+  const { server, ...changed }: { readonly server?: object } = change(configuration(upstream, contextLength))
+  await Bun.write(config, JSON.stringify({ ...changed, server: { ...server, workers } }))
   const launch = (bunArguments: ReadonlyArray<string>) => {
     const port = freePort()
     const settings = {
@@ -135,6 +139,8 @@ const hostOf = (provider: (typeof providers)[number], model: string, contextLeng
   context_length: contextLength,
   max_completion_tokens: 16_384,
 })
+
+export type Configuration = ReturnType<typeof configuration>
 
 const configuration = (upstream: string, contextLength: number) => {
   const provider = { plugin: "openai-compatible", base_url: upstream, network: "private", api_key: "x" }

@@ -85,6 +85,19 @@ export const wholeAnswer = (): string =>
     system_fingerprint: "fp_5d3a1c9b72",
   })
 
+/** The same answer of a host of the Messages form. */
+export const messagesAnswer = (): string =>
+  JSON.stringify({
+    id,
+    type: "message",
+    role: "assistant",
+    model: hostModel,
+    content: [{ type: "text", text: wholeText }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 152, output_tokens: 100 },
+  })
+
 /** Whether `body` carries that answer's text. A proxy may add members of its own. */
 export const isWholeAnswer = (body: string): boolean => body.includes(JSON.stringify(wholeText))
 

@@ -21,6 +21,8 @@ export interface UnaryLoad extends Address {
   readonly seconds: number
   /** For the script of wrk. */
   readonly folder: string
+  /** Default: that of a chat caller who asks for `model`. */
+  readonly body?: string
 }
 
 interface Counted extends UnaryResult {
@@ -41,11 +43,13 @@ export const unaryLoad = async (load: UnaryLoad): Promise<UnaryResult> => {
 
 const luaString = (text: string): string => `"${text.replace(/["\\]/g, "\\$&")}"`
 
-const luaScript = ({ key, model }: UnaryLoad): string => `
+const bodyOf = ({ model, body = requestBody(model, false) }: UnaryLoad): string => body
+
+const luaScript = (load: UnaryLoad): string => `
 wrk.method = "POST"
-wrk.body = ${luaString(requestBody(model, false))}
+wrk.body = ${luaString(bodyOf(load))}
 wrk.headers["Content-Type"] = "application/json"
-wrk.headers["Authorization"] = ${luaString(`Bearer ${key}`)}
+wrk.headers["Authorization"] = ${luaString(`Bearer ${load.key}`)}
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format("BENCH %d %d %d %d %d\\n", summary.requests, summary.duration,
@@ -66,11 +70,12 @@ const withWrk = async (load: UnaryLoad): Promise<Counted> => {
   return { requests, perSecond: (requests / duration) * 1e6, failed, p50Ms: p50 / 1000, p99Ms: p99 / 1000 }
 }
 
-const withAutocannon = async ({ url, key, model, callers, seconds }: UnaryLoad): Promise<Counted> => {
+const withAutocannon = async (given: UnaryLoad): Promise<Counted> => {
+  const { url, key, callers, seconds } = given
   const program = join(root, "node_modules/autocannon/autocannon.js")
   const headers = ["-H", "Content-Type=application/json", "-H", `Authorization=Bearer ${key}`]
   const amount = ["-c", `${callers}`, "-d", `${seconds}`]
-  const load = ["-j", "-n", ...amount, "-m", "POST", ...headers, "-b", requestBody(model, false)]
+  const load = ["-j", "-n", ...amount, "-m", "POST", ...headers, "-b", bodyOf(given)]
   const output = await runToEnd([process.execPath, program, ...load, url], root, seconds + 30)
   const result = JSON.parse(output)
   return {

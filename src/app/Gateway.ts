@@ -5,18 +5,22 @@ import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { ProviderRegistry } from "../catalogue/ProviderRegistry.ts"
 import { embeddedPlugins } from "../config/embeddedPlugins.ts"
 import type { GatewayConfig, GatewayConfigInput } from "../config/GatewayConfig.ts"
 import { readConfig } from "../config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.ts"
 import type { ConfigInvalid } from "../domain/json/Problem.ts"
+import { CallerAddresses } from "../http/CallerAddresses.ts"
 import { ControlSettings } from "../http/control/ControlSettings.ts"
-import { controlRoutes, serveControl } from "../http/control/onDemand.ts"
-import { Inference, type InferenceHandler } from "../http/data/Inference.ts"
+import { controlRoutes, otherRoutes, serveControl } from "../http/control/onDemand.ts"
+import { type DataHandler, DataHandlers } from "../http/data/DataHandlers.ts"
 import { DataPlane, dataRoutes } from "../http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "../http/Mount.ts"
 import { closedByStop } from "../http/stopping.ts"
+import { LostLines } from "../process/log/logger.ts"
+import { layerAlerts } from "../services/alerts/layerAlerts.ts"
 import { Dispatcher } from "../services/dispatch/Dispatcher.ts"
 import { layerDrain } from "../services/dispatch/drain.ts"
 import { HostHealth } from "../services/hosts/HostHealth.ts"
@@ -26,7 +30,11 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { Metrics } from "../services/metrics/Metrics.ts"
+import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
 import { Meter } from "../services/money/Meter.ts"
+import { layerAccessLog } from "../services/records/accessLog.ts"
+import { RequestRecords } from "../services/records/RequestRecords.ts"
 import { Conversations } from "../services/request/Conversations.ts"
 import { Idempotency } from "../services/request/Idempotency.ts"
 import { InFlight } from "../services/request/InFlight.ts"
@@ -34,7 +42,9 @@ import { RequestEnds } from "../services/request/RequestEnds.ts"
 import { Timers } from "../services/request/Timers.ts"
 import { Router } from "../services/routing/Router.ts"
 import type { Storage } from "../services/storage/Storage.ts"
+import { Traces } from "../services/traces/Traces.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
+import { metricsListener } from "./metricsListener.ts"
 
 export interface GatewayOptions extends Parts {
   /** As in `headgate.config.ts`. */
@@ -46,6 +56,7 @@ export class Settings extends Context.Tag("headgate/Settings")<Settings, Setup>(
 
 /** What is known: models and their hosts, what was seen of each host, who has spent what, which requests run. */
 export type State =
+  | CallerAddresses
   | ControlSettings
   | Conversations
   | HostHealth
@@ -56,6 +67,7 @@ export type State =
   | ProviderRegistry
   | RequestEnds
   | RequestLimits
+  | RequestRecords
   | Settings
   | Timers
 
@@ -63,7 +75,7 @@ export type State =
 export type Routing = ProviderKeys | Router
 
 /** What carries requests out. */
-export type Serving = DataPlane | Dispatcher | Inference
+export type Serving = DataPlane | Dispatcher | DataHandlers | Metrics | Traces
 
 /** The services of a gateway. */
 export type Services = State | Routing | Serving
@@ -98,15 +110,31 @@ export const servicesOf = ({
 export const servicesFrom = (setup: Setup): Layer.Layer<Services, never, Surroundings> => onState(stateFrom(setup))
 
 const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services, E, Surroundings> =>
-  own(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known)))
+  stacked(stacked(known, routing), serving)
 
 /**
  * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
  * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
  * `Layer.provideMerge` there would be two of it.
  */
-const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
-  Layer.unwrapEffect(Effect.succeed(Layer.fresh(layer)))
+const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> => Layer.scopedContext(builtAnew(layer))
+
+/**
+ * `upper` with the services of `lower`, and both as one layer that shares nothing, as `own` makes it. `Layer.provideMerge` does the same
+ * in seven layers in place of one, and layers are most of what building a gateway takes.
+ */
+const stacked = <A, E, R, A2, E2, R2>(
+  lower: Layer.Layer<A, E, R>,
+  upper: Layer.Layer<A2, E2, R2>,
+): Layer.Layer<A | A2, E | E2, R | Exclude<R2, A>> =>
+  Layer.scopedContext(
+    Effect.flatMap(builtAnew(lower), (below) =>
+      Effect.map(Effect.provide(builtAnew(upper), below), (above) => Context.merge(below, above)),
+    ),
+  )
+
+const builtAnew = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<Context.Context<A>, E, R | Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) => Layer.buildWithScope(layer, scope))
 
 /** The lowest of the three parts of `services`. */
 export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
@@ -131,41 +159,65 @@ export const setupOf = ({
 
 const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
 
-const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
-  RequestEnds.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        HostHealth.layer,
-        HostStats.layer,
-        Conversations.layer,
-        InFlight.layer,
-        Meter.layer,
-        Idempotency.layer,
-        RequestLimits.layer,
-        ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
-      ),
-    ),
-    Layer.provideMerge(
-      Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
-    ),
+const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
+  const given = Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup))
+  const seen = Layer.mergeAll(
+    HostHealth.layer,
+    HostStats.layer,
+    Conversations.layer,
+    InFlight.layer,
+    Meter.layer,
+    Idempotency.layer,
+    RequestLimits.layer,
+    CallerAddresses.layer(setup.config.server),
+    ControlSettings.layer(controlOptions(setup.config)),
   )
+  const { requestsDays: days, requestsRows: rows } = setup.config.records
+  return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))
+}
+
+const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({
+  corsOrigins,
+  openMetrics: metrics.open || openMetrics,
+})
 
 /** The middle part of `services`. */
-export const routing: Layer.Layer<Routing, never, State | Storage> = Router.layer.pipe(
-  Layer.provideMerge(ProviderKeys.layer),
-  Layer.provideMerge(layerKeptStats),
+export const routing: Layer.Layer<Routing, never, State | Storage> = stacked(
+  stacked(layerKeptStats, ProviderKeys.layer),
+  Router.layer,
 )
 
 /** The upper part of `services`. */
 export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings> = Layer.unwrapEffect(
-  Effect.map(Settings, ({ config: { server } }) =>
-    DataPlane.layer(server).pipe(
-      Layer.provideMerge(Inference.layer),
-      Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-      Layer.provideMerge(Dispatcher.layer),
-      Layer.merge(layerLocalServers),
+  Effect.map(Settings, ({ config: { server, alerts, storage, spoolFolder } }) =>
+    // Those who observe requests are below the drain, so that they hear of requests that end in it.
+    stacked(
+      Layer.mergeAll(
+        Metrics.layer(server.metrics),
+        Traces.layer(server.trustTraceparent),
+        layerAccessLog(server.accessLog),
+      ),
+      Layer.mergeAll(
+        stacked(
+          stacked(stacked(Dispatcher.layer, layerDrain(server.drainSeconds * 1000)), DataHandlers.layer(server)),
+          DataPlane.layer(server),
+        ),
+        layerLocalServers,
+        ownFigures,
+        layerAlerts(alerts, storage._tag === "Postgres" ? spoolFolder : undefined),
+      ),
     ),
   ),
+)
+
+/** Of what is beside the metrics. */
+const ownFigures = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { register } = yield* Metrics
+    const { counts, isOn } = yield* Traces
+    if (isOn) register(ofTraces(counts))
+    register(ofLog(yield* LostLines))
+  }),
 )
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the app's. */
@@ -177,11 +229,14 @@ export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Serv
 export const routesAt = (prefix: `/${string}`): typeof routes => routesOn(sharedAt(prefix))
 
 /** The same for an app that has nothing else: every unknown path is answered. */
-export const allRoutesAt = (prefix: Prefix): typeof routes => routesOn(everythingAt(prefix))
+export const allRoutesAt = (prefix: Prefix): typeof routes => {
+  const mount = everythingAt(prefix)
+  return own(Layer.provide(Layer.merge(dataRoutes, otherRoutes(mount)), Layer.succeed(Mount, mount)))
+}
 
 function routesOn(mount: MountPoint): typeof routes {
   // Otherwise it shares handlers and the list of operations with the app's own HttpApi, and routes with another mount.
-  return own(Layer.mergeAll(dataRoutes, controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount))))
+  return own(Layer.provide(Layer.merge(dataRoutes, controlRoutes), Layer.succeed(Mount, mount)))
 }
 
 /** The longest time that the runtime can be told. */
@@ -192,22 +247,27 @@ const longestIdleSeconds = 255
  * without a byte a connection is closed, unless a request of it waits for its answer.
  */
 export const serve = (
-  { server: { hostname, port, workers } }: GatewayConfig,
+  { server: settings }: GatewayConfig,
   idleSeconds = longestIdleSeconds,
 ): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
+      const { hostname, port, workers, metrics } = settings
       const { handlers, getHandlers, preflight } = yield* DataPlane
       const inFlight = yield* InFlight
       const onSocket =
-        ({ native }: InferenceHandler) =>
+        ({ native }: DataHandler) =>
         (request: Request, server: Bun.Server<unknown>) =>
-          native(request, () => {
-            if (server.requestIP(request) === null) return true
-            // A model may think for minutes: while its answer is awaited the time begins anew at each look.
-            server.timeout(request, idleSeconds)
-            return false
-          })
+          native(
+            request,
+            () => {
+              if (server.requestIP(request) === null) return true
+              // A model may think for minutes: while its answer is awaited the time begins anew at each look.
+              server.timeout(request, idleSeconds)
+              return false
+            },
+            server,
+          )
       const routes = Object.fromEntries(
         Array.from(handlers, ([path, handler]) => {
           const getHandler = getHandlers.get(path)
@@ -220,8 +280,9 @@ export const serve = (
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.
-      return serveControl(everything).pipe(
+      return serveControl({ ...everything, hasMetrics: metrics.port === null }).pipe(
         Layer.fresh,
+        Layer.merge(metricsListener(settings)),
         Layer.provideMerge(
           BunHttpServer.layer({
             hostname,

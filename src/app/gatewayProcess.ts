@@ -4,29 +4,38 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type { LoadedConfig } from "../config/loadConfig.ts"
 import { prepare } from "../config/prepare.ts"
+import { MetricsToken } from "../http/metricsAnswer.ts"
+import { logEvent } from "../process/log/logEvent.ts"
 import { type Say, withProgress } from "../process/withProgress.ts"
 import { layerStopDelay } from "../services/dispatch/drain.ts"
 import { KeyStore } from "../services/keys/KeyStore.ts"
+import { MetricsFleet } from "../services/metrics/Metrics.ts"
 import * as PostgresStorage from "../sql/postgres/PostgresStorage.ts"
 import * as MemoryStorage from "../sql/sqlite/MemoryStorage.ts"
 import * as SqliteStorage from "../sql/sqlite/SqliteStorage.ts"
 import type { ThreadAhead } from "../sql/sqlite/startThread.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { compileAsUsual } from "./compiling.ts"
+import { compileAsUsual, compileLess } from "./compiling.ts"
 import { Ending } from "./Ending.ts"
 import * as Gateway from "./Gateway.ts"
 import { layerReload } from "./reload.ts"
 import { firstStart } from "./start/firstStart.ts"
 import { cutAtSecondSignal, layerEnding, runtimeWarnings, warningsInto } from "./start/start.ts"
+import { workerFleet } from "./workers/figures.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
 import { watchEventLoop } from "./workers/watchdog.ts"
 import { reportServing, reportStopped, sendBeat, workerNumber } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], thread: ThreadAhead, say: Say) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layerWith(thread.take, { path: storage.path, durability }, say)
-  thread.stop()
   if (storage._tag === "Memory") return MemoryStorage.layer
   return PostgresStorage.layer({ url: storage.url, durability, spoolFolder }, say)
+}
+
+/** Who may read figures, and of which processes they are. */
+const figuresFor = (token: LoadedConfig["metricsToken"]) => {
+  const own = Layer.succeed(MetricsToken, token)
+  return workerNumber() === undefined ? own : Layer.merge(own, Layer.sync(MetricsFleet, workerFleet))
 }
 
 /**
@@ -34,14 +43,14 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"],
  * about the configuration; of several workers the first one does.
  */
 export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, thread: ThreadAhead, speaks: boolean) {
-  const { managementKey, warnings, ...reading } = loaded
+  const { managementKey, metricsToken, warnings, ...reading } = loaded
   const worker = workerNumber()
   yield* watchEventLoop(worker === undefined ? {} : { worker }, sendBeat)
   const logged: Array<string> = []
   const prepared = Effect.gen(function* () {
     const all = yield* prepare(reading)
     const notes = [...warnings, ...runtimeWarnings(all.setup.config)]
-    if (speaks) for (const warning of notes) yield* Effect.logWarning(warning)
+    if (speaks) for (const text of notes) yield* logEvent("configuration_warning", { text })
     return all
   })
   const { found, catalogue, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
@@ -63,9 +72,12 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, thr
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
   yield* cutAtSecondSignal(ending)
-  const started = Layer.effectDiscard(Effect.sync(compileAsUsual))
+  // Of what depends on the server, so it is released before requests are drained.
+  const compiling = Layer.scopedDiscard(
+    Effect.acquireRelease(Effect.sync(compileAsUsual), () => Effect.sync(compileLess)),
+  )
   return yield* Layer.mergeAll(
-    started,
+    compiling,
     Layer.provide(reportServing, announced),
     layerEnding(ending),
     reloads,
@@ -74,7 +86,7 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, thr
     Layer.provide(Gateway.serve(config)),
     Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),
     Layer.provide(Gateway.servicesFrom(setup)),
-    Layer.provide([keys, Upstream.layer]),
+    Layer.provide([keys, Upstream.layer, figuresFor(metricsToken)]),
     Layer.provide(storage),
     Layer.launch,
     Effect.ensuring(

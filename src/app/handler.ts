@@ -3,8 +3,9 @@
  * Bun. An app that does uses `Gateway.routes`.
  */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
-import * as HttpServer from "@effect/platform/HttpServer"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -14,8 +15,11 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { KeyNotAccepted, Unavailable } from "../domain/failures/Failure.ts"
 import { KeyId } from "../domain/ids.ts"
 import { ConfigInvalid } from "../domain/json/Problem.ts"
-import { managementKeyFault } from "../domain/keys/keySecret.ts"
-import { layerLogger } from "../process/logger.ts"
+import { managementKeyFault, metricsTokenFault } from "../domain/keys/keySecret.ts"
+import type { PeerSource } from "../http/CallerAddresses.ts"
+import { MetricsToken } from "../http/metricsAnswer.ts"
+import { logEvent } from "../process/log/logEvent.ts"
+import { processLog } from "../process/log/logger.ts"
 import { KeyStore, type KnownKey } from "../services/keys/KeyStore.ts"
 import { Storage } from "../services/storage/Storage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -32,6 +36,8 @@ export interface HandlerOptions extends Gateway.GatewayOptions {
   readonly prefix?: `/${string}`
   /** Makes and changes keys at `/api/v1/keys`, besides the management keys in the storage. It is not stored. */
   readonly managementKey?: string
+  /** Reads `/metrics`, as `managementKey` does, and opens nothing else: at least 16 visible ASCII characters. */
+  readonly metricsToken?: string
   /**
    * Who may call, in place of the gateway's keys: the caller whose secret this is, or `null`. When it throws or rejects, the call is
    * answered with 503, and the reason is logged.
@@ -41,8 +47,11 @@ export interface HandlerOptions extends Gateway.GatewayOptions {
 
 /** An object rather than a function, since this is what `Bun.serve` takes and what Hono and Elysia mount. Both members work unbound. */
 export interface Handler {
-  /** Answers every request, one for an unknown path with 404. A streamed answer ends when its body is cancelled. */
-  readonly fetch: (request: Request) => Promise<Response>
+  /**
+   * Answers every request, one for an unknown path with 404. A streamed answer ends when its body is cancelled. `server`: Bun's server,
+   * or an object with its `requestIP`, which knows the caller's address. Anything else, such as what a framework passes, is no such.
+   */
+  readonly fetch: (request: Request, server?: unknown) => Promise<Response>
   /** Refuses new requests, lets running ones end for up to `server.drain_s` seconds, books them and closes the storage. */
   readonly close: () => Promise<void>
 }
@@ -54,12 +63,15 @@ export interface Handler {
 export const handler = async ({
   prefix,
   managementKey,
+  metricsToken,
   authenticate,
   ...options
 }: HandlerOptions): Promise<Handler> => {
   const routes = Gateway.allRoutesAt(prefix ?? "")
   const fault = managementKey === undefined ? undefined : managementKeyFault(managementKey)
   if (fault !== undefined) throw invalid(fault)
+  const tokenFault = metricsToken === undefined ? undefined : metricsTokenFault(metricsToken)
+  if (tokenFault !== undefined) throw invalid(tokenFault, "metricsToken")
   if (managementKey !== undefined && authenticate !== undefined) {
     throw invalid("has no effect beside `authenticate`, which says who may call: leave one of them out")
   }
@@ -67,6 +79,7 @@ export const handler = async ({
     authenticate === undefined
       ? KeyStore.layer({ managementKey: managementKey === undefined ? undefined : Redacted.make(managementKey) })
       : KeyStore.layerFrom((secret) => callerOf(authenticate, Redacted.value(secret)))
+  const log = processLog()
   const build = Effect.gen(function* () {
     const setup = yield* Gateway.setupOf(options)
     const services = Gateway.servicesFrom(setup).pipe(
@@ -76,37 +89,63 @@ export const handler = async ({
       Layer.provideMerge(Layer.unwrapEffect(Effect.promise(() => storageOf(setup.config)))),
     )
     return yield* Layer.buildWithScope(services, scope)
-  }).pipe(Effect.provide(layerLogger))
+  }).pipe(Effect.provide(log.layer))
 
   const scope = Effect.runSync(Scope.make())
   const built = await Effect.runPromiseExit(build)
   if (Exit.isFailure(built)) {
-    await Effect.runPromise(Scope.close(scope, built))
+    await Effect.runPromise(Effect.zipRight(Scope.close(scope, built), log.end))
     throw Cause.squash(built.cause)
   }
+  const token = Layer.succeed(MetricsToken, metricsToken === undefined ? null : Redacted.make(metricsToken))
   const { handler: fetch, dispose } = HttpLayerRouter.toWebHandler(
-    routes.pipe(
-      Layer.provide(Layer.succeedContext(built.value)),
-      Layer.provide(HttpServer.layerContext),
-      Layer.provide(layerLogger),
+    Layer.provide(
+      Layer.provideMerge(routes, withPeer),
+      Layer.mergeAll(Layer.succeedContext(built.value), log.layer, token),
     ),
     { disableLogger: true, routerConfig: { maxParamLength: 256 } },
   )
   let closing: Promise<void> | undefined
   return {
-    fetch: (request) => fetch(request),
+    fetch: (request, server) => {
+      const peer = isPeerSource(server) ? server.requestIP(request)?.address : undefined
+      return fetch(request, peer === undefined ? undefined : Context.make(Peer, peer))
+    },
     close: () => {
       // First the services, which wait for running requests.
-      closing ??= Effect.runPromise(Scope.close(scope, Exit.void)).then(dispose)
+      closing ??= Effect.runPromise(Scope.close(scope, Exit.void))
+        .then(dispose)
+        .then(() => Effect.runPromise(log.end))
       return closing
     },
   }
 }
 
+/** The address of the other end of the socket; `undefined`: nobody has said it. */
+class Peer extends Context.Reference<Peer>()("headgate/Peer", {
+  defaultValue: (): string | undefined => undefined,
+}) {}
+
+const isPeerSource = (server: unknown): server is PeerSource =>
+  typeof server === "object" && server !== null && "requestIP" in server && typeof server.requestIP === "function"
+
+/** Puts that address into the platform's request. Of the middlewares for every route it is the outermost, being added before those of `routes`. */
+const withPeer = HttpLayerRouter.middleware(
+  (answer) =>
+    Effect.flatMap(Peer, (remoteAddress) =>
+      remoteAddress === undefined
+        ? answer
+        : Effect.updateService(answer, HttpServerRequest.HttpServerRequest, (request) =>
+            request.modify({ remoteAddress }),
+          ),
+    ),
+  { global: true },
+)
+
 const callerOf = (authenticate: NonNullable<HandlerOptions["authenticate"]>, secret: string) =>
   Effect.flatMap(
     Effect.tryPromise(async () => authenticate(secret)).pipe(
-      Effect.tapError(({ cause }) => Effect.logError("authenticate failed", Cause.die(cause))),
+      Effect.tapError(({ cause }) => logEvent("authenticate_failed", {}, cause)),
       Effect.mapError(() => new Unavailable({ why: "callers", retryAfterSeconds: 1 })),
     ),
     (caller) => (caller === null ? new KeyNotAccepted() : Effect.succeed({ ...caller, id: KeyId.make(caller.id) })),
@@ -121,7 +160,7 @@ const someKey = Layer.effectDiscard(
   }),
 )
 
-const invalid = (message: string) => new ConfigInvalid({ problems: [{ path: "managementKey", message }] })
+const invalid = (message: string, path = "managementKey") => new ConfigInvalid({ problems: [{ path, message }] })
 
 /** Each kind of storage is loaded when it is chosen. */
 const storageOf = async ({ storage, durability, spoolFolder }: GatewayConfig) => {

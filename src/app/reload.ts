@@ -10,17 +10,18 @@ import { installedCatalogue } from "../config/installedCatalogue.ts"
 import type { LoadedConfig } from "../config/loadConfig.ts"
 import { type Parts, resolveConfig } from "../config/resolveConfig.ts"
 import type { Actor } from "../domain/keys/audit.ts"
+import { logEvent } from "../process/log/logEvent.ts"
 import { ConfigReload, type Reloaded } from "../services/hosts/ConfigReload.ts"
 import { Storage } from "../services/storage/Storage.ts"
 
-/** Sections that are settled at start: addresses, storage, plugins. */
-const settled = new Set(["server", "storage", "durability", "spool_folder", "plugins"])
+/** Sections that are settled at start: addresses, storage, records, plugins, alerts. */
+const settled = new Set(["server", "storage", "durability", "spool_folder", "records", "plugins", "alerts"])
 
 /** The next configuration, with what is settled at start as it was then. */
 const withSettled = (
   next: GatewayConfig,
-  { server, storage, durability, spoolFolder, plugins }: GatewayConfig,
-): GatewayConfig => ({ ...next, server, storage, durability, spoolFolder, plugins })
+  { server, storage, durability, spoolFolder, records, plugins, alerts }: GatewayConfig,
+): GatewayConfig => ({ ...next, server, storage, durability, spoolFolder, records, plugins, alerts })
 
 /** Changes that one row of the audit log has at most. */
 const mostLogged = 500
@@ -88,7 +89,7 @@ export const layerReload = (
             .withPermits(1)(reload(actor))
             .pipe(
               Effect.tapError((failure) =>
-                Effect.logError(`The configuration was not reloaded, and stays as it was.\n${failure.message}`),
+                logEvent("reload_failed", { problems: failure.message.replaceAll("\n", "; ") }),
               ),
             ),
       }
@@ -100,8 +101,8 @@ const changeOfCatalogue = (before: Catalogue = new Map(), after: Catalogue): Rea
 
 const report = ({ file, changed, needsRestart, warnings }: Reloaded): Effect.Effect<void> =>
   Effect.gen(function* () {
-    for (const warning of warnings) yield* Effect.logWarning(warning)
-    if (needsRestart.length > 0) yield* Effect.logWarning(`Takes effect at the next start: ${needsRestart.join(", ")}`)
+    for (const text of warnings) yield* logEvent("configuration_warning", { text })
+    if (needsRestart.length > 0) yield* logEvent("reload_needs_restart", { members: needsRestart.join(", ") })
     const what = changed.length === 0 ? "nothing has changed" : changed.join(", ")
-    yield* Effect.logInfo(`Configuration reloaded from ${file ?? "the environment"}: ${what}`)
+    yield* logEvent("reloaded", { file: file ?? "the environment", changed: what })
   })

@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "../config/loadConfig.ts"
 import type { Overrides } from "../config/Overrides.ts"
-import { layerLogger } from "../process/logger.ts"
+import { layerLogger } from "../process/log/logger.ts"
 import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start/start.ts"
 import { threadAhead } from "./start/startAhead.ts"
 import { Hangup } from "./workers/reloads.ts"
@@ -30,6 +30,7 @@ const run = (loaded: LoadedConfig, overrides: Overrides) =>
       const { superviseProcesses } = yield* Effect.promise(() => import("./workers/processes.ts"))
       return yield* superviseProcesses(loaded.config, overrides)
     }
+    if (loaded.problems.length > 0 || loaded.config.storage._tag !== "Sqlite") threadAhead.stop()
     const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
     return yield* runGateway(loaded, threadAhead, worker === undefined || worker === 1)
   }).pipe(
@@ -70,14 +71,15 @@ const program = (overrides: Overrides) =>
   }).pipe(
     Effect.scoped,
     Effect.provide(Hangup.layer),
+    Effect.annotateLogs(worker === undefined ? {} : { worker }),
+    Effect.provide(layerLogger),
+    // After the last lines of the log.
     Effect.catchAll((refusal) =>
       Effect.sync(() => {
         process.stderr.write(`${refusal.message}\n`)
         process.exitCode = exitCodeOf(refusal)
       }),
     ),
-    Effect.annotateLogs(worker === undefined ? {} : { worker }),
-    Effect.provide(layerLogger),
   )
 
 /** Starts the gateway. `overrides`: the flags of the command line. */

@@ -48,6 +48,8 @@ export interface ProviderSettings {
   /** `private`: it may be on this machine or in this network. */
   readonly network: Network | null
   readonly proxy: string | null
+  /** Whether its hosts get a `traceparent`. */
+  readonly traceparent: boolean | null
   /** Top-level members of requests that pass to its hosts unread, beside those that its plugin names. */
   readonly extraMembers: ReadonlyArray<string>
   /** Name of the plugin's protocol by which its hosts are called for a chat. */
@@ -253,10 +255,13 @@ export const openWithoutModels = (
   plugin: ProviderPlugin,
 ): Effect.Effect<LoadedProvider, PluginInvalid | ReadonlyArray<Problem>> =>
   Effect.gen(function* () {
-    const decoded = yield* loadProvider(plugin, settings.own)
+    const decoded = yield* loadProvider(plugin, settings.own, keysOf(settings))
     const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", settings.slug]))
     return yield* withAddress(settings, plugin, provider)
   })
+
+const keysOf = ({ apiKey, apiKeys }: ProviderSettings): ReadonlyArray<string> =>
+  [apiKey ?? [], (apiKeys ?? []).map(({ key }) => key.secret)].flat().map(Redacted.value)
 
 interface Known {
   readonly plugins: ReadonlyMap<string, ProviderPlugin>

@@ -35,6 +35,12 @@ export interface Endpoint {
   readonly ttfbMs: number | undefined
   /** Milliseconds of one attempt at a whole answer; `undefined`: that of the limits. */
   readonly attemptMs: number | undefined
+  /** Whether its calls have a `traceparent`, while requests are traced. */
+  readonly takesTraceparent: boolean
+  /** Id of the plugin of its provider. */
+  readonly plugin: string
+  /** Where its key comes from, in words without the key: a variable, `plain text`, or `none`. Of several keys each label says it. */
+  readonly keySource: string
   /** Calls of its provider at once; `Infinity`: no bound. */
   readonly maxConcurrent: number
   /** URL of an HTTP proxy. */
@@ -144,8 +150,19 @@ const endpointBy = (
     ...(unary === undefined ? {} : { unary }),
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     attemptMs: settings.attemptMs === 0 ? Number.POSITIVE_INFINITY : (settings.attemptMs ?? undefined),
+    takesTraceparent: settings.traceparent ?? loaded.network === "private",
+    plugin: loaded.plugin.id,
+    keySource: keySourceOf(settings),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
   }
+}
+
+/** The key stands in the configuration itself. */
+const plainText = "plain text"
+
+const keySourceOf = ({ apiKey, apiKeySource, apiKeys }: LoadedProvider["settings"]): string => {
+  if (apiKeys !== null) return apiKeys.map(({ key }) => key.variable ?? plainText).join(", ")
+  return apiKey === null ? "none" : (apiKeySource ?? plainText)
 }
 
 /** `own`: an address in the place of the provider's, unless the configuration has one. */

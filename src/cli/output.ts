@@ -58,6 +58,14 @@ export const writeTable = <A>(
   return write([head, ...lines].join("\n"))
 }
 
+/** Rows of which more are to come: to a terminal two spaces between the values, without a heading. */
+export const writeLines = <A>(rows: ReadonlyArray<A>, columns: ReadonlyArray<Column<A>>): Effect.Effect<void> => {
+  const between = isTerminal ? "  " : "\t"
+  const cell = (row: A, { value, short = value }: Column<A>) => plain((isTerminal ? short : value)(row))
+  const lines = rows.map((row) => columns.map((column) => cell(row, column)).join(between))
+  return lines.length === 0 ? Effect.void : write(lines.join("\n"))
+}
+
 /** One record, a line per member. */
 export const writeRecord = (members: ReadonlyArray<readonly [name: string, value: string]>): Effect.Effect<void> => {
   const width = Math.max(...members.map(([name]) => name.length))

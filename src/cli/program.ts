@@ -8,13 +8,13 @@ import { isBundled } from "../process/inBundle.ts"
 
 /** `words`: the arguments of the program. */
 export const run = async (words: ReadonlyArray<string>): Promise<void> => {
+  compileLess()
   const asked = words[0] === "--" ? words.slice(1) : words
   const overrides = overridesToServe(asked)
   if (overrides === undefined) {
     const commands = await import("./run.ts")
     return commands.run(asked)
   }
-  compileLess()
   if (!isBundled) await import("../sql/withoutFastCheck.ts")
   const { serve } = await import("../app/serve.ts")
   serve(overrides)

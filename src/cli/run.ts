@@ -21,6 +21,7 @@ import { keys } from "./keys/keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
 import { plugin } from "./plugin/plugin.ts"
+import { requests } from "./requests/requests.ts"
 import { route } from "./route.ts"
 import { serve, wordsOfServe } from "./serve.ts"
 import { spend } from "./spend.ts"
@@ -32,6 +33,7 @@ const program = Command.make("headgate").pipe(
     check,
     keys.command,
     spend,
+    requests,
     doctor,
     models,
     route,
@@ -50,6 +52,7 @@ const tree = treeOf(program, [
   treeOf(check),
   keys.tree,
   treeOf(spend),
+  treeOf(requests),
   treeOf(doctor),
   treeOf(models),
   treeOf(route),

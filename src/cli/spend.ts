@@ -1,14 +1,18 @@
-/** `headgate spend`: what was spent, by key, day or model, and what keys of providers were charged. */
+/** `headgate spend`: what was spent, by key, day, hour, model, provider, app or end user, in all or since a time, and what keys of providers were charged. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { formatUsd, type Picodollars, parseUsd, toUsd } from "../domain/price/money.ts"
-import { totalColumns, totalOf, totals } from "./activity.ts"
+import { figuresOf, type Grouping, groupings, totalColumns, totalOf, totals } from "./activity.ts"
+import { wrongUse } from "./CommandFailed.ts"
 import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
 import { jsonOption } from "./keyFlags.ts"
 import { listKeys, readKey, stateOf } from "./keys/keyRecords.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
+import { sinceTime } from "./requests/requestRecords.ts"
 
 /** In picodollars. */
 interface Amounts {
@@ -161,39 +165,42 @@ const byProviderKey = (gateway: Gateway, json: boolean) =>
     })
   })
 
-const byDayOrModel = (gateway: Gateway, by: "day" | "model", json: boolean) =>
+const byActivity = (gateway: Gateway, by: Grouping, since: string | undefined, json: boolean) =>
   Effect.gen(function* () {
-    const sums = yield* totals(gateway, by)
-    if (!json)
-      return yield* writeTable(sums.length === 0 ? [] : [...sums, totalOf(sums)], totalColumns(by), {
-        empty: "nothing was used today and on the 30 days before",
-      })
-    const figures = sums.map(({ of, isPartial, requests, promptTokens, completionTokens, cost }) => ({
-      [by]: of,
-      ...(by === "day" && { is_partial: isPartial }),
-      requests,
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      usage: toUsd(cost),
-    }))
-    return yield* writeJson(figures)
+    const sums = yield* totals(gateway, by, since)
+    if (json) return yield* writeJson(sums.map((sum) => figuresOf(by, sum)))
+    const isOfThirtyDays = since === undefined && by !== "hour" && by !== "user"
+    return yield* writeTable(sums.length === 0 ? [] : [...sums, totalOf(sums)], totalColumns(by), {
+      empty: `nothing was used ${isOfThirtyDays ? "today and on the 30 days before" : "in this time"}`,
+    })
   })
 
 export const spend = Command.make(
   "spend",
   {
-    by: Options.choice("by", ["key", "day", "model", "provider_key"]).pipe(
+    by: Options.choice("by", ["key", ...groupings, "provider_key"]).pipe(
       Options.withDescription(
-        "key: this UTC day, week and month, and in all; day, model: today (UTC), which is not over, and the 30 days before; provider_key: what was charged to each key of a provider that has several",
+        "key: this UTC day, week and month, and in all; day, model, provider, app: today (UTC), which is not over, and the 30 days before; hour, user: the last 24 hours; provider_key: what was charged to each key of a provider that has several",
       ),
       Options.withDefault("key"),
+    ),
+    since: Options.text("since").pipe(
+      Options.withDescription(
+        "only what was used since then, of at most 31 days: 15m, 1h, 7d, or a time such as 2026-07-15T09:30:00Z",
+      ),
+      Options.optional,
     ),
     json: jsonOption,
     url: urlOption,
   },
-  ({ by, json, url }) =>
-    Effect.flatMap(connect(url), (gateway) => {
-      if (by === "key") return byKey(gateway, json)
-      return by === "provider_key" ? byProviderKey(gateway, json) : byDayOrModel(gateway, by, json)
+  ({ by, since, json, url }) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const from = Option.isSome(since) ? yield* sinceTime(since.value, now) : undefined
+      if (by === "provider_key" && from !== undefined)
+        return yield* wrongUse("--since cannot be used with --by provider_key")
+      const gateway = yield* connect(url)
+      if (by === "provider_key") return yield* byProviderKey(gateway, json)
+      return yield* by === "key" && from === undefined ? byKey(gateway, json) : byActivity(gateway, by, from, json)
     }),
 ).pipe(Command.withDescription("What was spent, in USD."))

@@ -1,191 +1,21 @@
 /**
  * The configuration: `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
- * each member is renamed where it is declared. Every member has a default; `{}` is a valid file. A new member is a `setting` here;
- * `bun scripts/configSchema.ts` writes what is said of it into `configInput.ts`, `config.schema.json` and `docs/configuration.md`.
+ * each member is renamed where it is declared. Every member has a default; `{}` is a valid file. A new member is a `setting`, here or
+ * in `fields/`; `bun scripts/configSchema.ts` writes what is said of it into `configInput.ts`, `config.schema.json` and
+ * `docs/configuration.md`.
  */
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
-import ipaddr from "ipaddr.js"
 import { isModelId, ModelEntry, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
 import { setting, writtenAs } from "../catalogue/setting.ts"
 import { isPlugin } from "../plugin/loading/discover.ts"
 import type { GatewayConfigInput } from "./configInput.ts"
-import { amount, anyObject, later, milliseconds, name, notNegative, publicText, share } from "./fields.ts"
-import { Providers } from "./providerFields.ts"
+import { Alerts } from "./fields/alertFields.ts"
+import { amount, anyObject, later, name, publicText, share } from "./fields/kinds.ts"
+import { Limits } from "./fields/limitFields.ts"
+import { Providers } from "./fields/providerFields.ts"
+import { Server } from "./fields/serverFields.ts"
 import { StorageText } from "./StorageChoice.ts"
-
-/** A TCP port; 0 takes any free one. */
-export const Port = wholeNumber(0, 65535)
-
-const label = /^(?!-)[\w-]{1,63}(?<!-)$/
-
-const isHostname = (written: string): boolean => {
-  if (ipaddr.IPv4.isValidFourPartDecimal(written) || ipaddr.IPv6.isValid(written)) return true
-  const labels = written.split(".")
-  // A name does not end in a number: that would be an IPv4 address, and it is none.
-  return written.length <= 253 && labels.every((each) => label.test(each)) && !/^\d+$/.test(labels.at(-1) ?? "")
-}
-
-/** Where to listen. */
-export const Hostname = publicText("an IP address or a host name", isHostname)
-
-const origin = publicText(
-  '"*" or an origin such as "https://app.example"',
-  (written) => written === "*" || (URL.canParse(written) && new URL(written).origin === written),
-)
-
-const Metrics = Schema.Struct({
-  open: later("open", Schema.Boolean, {
-    default: false,
-    description: "Whether `/metrics` is open to all. Not available in this version yet.",
-  }),
-}).annotations({ identifier: "MetricsInput" })
-
-const Server = Schema.Struct({
-  hostname: setting("hostname", Hostname, {
-    default: "127.0.0.1",
-    description: "Address to listen on: 127.0.0.1 is this machine alone, 0.0.0.0 every network.",
-  }),
-  port: setting("port", Port, {
-    default: 8787,
-    description: "TCP port, 0 to 65535; 0: any free one.",
-  }),
-  workers: setting("workers", wholeNumber(1, 64), {
-    default: 1,
-    description: "Processes that share the port, 1 to 64. More than one need PostgreSQL and Linux.",
-  }),
-  trustedProxies: later("trusted_proxies", Schema.Array(Schema.String), {
-    default: [],
-    description: "Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Not available in this version yet.",
-  }),
-  corsOrigins: setting("cors_origins", Schema.Array(origin), {
-    default: ["*"],
-    description: 'Origins whose pages may call models and read the listings, such as "https://app.example"; "*": all.',
-  }),
-  drainSeconds: setting("drain_s", wholeNumber(0, 86_400), {
-    default: 30,
-    description: "Seconds that running requests get to end when the gateway stops, 0 to 86,400.",
-  }),
-  drainDelaySeconds: setting("drain_delay_s", wholeNumber(0, 3600), {
-    default: 0,
-    description:
-      "Seconds between the signal to stop and the closing of the port, 0 to 3,600: requests are still served, `/readyz` says 503. For gateways behind a balancer (docs/deployment.md).",
-  }),
-  metrics: setting("metrics", Metrics, {
-    otherwise: {},
-    description: "Figures of the gateway for those who watch it.",
-  }),
-  openMetrics: later("open_metrics", Schema.Boolean, {
-    otherwise: false,
-    description: "Earlier name of `server.metrics.open`. It is still read, with a warning.",
-  }),
-}).annotations({ identifier: "ServerInput" })
-
-const Breaker = Schema.Struct({
-  consecutiveFailures: setting("consecutive_failures", amount, {
-    default: 5,
-    description: "Failures in a row that open it; 0: never.",
-  }),
-  errorRate: setting("error_rate", share, {
-    default: 0.5,
-    description: "Share of failures within 30 seconds that opens it, 0 to 1; 0: never.",
-  }),
-  minRequests: setting("min_requests", amount, {
-    default: 20,
-    description: "Requests within 30 seconds before the share counts; 0: the first one counts.",
-  }),
-  openSeconds: setting("open_s", wholeNumber(0, 300), {
-    default: 30,
-    description:
-      "Seconds that it stays open the first time, 0 to 300; then twice, three times as many, up to 300. 0: it never opens.",
-  }),
-}).annotations({ identifier: "BreakerInput" })
-
-const Cooldown = Schema.Struct({
-  accountSeconds: setting("account_s", amount, {
-    default: 60,
-    description: "Seconds after it refused our account (401, 402).",
-  }),
-  notFoundSeconds: setting("not_found_s", amount, {
-    default: 60,
-    description: "Seconds after it did not know the model.",
-  }),
-  rateLimitSeconds: setting("rate_limit_s", amount, {
-    default: 5,
-    description: "Seconds after a 429 that named no time.",
-  }),
-  maxSeconds: setting("max_s", amount, {
-    default: 300,
-    description: "Seconds at most, also where the host named a time.",
-  }),
-}).annotations({ identifier: "CooldownInput" })
-
-const Limits = Schema.Struct({
-  ttfbMs: setting("ttfb_ms", Schema.NullOr(milliseconds), {
-    default: null,
-    description:
-      "Milliseconds until a stream's first event. Default: 2 minutes, 5 where the model may think unseen or no other host is left (docs/routing.md).",
-  }),
-  attemptMs: setting("attempt_ms", Schema.NullOr(milliseconds), {
-    default: null,
-    description:
-      "Milliseconds that one host has for a whole answer. Default: by `max_tokens` and the host's speed, from 2 minutes to most of the deadline; none for the last host (docs/routing.md).",
-  }),
-  attemptMsByModel: setting("attempt_ms_by_model", Schema.Record({ key: Schema.String, value: milliseconds }), {
-    default: {},
-    description: "The same by the id of the model, in place of the provider's own and of `attempt_ms`.",
-  }),
-  idleMs: setting("idle_ms", milliseconds, {
-    default: 60_000,
-    description: "Milliseconds between events of a stream.",
-  }),
-  thinkingIdleMs: setting("thinking_idle_ms", milliseconds, {
-    default: 300_000,
-    description: "Milliseconds between events while a model that reasons has sent no content.",
-  }),
-  deadlineMs: setting("deadline_ms", milliseconds, {
-    default: 600_000,
-    description: "Milliseconds for a whole request, all attempts together.",
-  }),
-  commitAfterMs: setting("commit_after_ms", milliseconds, {
-    default: 10_000,
-    description: "Milliseconds after which a stream's status is sent although no event came.",
-  }),
-  maxInFlight: setting("max_in_flight", amount, {
-    default: 1024,
-    description:
-      "Requests at once, per process; further ones get 503. A key may have a quarter of them, and 64 in any case; above that 429.",
-  }),
-  bodyBytes: setting("body_bytes", amount, {
-    default: 33_554_432,
-    description: "Bytes of a request's body, and of a host's whole answer or one event of its stream.",
-  }),
-  streamBytes: setting("stream_bytes", amount, {
-    default: 67_108_864,
-    description: "Bytes of one stream of a host.",
-  }),
-  clientStallMs: setting("client_stall_ms", milliseconds, {
-    default: 60_000,
-    description: "Milliseconds that a caller may take no byte of a stream.",
-  }),
-  minBytesPerSecond: setting("min_bytes_per_s", amount, {
-    default: 16,
-    description: "Bytes per second, over a minute, that a stream of a host must reach.",
-  }),
-  retries: setting("retries", notNegative, {
-    default: 0.2,
-    description:
-      "Attempts after the first one of a request, of all requests together, as a share of the requests of the last 10 seconds. 10 a second are always allowed.",
-  }),
-  breaker: setting("breaker", Breaker, {
-    otherwise: {},
-    description: "When a host that keeps failing is not called for a while.",
-  }),
-  cooldown: setting("cooldown", Cooldown, {
-    otherwise: {},
-    description: "Seconds for which a host is not called after certain answers.",
-  }),
-}).annotations({ identifier: "LimitsInput" })
 
 const Hedge = Schema.Struct({
   enabled: setting("enabled", Schema.Literal(false, "on_request", true), {
@@ -241,6 +71,18 @@ const Billing = Schema.Struct({
     description: `Requests per key to models that cost nothing. Hosts of providers with \`network: "private"\` are not counted, unless the model's id ends in \`:free\`.`,
   }),
 }).annotations({ identifier: "BillingInput" })
+
+const Records = Schema.Struct({
+  requestsDays: setting("requests_days", wholeNumber(0, 3650), {
+    default: 30,
+    description:
+      "For how many days records of requests that were refused or failed are kept (`GET /requests`); 0: none are kept.",
+  }),
+  requestsRows: setting("requests_rows", wholeNumber(1, 1_000_000_000), {
+    default: 1_000_000,
+    description: "How many of them are kept; of more, the newest.",
+  }),
+}).annotations({ identifier: "RecordsInput" })
 
 const ContentPrivacy = Schema.Struct({
   logContent: later("log_content", Schema.Boolean, {
@@ -358,6 +200,14 @@ export const GatewayConfig = Schema.Struct({
   privacy: setting("privacy", ContentPrivacy, {
     otherwise: {},
     description: "What is kept of prompts and answers.",
+  }),
+  alerts: setting("alerts", Alerts, {
+    otherwise: {},
+    description: "Rules of what is told at once (docs/alerts.md). A change takes effect at the next start.",
+  }),
+  records: setting("records", Records, {
+    otherwise: {},
+    description: "Records of requests beside the ledger. A change takes effect at the next start.",
   }),
   discovery: setting("discovery", Discovery, {
     otherwise: {},

@@ -9,9 +9,11 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type Problem, problemsOf } from "../domain/json/Problem.ts"
-import { managementKeyFault } from "../domain/keys/keySecret.ts"
+import { managementKeyFault, metricsTokenFault } from "../domain/keys/keySecret.ts"
+import { logFormats } from "../process/log/formats.ts"
 import { isServiceLink } from "./environment.ts"
-import { type GatewayConfig, Hostname, Port } from "./GatewayConfig.ts"
+import { Hostname, Port } from "./fields/serverFields.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
 import { type StorageChoice, StorageText } from "./StorageChoice.ts"
 
 /** Flags of the command line, as they are written there: they are checked with the rest. */
@@ -40,6 +42,8 @@ export interface Surroundings {
   readonly storage: StorageChoice | null
   /** From the environment alone: a flag could be read by every user of the machine. */
   readonly managementKey: Redacted.Redacted | null
+  /** The same. Reads `/metrics`, and opens nothing else. */
+  readonly metricsToken: Redacted.Redacted | null
   readonly logLevel: LogLevel.LogLevel
   readonly problems: ReadonlyArray<Problem>
   readonly apply: (config: GatewayConfig) => GatewayConfig
@@ -53,16 +57,22 @@ const optional = (name: string) =>
     return text === "" ? null : text
   })
 
+const secret = (name: string) => Config.map(optional(name), (text) => (text === null ? null : Redacted.make(text)))
+
 const variables = Config.all({
   file: optional("HEADGATE_CONFIG"),
   port: optional("HEADGATE_PORT"),
   hostname: optional("HEADGATE_HOSTNAME"),
   storage: optional("HEADGATE_STORAGE"),
   logLevel: optional("HEADGATE_LOG_LEVEL"),
-  managementKey: Config.map(optional("HEADGATE_MANAGEMENT_KEY"), (key) => (key === null ? null : Redacted.make(key))),
+  logFormat: optional("HEADGATE_LOG_FORMAT"),
+  managementKey: secret("HEADGATE_MANAGEMENT_KEY"),
+  metricsToken: secret("HEADGATE_METRICS_TOKEN"),
 })
 
 const Level = Schema.Literal("debug", "info", "warn", "error", "none")
+
+const Format = Schema.Literal(...logFormats)
 
 export type LogLevelName = typeof Level.Type
 
@@ -85,7 +95,7 @@ const named = <A>(flag: string, given: A | undefined, variable: string, value: A
 
 /** Relative paths count from `workingDirectory`. */
 export const surroundings = (workingDirectory: string, flags: Overrides): Effect.Effect<Surroundings> =>
-  Effect.map(Effect.orDie(variables), ({ managementKey, ...set }) => {
+  Effect.map(Effect.orDie(variables), ({ managementKey, metricsToken, ...set }) => {
     const problems: Array<Problem> = []
     const read = <A, I>(schema: Schema.Schema<A, I>, written: Named | null): A | null => {
       if (written === null) return null
@@ -102,11 +112,15 @@ export const surroundings = (workingDirectory: string, flags: Overrides): Effect
       read(StorageText, named("--storage", flags.storage, "HEADGATE_STORAGE", set.storage)),
     )
     const level = read(Level, named("--log-level", flags.logLevel, "HEADGATE_LOG_LEVEL", set.logLevel))
+    // The log has it already (`process/log/chooseFormat.ts`), since it has to tell what is wrong here.
+    read(Format, named("", undefined, "HEADGATE_LOG_FORMAT", set.logFormat))
     if (managementKey !== null) problems.push(...keyProblems(Redacted.value(managementKey)))
+    if (metricsToken !== null) problems.push(...tokenProblems(Redacted.value(metricsToken)))
     return {
       file: named("--config", flags.file, "HEADGATE_CONFIG", set.file),
       storage,
       managementKey,
+      metricsToken,
       logLevel: levels[level ?? "info"],
       problems,
       apply: ({ server, ...config }) => ({
@@ -127,4 +141,9 @@ const within = (folder: string, storage: StorageChoice | null): StorageChoice | 
 const keyProblems = (key: string): ReadonlyArray<Problem> => {
   const fault = managementKeyFault(key)
   return fault === undefined ? [] : [{ path: "HEADGATE_MANAGEMENT_KEY", message: fault }]
+}
+
+const tokenProblems = (token: string): ReadonlyArray<Problem> => {
+  const fault = metricsTokenFault(token)
+  return fault === undefined ? [] : [{ path: "HEADGATE_METRICS_TOKEN", message: fault }]
 }

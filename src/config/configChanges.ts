@@ -33,7 +33,10 @@ const differences = (before: unknown, after: unknown, path: Path): ReadonlyArray
 
 /** Sections without secrets. Anything may be in a strategy's own configuration. */
 const isOpen = ([section, member]: Path): boolean =>
-  section !== "providers" && section !== "storage" && !(section === "routing" && member === "strategies")
+  section !== "providers" &&
+  section !== "storage" &&
+  !(section === "alerts" && member === "webhooks") &&
+  !(section === "routing" && member === "strategies")
 
 const shown = (value: unknown, path: Path): Shown => {
   if (value === undefined || value === null) return null

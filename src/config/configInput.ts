@@ -8,10 +8,30 @@ import type { Plugin } from "../plugin/loading/discover.ts"
 
 export interface MetricsInput {
   /**
-   * Whether `/metrics` is open to all. Not available in this version yet.
+   * Whether figures are counted. `false`: nothing is, and there is no `/metrics`.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * TCP port of a listener for `/metrics` alone, 0 to 65535; 0: any free one. Default: `/metrics` is on `server.port`.
+   * @default null
+   */
+  readonly port?: number | null | undefined
+  /**
+   * Address of that listener. Without a port of its own it has no effect.
+   * @default "127.0.0.1"
+   */
+  readonly hostname?: string | undefined
+  /**
+   * Whether `/metrics` is told to anybody: models, hosts and spend. Otherwise it needs a management key or `HEADGATE_METRICS_TOKEN`.
    * @default false
    */
   readonly open?: boolean | undefined
+  /**
+   * Keys whose remaining budget is told with their names, at most, 0 to 200: the newest ones that have a limit.
+   * @default 0
+   */
+  readonly budget_keys?: number | undefined
 }
 
 export interface ServerInput {
@@ -31,10 +51,20 @@ export interface ServerInput {
    */
   readonly workers?: number | undefined
   /**
-   * Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Not available in this version yet.
+   * Proxies in front of the gateway whose word on the caller's address is taken: their addresses or ranges (CIDR), or how many of them every request passes, 0 to 100 (docs/deployment.md).
    * @default []
    */
-  readonly trusted_proxies?: ReadonlyArray<string> | undefined
+  readonly trusted_proxies?: number | ReadonlyArray<string> | undefined
+  /**
+   * The header that trusted proxies write; no other is read. `x-forwarded-for` or `forwarded` (RFC 7239).
+   * @default "x-forwarded-for"
+   */
+  readonly forwarded_header?: "x-forwarded-for" | "forwarded" | undefined
+  /**
+   * Whether every caller may say by `traceparent` to which trace its request belongs, and whether that is sampled (docs/traces.md).
+   * @default false
+   */
+  readonly trust_traceparent?: boolean | undefined
   /**
    * Origins whose pages may call models and read the listings, such as "https://app.example"; "*": all.
    * @default ["*"]
@@ -50,6 +80,16 @@ export interface ServerInput {
    * @default 0
    */
   readonly drain_delay_s?: number | undefined
+  /**
+   * Of which requests the log has a line: "all", "errors" for those that were refused or failed, or "off" (docs/access-log.md).
+   * @default "errors"
+   */
+  readonly access_log?: "all" | "errors" | "off" | undefined
+  /**
+   * Whether whole answers say in the header `Server-Timing` what their time was spent on (docs/access-log.md).
+   * @default false
+   */
+  readonly server_timing?: boolean | undefined
   /** Figures of the gateway for those who watch it. */
   readonly metrics?: MetricsInput | undefined
   /** Earlier name of `server.metrics.open`. It is still read, with a warning. */
@@ -243,6 +283,203 @@ export interface PrivacyInput {
   readonly idempotency_bodies?: boolean | undefined
 }
 
+export interface KeyBudgetRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Percent of its limit that a key has spent, 1 to 100.
+   * @default [80,100]
+   */
+  readonly percent?: readonly [number, ...ReadonlyArray<number>] | undefined
+}
+
+export interface DailySpendRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * How many times the usual spend of a day: above 0.
+   * @default 2
+   */
+  readonly factor?: number | undefined
+  /**
+   * Days before today whose median is usual, 3 to 90. Those without spend do not count; there have to be 3 others.
+   * @default 14
+   */
+  readonly days?: number | undefined
+  /**
+   * USD that the day has cost at least.
+   * @default 10
+   */
+  readonly at_least_usd?: number | undefined
+}
+
+export interface UnchargedCostRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Share of what the providers charge for a UTC day that no key pays, 0 to 1.
+   * @default 0.1
+   */
+  readonly share?: number | undefined
+  /**
+   * USD that it is at least.
+   * @default 1
+   */
+  readonly at_least_usd?: number | undefined
+}
+
+export interface AccountRefusedRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+}
+
+export interface ErrorRateRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Share of the requests of the last 5 minutes that failed at hosts or in the gateway, 0 to 1.
+   * @default 0.2
+   */
+  readonly share?: number | undefined
+  /**
+   * Requests within these minutes before the share counts, at least 1.
+   * @default 50
+   */
+  readonly min_requests?: number | undefined
+}
+
+export interface BreakerOpenRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Minutes that a circuit breaker is not closed, 0 to 1,440.
+   * @default 5
+   */
+  readonly minutes?: number | undefined
+}
+
+export interface LedgerBehindRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Seconds for which the ledger takes no rows, 0 to 86,400.
+   * @default 60
+   */
+  readonly seconds?: number | undefined
+}
+
+export interface DiskSpaceRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * MiB that are free at least, where the database or its spool lies.
+   * @default 1024
+   */
+  readonly free_mib?: number | undefined
+}
+
+export interface CertificateEndsRuleInput {
+  /**
+   * `false`: the rule is off.
+   * @default true
+   */
+  readonly enabled?: boolean | undefined
+  /**
+   * Days before the certificate of a PostgreSQL server ends, 0 to 366.
+   * @default [14,3]
+   */
+  readonly days?: readonly [number, ...ReadonlyArray<number>] | undefined
+}
+
+export interface SecretReference {
+  /** Name of the variable. */
+  readonly env: string
+}
+
+export type Secret = string | SecretReference
+
+export interface WebhookInput {
+  /** Where alerts are sent, https unless `network` is "private": a text, or `{ "env": "NAME" }` where the address is a secret, as that of Slack is. */
+  readonly url: Secret
+  /** `{ "env": "NAME" }`: the variable of the environment with the secret that signs what is sent (docs/alerts.md). Required where `format` is "json". */
+  readonly secret?: Secret | null | undefined
+  /**
+   * The form of the body: "json", or "slack" for an incoming webhook of Slack.
+   * @default "json"
+   */
+  readonly format?: "json" | "slack" | undefined
+  /**
+   * "private": loopback and private addresses, and http, are allowed.
+   * @default "public"
+   */
+  readonly network?: "public" | "private" | undefined
+  /** Names of the rules that it is told of. Default: all. */
+  readonly rules?: ReadonlyArray<"key_budget" | "daily_spend" | "uncharged_cost" | "account_refused" | "error_rate" | "breaker_open" | "ledger_behind" | "disk_space" | "certificate_ends"> | null | undefined
+}
+
+export interface AlertsInput {
+  /** A key has spent so much of its limit. */
+  readonly key_budget?: KeyBudgetRuleInput | undefined
+  /** A UTC day costs much more than days usually do. */
+  readonly daily_spend?: DailySpendRuleInput | undefined
+  /** Much of what the providers charge is paid by no key. */
+  readonly uncharged_cost?: UnchargedCostRuleInput | undefined
+  /** A provider refuses our account. */
+  readonly account_refused?: AccountRefusedRuleInput | undefined
+  /** Many requests fail. */
+  readonly error_rate?: ErrorRateRuleInput | undefined
+  /** A host is not called since it keeps failing. */
+  readonly breaker_open?: BreakerOpenRuleInput | undefined
+  /** The database takes no rows of the ledger. */
+  readonly ledger_behind?: LedgerBehindRuleInput | undefined
+  /** The disk is nearly full. */
+  readonly disk_space?: DiskSpaceRuleInput | undefined
+  /** The certificate of the database's server is about to end. */
+  readonly certificate_ends?: CertificateEndsRuleInput | undefined
+  /**
+   * Where alerts are sent. They are in the log in any case.
+   * @default []
+   */
+  readonly webhooks?: ReadonlyArray<WebhookInput> | undefined
+}
+
+export interface RecordsInput {
+  /**
+   * For how many days records of requests that were refused or failed are kept (`GET /requests`); 0: none are kept.
+   * @default 30
+   */
+  readonly requests_days?: number | undefined
+  /**
+   * How many of them are kept; of more, the newest.
+   * @default 1000000
+   */
+  readonly requests_rows?: number | undefined
+}
+
 export interface DiscoveryInput {
   /**
    * Whether providers are on whose key variable is set.
@@ -283,13 +520,6 @@ export interface CatalogueInput {
    */
   readonly file?: string | undefined
 }
-
-export interface SecretReference {
-  /** Name of the variable. */
-  readonly env: string
-}
-
-export type Secret = string | SecretReference
 
 export interface ProviderKeyInput {
   /** `{ "env": "NAME" }`: the variable of the environment that has the key. */
@@ -352,6 +582,8 @@ export interface ProviderInput {
   readonly network?: "public" | "private" | null | undefined
   /** URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public" that `NO_PROXY` does not exempt. */
   readonly proxy?: string | null | undefined
+  /** Whether its hosts get the header `traceparent` while requests are traced (docs/traces.md). Default: where `network` is "private". */
+  readonly traceparent?: boolean | null | undefined
   /** Name of the protocol that its hosts are called by. Default: the first of the plugin. */
   readonly api?: string | null | undefined
   /**
@@ -390,6 +622,10 @@ export interface GatewayConfigInput {
   readonly billing?: BillingInput | undefined
   /** What is kept of prompts and answers. */
   readonly privacy?: PrivacyInput | undefined
+  /** Rules of what is told at once (docs/alerts.md). A change takes effect at the next start. */
+  readonly alerts?: AlertsInput | undefined
+  /** Records of requests beside the ledger. A change takes effect at the next start. */
+  readonly records?: RecordsInput | undefined
   /** Providers that are turned on without being configured. */
   readonly discovery?: DiscoveryInput | undefined
   /** Where plugins are found. A change takes effect at the next start. */

@@ -4,6 +4,7 @@ import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import { type Discovered, discover } from "../plugin/loading/discover.ts"
 import type { Importing } from "../plugin/loading/importWatch.ts"
+import { logEvent } from "../process/log/logEvent.ts"
 import { defaultPluginFolders } from "./GatewayConfig.ts"
 import type { LoadedConfig } from "./loadConfig.ts"
 
@@ -14,7 +15,7 @@ export const discoverPlugins = (
 ): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
     for (const folder of yield* Effect.promise(() => missingOf(plugins.folders, home)))
-      yield* Effect.logWarning(`plugins.folders: there is no folder ${folder}`)
+      yield* logEvent("configuration_warning", { text: `plugins.folders: there is no folder ${folder}` })
     return yield* discover(plugins.folders, importing, { names: plugins.packages, from: home }, plugins.inline)
   })
 

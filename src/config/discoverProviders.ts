@@ -13,8 +13,8 @@ import type { JsonObject } from "../domain/json/json.ts"
 import type { Problem } from "../domain/json/Problem.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { secretFault, trimmedSecret } from "../plugin/Secret.ts"
+import { unconfigured } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
-import { unconfigured } from "./providerFields.ts"
 
 /** Reads the environment variables that the plugins name. One that is empty or blank counts as not set. */
 export const discoverProviders = (
@@ -163,8 +163,7 @@ const firstOf = (names: string | ReadonlyArray<string>): Effect.Effect<Variable 
   })
 
 const variable = (name: string): Effect.Effect<Option.Option<Redacted.Redacted>> =>
-  Config.option(Config.string(name)).pipe(
-    Effect.orElseSucceed(() => Option.none<string>()),
-    Effect.map(Option.filter((value) => value.trim() !== "")),
-    Effect.map(Option.map(trimmedSecret)),
-  )
+  Effect.match(Config.string(name), {
+    onFailure: () => Option.none(),
+    onSuccess: (value) => (value.trim() === "" ? Option.none() : Option.some(trimmedSecret(value))),
+  })

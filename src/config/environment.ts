@@ -5,7 +5,17 @@ import { withoutInline } from "./withoutInline.ts"
 const prefix = "HEADGATE_"
 
 /** The variables that are read, without their prefix. `WORKER` is set by the supervisor for its workers. */
-const settings = ["CONFIG", "PORT", "HOSTNAME", "STORAGE", "MANAGEMENT_KEY", "LOG_LEVEL", "WORKER"]
+const settings = [
+  "CONFIG",
+  "PORT",
+  "HOSTNAME",
+  "STORAGE",
+  "MANAGEMENT_KEY",
+  "METRICS_TOKEN",
+  "LOG_LEVEL",
+  "LOG_FORMAT",
+  "WORKER",
+]
 
 type Environment = Readonly<Record<string, string | undefined>>
 

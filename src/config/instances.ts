@@ -2,7 +2,7 @@
 import { isJsonObject, isPlainObject } from "../domain/json/json.ts"
 import { kindOf, type Path } from "../domain/json/Problem.ts"
 import { deepest } from "../wire/jsonDepth.ts"
-import { providerMembers } from "./providerFields.ts"
+import { providerMembers } from "./fields/providerFields.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 export interface Instance {

@@ -15,11 +15,11 @@ import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath
 import { shownVariable } from "../domain/json/variableName.ts"
 import { besideEarlierNames, earlierNameWarnings } from "./earlierNames.ts"
 import { environmentWarnings } from "./environment.ts"
+import { halfRead } from "./fields/providerFields.ts"
 import { emptyConfig, exists, findFile, readRaw } from "./file/configFile.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./Overrides.ts"
-import { halfRead } from "./providerFields.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
@@ -40,6 +40,8 @@ export interface Reading {
 export interface LoadedConfig extends Reading {
   /** From the environment. `null`: one is made at the first start. */
   readonly managementKey: Redacted.Redacted | null
+  /** From the environment. */
+  readonly metricsToken: Redacted.Redacted | null
   /** For the log at start: a sentence each, without secrets. */
   readonly warnings: ReadonlyArray<string>
   readonly logLevel: LogLevel.LogLevel
@@ -152,6 +154,7 @@ const everythingIn = (directory: string, flags: Overrides): Effect.Effect<Loaded
       placed,
       folder,
       managementKey: around.managementKey,
+      metricsToken: around.metricsToken,
       logLevel: around.logLevel,
       warnings: [
         ...ofFile,
@@ -261,7 +264,12 @@ const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> 
       isJsonObject(key) && typeof key["key"] === "string" ? [["providers", slug, "api_keys", at, "key"]] : [],
     )
   })
-  const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed].map(
+  const alerts = isJsonObject(raw) && isJsonObject(raw["alerts"]) ? raw["alerts"]["webhooks"] : undefined
+  const webhooks = Array.isArray(alerts) ? alerts : []
+  const signing = webhooks.flatMap((webhook: unknown, at) =>
+    isJsonObject(webhook) && typeof webhook["secret"] === "string" ? [["alerts", "webhooks", at, "secret"]] : [],
+  )
+  const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed, ...signing].map(
     (path) => `${renderPath(path)}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
   for (const { slug, baseUrl } of config.providers.values()) {

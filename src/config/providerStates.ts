@@ -4,8 +4,8 @@ import type { LoadedProvider } from "../catalogue/Providers.ts"
 import type { ResolvedConfig } from "../catalogue/ResolvedConfig.ts"
 import type { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import { plainTextSource } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
-import { plainTextSource } from "./providerFields.ts"
 
 export interface ProviderOn {
   readonly slug: string

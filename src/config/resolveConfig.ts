@@ -17,12 +17,14 @@ import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../dom
 import type { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import type { Plugin } from "../plugin/loading/discover.ts"
 import { ofThisContract } from "../plugin/loading/load.ts"
+import { pluginContexts } from "../plugin/PluginLog.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank, StrategyPlugin } from "../plugin/strategy.ts"
+import { logEvent } from "../process/log/logEvent.ts"
 import { discoverProviders, localServers } from "./discoverProviders.ts"
+import { providerMembers } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
-import { providerMembers } from "./providerFields.ts"
 import { loadStrategies } from "./strategies.ts"
 
 export interface Parts {
@@ -72,9 +74,10 @@ export const resolveConfig = (
       configured: config.routing.strategies,
       inForce: strategy === undefined ? config.routing.strategy : undefined,
       brokenPlugins: brokenBeside("providers", invalid),
+      contextOf: yield* pluginContexts,
     })
     const unusable = [...invalid, ...loaded.off, ...ranked.off]
-    for (const { message } of unusable) yield* Effect.logError(message)
+    for (const { message: text, plugin } of unusable) yield* logEvent("plugin_off", { text, plugin })
 
     const off = new Set([...loaded.off, ...ranked.off].map(({ plugin }) => plugin))
     const usable = plugins.map(({ id }) => id).filter((id) => !off.has(id))
@@ -90,12 +93,12 @@ export const resolveConfig = (
       ].map(placed),
     ]
     if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
-    for (const warning of aliases.warnings) yield* Effect.logWarning(warning)
+    for (const text of aliases.warnings) yield* logEvent("configuration_warning", { text })
 
     const { providers } = loaded
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
-    for (const warning of [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]) {
-      if (warning !== undefined) yield* Effect.logWarning(warning)
+    for (const text of [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]) {
+      if (text !== undefined) yield* logEvent("configuration_warning", { text })
     }
     const { hedge } = config.routing
     const routing =

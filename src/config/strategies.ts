@@ -4,6 +4,7 @@ import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/
 import type { CheckedWhy } from "../plugin/checks/checked.ts"
 import { PluginInvalid } from "../plugin/checks/PluginInvalid.ts"
 import { loadStrategy } from "../plugin/loading/load.ts"
+import type { MakeContext } from "../plugin/PluginLog.ts"
 import type { Rank, StrategyPlugin } from "../plugin/strategy.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 
@@ -24,10 +25,12 @@ interface Wanted {
   readonly inForce: string | undefined
   /** Ids of plugins that could not be loaded. To configure one is no mistake. */
   readonly brokenPlugins: ReadonlySet<string>
+  /** For what strategies log. */
+  readonly contextOf: MakeContext
 }
 
 export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: Wanted): LoadedStrategies => {
-  const { configured, inForce, brokenPlugins } = wanted
+  const { configured, inForce, brokenPlugins, contextOf } = wanted
   const strategies = new Map<string, Rank>()
   const whys = new Map<string, CheckedWhy>()
   const problems: Array<Problem> = []
@@ -37,7 +40,7 @@ export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: W
     const { id } = plugin
     const written = Object.hasOwn(configured, id) ? configured[id] : undefined
     const path = written === undefined ? [] : ["routing", "strategies", id]
-    const loaded = loadStrategy(plugin, written ?? {})
+    const loaded = loadStrategy(plugin, written ?? {}, contextOf)
     if (Either.isLeft(loaded)) {
       off.push(loaded.left)
       continue

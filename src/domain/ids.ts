@@ -86,6 +86,12 @@ const orderedText = (nowMs: number): string => {
  */
 export const requestId = (): string => `req_${orderedText(Date.now())}${idCharacters(14)}`
 
+/** The last millisecond that an id can tell: in the year 8888. */
+const lastIdMs = base ** 8 - 1
+
+/** Ids of requests sort below it where they were made before this moment, Unix milliseconds, and above it elsewhere. */
+export const requestIdAt = (ms: number): string => `req_${inBase62(Math.min(Math.max(0, Math.floor(ms)), lastIdMs), 8)}`
+
 /**
  * One per inference: `gen-<unix seconds>-<20 characters>`. The characters are those of the request's id without the
  * last four. So both sort alike, and the request's rows can be found from either.

@@ -8,20 +8,22 @@ export interface MountPoint {
   readonly prefix: Prefix
   /** Whether the gateway answers an unknown path, with its 404. What it does not answer is the app's. */
   readonly answersUnknown: (url: string) => boolean
+  /** Whether `/metrics` is among the routes: it may have a listener of its own. */
+  readonly hasMetrics: boolean
 }
 
 export class Mount extends Context.Tag("headgate/Mount")<Mount, MountPoint>() {}
 
 /** Everything that comes to this server or handler is for the gateway. */
-export const everything: MountPoint = { prefix: "", answersUnknown: () => true }
+export const everything: MountPoint = { prefix: "", answersUnknown: () => true, hasMetrics: true }
 
 /** The same under a prefix. */
-export const everythingAt = (prefix: Prefix): MountPoint => ({ prefix: checked(prefix), answersUnknown: () => true })
+export const everythingAt = (prefix: Prefix): MountPoint => ({ ...everything, prefix: checked(prefix) })
 
 /** The gateway shares an app: below the prefix everything is its own, without one what is below `/api/v1/`. */
 export const sharedAt = (prefix: Prefix): MountPoint => {
   const below = prefix === "" ? "/api/v1/" : `${checked(prefix)}/`
-  return { prefix, answersUnknown: (url) => url.startsWith(below) }
+  return { prefix, answersUnknown: (url) => url.startsWith(below), hasMetrics: true }
 }
 
 const checked = (prefix: Prefix): Prefix => {

@@ -6,16 +6,18 @@
  * as `retry-after`. So failures come here as they are.
  */
 import * as HttpApiError from "@effect/platform/HttpApiError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BadRequest, CallerGone, type Failure } from "../domain/failures/Failure.ts"
 import { requestId } from "../domain/ids.ts"
 import { renderPath } from "../domain/json/Problem.ts"
+import { logEvent } from "../process/log/logEvent.ts"
 import { RequestEnds } from "../services/request/RequestEnds.ts"
 import type { EndFailure, ServedRequest } from "../services/request/ServedRequest.ts"
+import { addressOf, CallerAddresses } from "./CallerAddresses.ts"
 import { chatErrorBody, defect, type Rendered, render } from "./errorBody.ts"
 import { notSniffed, requestIdHeaders } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
@@ -32,11 +34,15 @@ export class Answering extends Context.Reference<Answering>()("headgate/Answerin
 
 /** Makes answers of operations, of which each ends its request. `route`: method and path. `body`: of an error; default: that of the chat form. */
 export const answering = Effect.map(
-  RequestEnds,
-  ({ begin, end }) =>
-    <E, R>(route: string, operation: Operation<E, R>, body: ErrorBody = chatErrorBody): Operation<never, R> =>
-      Effect.suspend(() => {
-        const served = begin(route, null)
+  Effect.all([RequestEnds, CallerAddresses]),
+  ([{ begin, end }, addresses]) =>
+    <E, R>(
+      route: string,
+      operation: Operation<E, R>,
+      body: ErrorBody = chatErrorBody,
+    ): Operation<never, R | HttpServerRequest.HttpServerRequest> =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        const served = begin(route, null, { address: () => addressOf(addresses, request) })
         let failed: EndFailure | undefined
         const noting = (failure: EndFailure): void => {
           failed = failure
@@ -55,8 +61,8 @@ export const answering = Effect.map(
       }),
 )
 
-/** The answer to a preflight request, which is not observed. */
-export const preflightAnswer = <E, R>(operation: Operation<E, R>): Operation<never, R> =>
+/** The answer to a request that is not observed: a preflight request, or one for figures. */
+export const unobservedAnswer = <E, R>(operation: Operation<E, R>): Operation<never, R> =>
   Effect.suspend(() => answerOf(operation, requestId(), chatErrorBody, () => {}))
 
 /** Answers for every way in which an operation can end. Defects are logged once; the caller gets no details of them. */
@@ -76,9 +82,7 @@ const answerOf = <E, R>(
   }
   return operation.pipe(
     Effect.catchAll((failure) => Effect.map(refusal(failure), told)),
-    Effect.catchAllDefect((bug) =>
-      Effect.map(Effect.logError("a defect while answering", { requestId: id }, Cause.die(bug)), () => told("defect")),
-    ),
+    Effect.catchAllDefect((bug) => Effect.map(logEvent("answer_defect", { requestId: id }, bug), () => told("defect"))),
     Effect.map(HttpServerResponse.setHeaders(requestIdHeaders(id))),
   )
 }

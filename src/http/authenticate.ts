@@ -4,8 +4,8 @@ import * as Redacted from "effect/Redacted"
 import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/failures/Failure.ts"
 import type { KeyRecord } from "../domain/keys/key.ts"
 import type { Authenticator } from "../services/keys/KeyStore.ts"
+import type { EffectRunner } from "../services/request/EffectRunner.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
-import type { StepRunner } from "../services/request/Steps.ts"
 import { untilEnded } from "../services/request/untilEnded.ts"
 import { presentedKey } from "./headers.ts"
 
@@ -22,7 +22,7 @@ export const authenticate = (
 
 /** The same, but it ends with the request: an embedder's `authenticate` may never finish. */
 export const authenticateWithin = (
-  runner: StepRunner,
+  runner: EffectRunner,
   lifetime: Lifetime,
   keys: Authenticator,
   headers: Headers,

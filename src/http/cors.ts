@@ -13,6 +13,7 @@ import {
   replayedHeader,
   requestIdHeader,
   requestIdHeaders,
+  serverTimingHeader,
   shouldRetryHeader,
 } from "./headers.ts"
 
@@ -26,6 +27,7 @@ const exposed = [
   droppedHeader,
   generationIdHeader,
   replayedHeader,
+  serverTimingHeader,
   "retry-after",
   shouldRetryHeader,
   ...rateLimitHeaders.map((name) => name.toLowerCase()),
@@ -41,8 +43,11 @@ export const allowOrigin = (origins: ReadonlyArray<string>): AllowOrigin => {
     if (!everyone) response.headers.append("vary", "origin")
     const origin = request.headers.get("origin")
     if (origin === null || !(everyone || origins.includes(origin))) return response
-    response.headers.set("access-control-allow-origin", everyone ? "*" : origin)
+    const allowed = everyone ? "*" : origin
+    response.headers.set("access-control-allow-origin", allowed)
     response.headers.set("access-control-expose-headers", exposed)
+    // Without it a browser keeps the times of another origin from its page.
+    if (response.headers.has(serverTimingHeader)) response.headers.set("timing-allow-origin", allowed)
     return response
   }
 }

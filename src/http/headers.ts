@@ -37,6 +37,8 @@ export const hostHeader = "x-gw-host"
 export const sessionHeader = "x-session-id"
 /** On whole responses; a stream has its cost in the finish chunk. */
 export const costHeader = "x-gw-cost-usd"
+/** On whole responses, where the operator wants it: what their time was spent on. */
+export const serverTimingHeader = "server-timing"
 export const generationIdHeader = "x-generation-id"
 /** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/failures/Failure.ts"
+import { Wait } from "../services/request/EffectRunner.ts"
 import type { BodyPlaces } from "../services/request/InFlight.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
-import { wait } from "../services/request/Steps.ts"
 import type { TickTimers, Timer } from "../services/request/Timers.ts"
 
 /** How long no byte of a body may come, milliseconds. */
@@ -63,21 +63,16 @@ export const readRequest = (
   // `parseInt`, since a header that came twice has both values, such as "7, 7".
   const length = announced === null ? undefined : Number.parseInt(announced, 10)
   if (length !== undefined && length > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
-  return wait((resume) => {
-    lifetime.isReading = true
-    const body = new ArrivingBody(reading, lifetime, length, resume)
-    if (lifetime.ending !== undefined) return
-    if (length !== undefined && length <= shortBytes) body.readShort(request)
-    else void body.read(request)
-  })
+  return new ArrivingBody(request, reading, lifetime, length)
 }
 
 /** A body on its way, and its end. Whatever comes after the end is ignored. */
-class ArrivingBody {
+class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
+  private readonly request: Request
   private readonly reading: Reading
   private readonly lifetime: Lifetime
-  private readonly resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void
-  private readonly timer: Timer
+  private resume: ((exit: Exit.Exit<Uint8Array, ReadFailure>) => void) | undefined
+  private timer: Timer | undefined
   private readonly ended = (): void => this.cutOff()
   private readonly length: number | undefined
   private bytes = new Uint8Array(0)
@@ -89,32 +84,38 @@ class ArrivingBody {
   private refusal: ReadFailure | undefined
   private isOver = false
   /** Start of the present window of the rate, and the bytes in it. */
-  private windowAt: number
+  private windowAt = 0
   private windowBytes = 0
 
-  constructor(
-    reading: Reading,
-    lifetime: Lifetime,
-    length: number | undefined,
-    resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void,
-  ) {
+  constructor(request: Request, reading: Reading, lifetime: Lifetime, length: number | undefined) {
+    super()
+    this.request = request
     this.reading = reading
     this.lifetime = lifetime
     this.length = length
-    this.resume = resume
-    this.windowAt = reading.timers.now()
-    this.timer = reading.timers.set(silenceMs, () => this.silent())
-    lifetime.onEnd(this.ended)
   }
 
-  readShort(request: Request): void {
+  override register(resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void): void {
+    const { request, reading, lifetime, length } = this
+    const { timers } = reading
+    this.resume = resume
+    lifetime.isReading = true
+    this.windowAt = timers.now()
+    this.timer = timers.set(silenceMs, () => this.silent())
+    lifetime.onEnd(this.ended)
+    if (lifetime.ending !== undefined) return
+    if (length !== undefined && length <= shortBytes) this.readShort(request)
+    else void this.read(request)
+  }
+
+  private readShort(request: Request): void {
     request.bytes().then(
       (bytes) => this.complete(bytes),
       () => this.fail(new CallerGone()),
     )
   }
 
-  async read(request: Request): Promise<void> {
+  private async read(request: Request): Promise<void> {
     const reader = request.body?.getReader()
     try {
       for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
@@ -141,7 +142,7 @@ class ArrivingBody {
       this.bytes.set(part, this.size)
     }
     this.size = size
-    this.timer.restart(silenceMs)
+    this.timer?.restart(silenceMs)
     return this.rate(part.byteLength)
   }
 
@@ -207,8 +208,8 @@ class ArrivingBody {
   private finish(exit: Exit.Exit<Uint8Array, ReadFailure>): void {
     this.isOver = true
     this.lifetime.bodyRead = this.size
-    this.timer.clear()
+    this.timer?.clear()
     this.lifetime.forget(this.ended)
-    this.resume(exit)
+    this.resume?.(exit)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Paths that do not exist: what is said to a client that calls one since its base URL is another than the API's. Most agents show the
- * message as it is, so it names what to set.
+ * The answer for paths that do not exist. A client that calls one usually has a wrong base URL. Most agents show the message as it is, so
+ * it names what to set.
  */
 
 import { NotFound } from "../domain/failures/Failure.ts"

@@ -15,6 +15,7 @@ import type { ResponseHead, ResponseHeaders } from "../wire/head.ts"
 import type { Encoded, Protocol } from "../wire/Protocol.ts"
 import type { UnaryProtocols } from "../wire/unary/protocols.ts"
 import { decodeStrictly } from "./checks/strict.ts"
+import { type PluginContext, unheard } from "./PluginLog.ts"
 import { gatherRedacted } from "./Secret.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
@@ -194,9 +195,9 @@ export interface ProviderPlugin<P extends Loading = Loading> {
   /**
    * Decodes the provider's own part of the configuration, strictly, and closes over it. Not called while the provider is off.
    * The provider may come later, in at most five seconds; the configuration is decoded at once. What it throws or rejects
-   * with, and a result of another kind, turn the plugin off.
+   * with, and a result of another kind, turn the plugin off. Without a `context` what the plugin logs is not heard.
    */
-  readonly load: (config: unknown) => Either.Either<P, ParseError>
+  readonly load: (config: unknown, context?: PluginContext) => Either.Either<P, ParseError>
 }
 
 /** The argument of `defineProvider`. */
@@ -206,9 +207,9 @@ export interface ProviderDefinition<A, I, P extends Loading = Loading>
   readonly config: Schema.Schema<A, I>
   /**
    * A provider whose protocol is code of its own imports it here, so that a gateway without this provider does not load it:
-   * `load: async (config) => (await import("./provider.ts")).provider(config)`.
+   * `load: async (config) => (await import("./provider.ts")).provider(config)`. `context.log` is the plugin's logger, for any hook.
    */
-  readonly load: (config: A) => P
+  readonly load: (config: A, context: PluginContext) => P
 }
 
 /** Makes a provider plugin: the default export of `plugins/providers/<id>/index.ts`. */
@@ -219,9 +220,14 @@ export function defineProvider<A, I>(
 export function defineProvider<A, I>(definition: ProviderDefinition<A, I>): ProviderPlugin {
   const { config, load, ...facts } = definition
   const decode = decodeStrictly(config)
-  const loaded = (own: A): Loading => {
+  const loaded = (own: A, context: PluginContext): Loading => {
     gatherRedacted(own)
-    return load(own)
+    return load(own, context)
   }
-  return { kind: "provider", contract: contractVersion, ...facts, load: (raw) => Either.map(decode(raw), loaded) }
+  return {
+    kind: "provider",
+    contract: contractVersion,
+    ...facts,
+    load: (raw, context = unheard) => Either.map(decode(raw), (own) => loaded(own, context)),
+  }
 }

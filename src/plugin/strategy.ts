@@ -6,6 +6,7 @@ import type { Host } from "../domain/hosts/Host.ts"
 import type { AnyRequest } from "../domain/request/operations.ts"
 import type { Percentile } from "../domain/request/Thresholds.ts"
 import { decodeStrictly } from "./checks/strict.ts"
+import { type PluginContext, unheard } from "./PluginLog.ts"
 import { contractVersion } from "./Provider.ts"
 
 /**
@@ -126,9 +127,9 @@ export interface StrategyPlugin {
   readonly id: string
   /**
    * Decodes `routing.strategies.<id>` of the configuration (or `{}`) strictly, and returns a ranking that closes over
-   * it.
+   * it. Without a `context` what the plugin logs is not heard.
    */
-  readonly load: (config: unknown) => Either.Either<Rank, ParseError>
+  readonly load: (config: unknown, context?: PluginContext) => Either.Either<Rank, ParseError>
   /** The same for `StrategyDefinition.why`. Absent: an explanation has only the order. */
   readonly loadWhy?: (config: unknown) => Either.Either<Why, ParseError>
 }
@@ -138,7 +139,8 @@ export interface StrategyDefinition<A, I> {
   readonly id: string
   /** Schema of `routing.strategies.<id>`. With defaults for all fields the strategy works unconfigured. */
   readonly config: Schema.Schema<A, I>
-  readonly load: (config: A) => Rank
+  /** `context.log` is the plugin's logger. */
+  readonly load: (config: A, context: PluginContext) => Rank
   /** The numbers that the ranking used for a candidate, for `POST /api/v1/route/explain`. */
   readonly why?: (candidate: Candidate, context: RankContext, config: A) => Reasons
 }
@@ -151,7 +153,7 @@ export const defineStrategy = <A, I>(definition: StrategyDefinition<A, I>): Stra
     kind: "strategy",
     contract: contractVersion,
     id,
-    load: (raw) => Either.map(decode(raw), load),
+    load: (raw, context = unheard) => Either.map(decode(raw), (config) => load(config, context)),
     ...(why === undefined
       ? {}
       : {

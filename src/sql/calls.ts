@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { finished } from "../services/request/Steps.ts"
-import type { StorageUnavailable } from "../services/storage/ledger.ts"
+import { finished } from "../services/request/EffectRunner.ts"
+import type { StorageUnavailable } from "../services/storage/StorageUnavailable.ts"
 
 /** Methods differ in their parameters, so only the result is constrained. */
 type Method = (...parameters: ReadonlyArray<never>) => Effect.Effect<unknown, StorageUnavailable>

@@ -1,5 +1,5 @@
 /** Translates errors of the database. */
-import { StorageUnavailable } from "../services/storage/ledger.ts"
+import { StorageUnavailable } from "../services/storage/StorageUnavailable.ts"
 
 const causes = function* (error: unknown): Generator<Error> {
   for (let at = error; at instanceof Error; at = at.cause) yield at

@@ -5,12 +5,15 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as Gateway from "../app/Gateway.ts"
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { KeyId } from "../domain/ids.ts"
 import { isJsonObject } from "../domain/json/json.ts"
 import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/Provider.ts"
+import { writerOf } from "../process/log/formats.ts"
+import { lineOf } from "../process/log/lineOf.ts"
 import { readOnMs } from "../services/dispatch/ReadingOn.ts"
 import { KeyStore } from "../services/keys/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/sqlite/MemoryStorage.ts"
@@ -270,7 +273,8 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   contract: contractVersion,
   // It is configured, and must not be on a second time without configuration.
   always: false,
-  load: (config) => Either.map(plugin.load(config), async (provider) => withoutModels(await provider, inProcess)),
+  load: (config, context) =>
+    Either.map(plugin.load(config, context), async (provider) => withoutModels(await provider, inProcess)),
 })
 
 const withoutModels = (provider: Provider, inProcess: boolean): Provider => {
@@ -299,13 +303,14 @@ const inGateway = async <A>(
   work: (ask: (stream: boolean) => Promise<Response>, log: ReadonlyArray<string>) => Promise<A>,
 ): Promise<A> => {
   const log: Array<string> = []
-  const logger = Logger.make(({ message, cause, annotations }) => {
-    log.push([message, ...Array.from(annotations, ([key, value]) => `${key}=${value}`), cause].map(String).join(" "))
-  })
-  const app = Gateway.routes.pipe(
+  const written = writerOf("logfmt", false)
+  const logger = Logger.make((options) => void log.push(written(lineOf(options))))
+  const app = Gateway.allRoutesAt("").pipe(
     Layer.provide(Gateway.servicesOf({ plugins: [plugin], config: gatewayConfig(subject, name) })),
     Layer.provide([anyKey, Upstream.layerFrom(answer ?? (() => new Response(null, { status: 404 })))]),
-    Layer.provide([memoryStorage, HttpServer.layerContext, Logger.replace(Logger.defaultLogger, logger)]),
+    Layer.provide([memoryStorage, HttpServer.layerContext]),
+    // Single failures of hosts are lines for debugging.
+    Layer.provide([Logger.replace(Logger.defaultLogger, logger), Logger.minimumLogLevel(LogLevel.Debug)]),
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(app, { disableLogger: true })
   const ask = (stream: boolean) =>

@@ -151,8 +151,8 @@ export const loadedAhead = async (subject: ProviderSubject): Promise<ProviderSub
   const first = promisedBy(subject)
   if (first === undefined) return subject
   const loaded: Either.Either<Provider, unknown> = await first.then(Either.right, Either.left)
-  const load: ProviderPlugin["load"] = (raw) =>
-    Either.map(plugin.load(raw), (another) => {
+  const load: ProviderPlugin["load"] = (raw, context) =>
+    Either.map(plugin.load(raw, context), (another) => {
       // Not awaited, so that it would be reported as unhandled where it is rejected.
       if (another instanceof Promise) another.catch(() => {})
       return Either.getOrThrowWith(loaded, (cause) => cause)
@@ -171,8 +171,9 @@ const promisedBy = (subject: ProviderSubject): Promise<Provider> | undefined => 
   }
 }
 
-export const load = (subject: ProviderSubject): Provider => {
-  const own = ownConfig(subject)
+export const load = (subject: ProviderSubject): Provider => loadWith(subject, ownConfig(subject))
+
+const loadWith = (subject: ProviderSubject, own: JsonObject): Provider => {
   const loaded = attempt("load()", contract, () => subject.plugin.load(own))
   if (Either.isRight(loaded)) {
     const provider = loaded.right
@@ -185,11 +186,13 @@ export const load = (subject: ProviderSubject): Provider => {
 
 /** The plugin's protocols; none when it does not load, which another check reports. */
 export const protocolSubjects = (subject: ProviderSubject): ReadonlyArray<ProtocolSubject> => {
-  const names = protocolNames(subject)
+  const own = ownOrNone(subject)
+  if (own === undefined) return []
+  const names = protocolNames(subject, own)
   return names.map((name) => ({
     subject,
     name,
-    protocol: () => protocolOf(load(subject), name),
+    protocol: () => protocolOf(loadWith(subject, { ...own }), name),
     streams: (subject.streams ?? [])
       .map((sample, at) => ({ ...sample, name: sample.name ?? `stream ${at + 1}` }))
       .filter((sample) => (sample.protocol ?? names[0]) === name),
@@ -199,9 +202,18 @@ export const protocolSubjects = (subject: ProviderSubject): ReadonlyArray<Protoc
   }))
 }
 
-const protocolNames = (subject: ProviderSubject): ReadonlyArray<string> => {
+/** `undefined`: the configuration is not accepted. */
+const ownOrNone = (subject: ProviderSubject): JsonObject | undefined => {
   try {
-    return Object.keys(load(subject).protocols)
+    return ownConfig(subject)
+  } catch {
+    return undefined
+  }
+}
+
+const protocolNames = (subject: ProviderSubject, own: JsonObject): ReadonlyArray<string> => {
+  try {
+    return Object.keys(loadWith(subject, { ...own }).protocols)
   } catch {
     return []
   }

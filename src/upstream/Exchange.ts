@@ -19,6 +19,8 @@ export interface UpstreamCall {
   readonly proxy?: string | undefined
   /** Whether the host must not get the request twice: it is not sent again once any of it was written. */
   readonly isOnce?: boolean
+  /** A header of that name, apart from `headers`, since it is another one for each call. */
+  readonly traceparent?: string | undefined
 }
 
 /**
@@ -67,4 +69,25 @@ export interface Exchange {
   readonly drain: () => void
 }
 
+/** What was counted of the connections to one scheme, host and port, since the start. */
+export interface OriginFigures {
+  /** `https://host:port`. */
+  readonly origin: string
+  /** Open now, also while they are dialled; those of them that no call uses. */
+  readonly open: number
+  readonly idle: number
+  readonly dials: number
+  readonly dialFailures: number
+  /** TLS handshakes that succeeded. */
+  readonly handshakes: number
+  /** Calls on a connection that had served another one. */
+  readonly reuses: number
+  /** Calls that were sent again, since the host had closed the kept connection. */
+  readonly resends: number
+}
+
+/**
+ * Begins a call. Over the network its request is sent at the end of the turn of the event loop, so a time to the first byte
+ * that is measured from here includes the rest of that turn.
+ */
 export type StartExchange = (call: UpstreamCall, sink: Sink) => Exchange

@@ -3,13 +3,23 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/failures/Failure.ts"
-import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./Exchange.ts"
+import {
+  type Exchange,
+  type OriginFigures,
+  type Sink,
+  type StartExchange,
+  sinkThrew,
+  tellFailed,
+  type UpstreamCall,
+} from "./Exchange.ts"
 import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
 export interface HostCaller {
   /** Sends a request and hands its answer, whatever the status, to the sink as it comes. Redirects are answers. */
   readonly exchange: StartExchange
+  /** Absent: there are no connections of ours. */
+  readonly figures?: () => ReadonlyArray<OriginFigures>
 }
 
 export class Upstream extends Context.Tag("headgate/Upstream")<Upstream, HostCaller>() {
@@ -25,6 +35,7 @@ export class Upstream extends Context.Tag("headgate/Upstream")<Upstream, HostCal
         (client) => {
           const proxyOf = environmentProxy(process.env)
           return {
+            figures: client.figures,
             exchange: (call, sink) => {
               // The environment's proxy and its NO_PROXY are not for private hosts, nor for those with a proxy of their own.
               const proxy = call.proxy ?? (call.network === "public" ? proxyOf(call.url) : undefined)
@@ -42,13 +53,14 @@ export class Upstream extends Context.Tag("headgate/Upstream")<Upstream, HostCal
     Layer.succeed(Upstream, { exchange: (call, sink) => callFunction(answer, call, sink) })
 }
 
-const throughProxy = (proxy: string, { url, method, headers, body }: UpstreamCall, sink: Sink): Exchange =>
-  webExchange(
+const throughProxy = (proxy: string, call: UpstreamCall, sink: Sink): Exchange => {
+  const { url, method, body } = call
+  return webExchange(
     (signal) =>
       withoutNoProxy(() =>
         fetch(url, {
           method,
-          headers: { ...headers },
+          headers: allHeaders(call),
           body: method === "GET" ? null : body,
           redirect: "manual",
           signal,
@@ -57,18 +69,24 @@ const throughProxy = (proxy: string, { url, method, headers, body }: UpstreamCal
       ),
     sink,
   )
+}
+
+const allHeaders = ({ headers, traceparent }: UpstreamCall): Record<string, string> =>
+  traceparent === undefined ? { ...headers } : { ...headers, traceparent }
 
 /** Calls a function in the place of a host. */
 export const callFunction = (
   answer: (request: Request) => Response | Promise<Response>,
-  { url, method, headers, body }: UpstreamCall,
+  call: UpstreamCall,
   sink: Sink,
-): Exchange =>
-  webExchange(
+): Exchange => {
+  const { url, method, body } = call
+  return webExchange(
     async (signal) =>
-      answer(new Request(url, { method, headers: { ...headers }, body: method === "GET" ? null : body, signal })),
+      answer(new Request(url, { method, headers: allHeaders(call), body: method === "GET" ? null : body, signal })),
     sink,
   )
+}
 
 /** What is used of a web stream's reader. */
 interface BodyReader {

@@ -17,6 +17,7 @@ import { frameReader } from "./Framing.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import type { HostStreamOptions } from "./HostStreamOptions.ts"
 import { isTooDeep } from "./jsonDepth.ts"
+import { modelSaid } from "./modelSaid.ts"
 import { OutputCount } from "./OutputCount.ts"
 import type { Decoder } from "./Protocol.ts"
 import { splice } from "./splice.ts"
@@ -47,6 +48,8 @@ export class HostStream {
   private reasonedUnseen = false
   /** `ChatChunk.unfinished`. */
   isUnfinished = false
+  /** The model that its first two events say it is of. Some hosts begin with what their filter found. */
+  modelSaid: string | undefined
   /** The last values of the host, written with the finish. */
   private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
   private readonly finishes = new Finishes()
@@ -237,6 +240,7 @@ export class HostStream {
       if (this.notJson >= 3 || this.state === "silent") this.fail(malformed("an event is no JSON"))
       return ""
     }
+    if (this.events < 3) this.modelSaid ??= modelSaid(json)
     const decoded = this.decoded(name, json)
     if (decoded instanceof HostFailed) {
       const { usage } = decoded
@@ -377,11 +381,8 @@ const mostEventsSinceError = 8
 /** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
-const brokenOff = new HostFailed({
-  reason: "unreachable",
-  isAfterSending: true,
-  cause: "the stream ended without a finish",
-})
+const unfinished = "the stream ended without a finish"
+const brokenOff = new HostFailed({ reason: "unreachable", isAfterSending: true, cause: unfinished })
 
 /** `cause`: which limit of ours it exceeds. */
 const beyond = (cause: string): HostFailed => new HostFailed({ reason: "limit", cause })

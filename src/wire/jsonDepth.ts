@@ -2,6 +2,7 @@
  * Finds how deeply JSON is nested, and how many values it has, before it is parsed. Recursion over a value that is nested too deeply would overflow
  * the stack.
  */
+import { isJsonObject } from "../domain/json/json.ts"
 
 /** The deepest allowed nesting of objects and arrays, including the outermost. */
 export const deepest = 64
@@ -28,13 +29,14 @@ const endOfString = (text: string, start: number): number => {
   return text.length
 }
 
-/**
- * Whether brackets are nested more than `deepest` deep. Most texts have too few brackets for that, which two native
- * searches find out. Otherwise the text outside of strings is scanned. The result is correct up to the first syntax
- * error, where a parser would stop.
- */
-export const isTooDeep = (text: string): boolean => {
-  if (count(text, "{", deepest) + count(text, "[", deepest) <= deepest) return false
+/** Whether a text has so few brackets that they cannot be nested too deeply, as most have. Two native searches find it out. */
+const hasFewBrackets = (text: string): boolean => count(text, "{", deepest) + count(text, "[", deepest) <= deepest
+
+/** Whether brackets are nested more than `deepest` deep. The result is correct up to the first syntax error, where a parser would stop. */
+export const isTooDeep = (text: string): boolean => !hasFewBrackets(text) && isScannedDeeper(text)
+
+/** The same by a scan of the text outside of strings. */
+const isScannedDeeper = (text: string): boolean => {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -42,6 +44,42 @@ export const isTooDeep = (text: string): boolean => {
     else if (isOpening(code) && ++depth > deepest) return true
     else if (isClosing(code)) depth--
   }
+  return false
+}
+
+/** In place of a value that is nested too deeply. */
+export const tooDeep: unique symbol = Symbol("nested too deep")
+
+/**
+ * A text of at most so many characters is parsed before its depth is known: the parser does not recurse, and looking at values takes a quarter
+ * of the time that looking at characters does. One of brackets alone takes the parser 7 ms.
+ */
+const parsedFirst = 131_072
+
+/** The value of a JSON text, or `tooDeep`. Throws where it is no JSON, but not where it is nested too deeply up to the fault. */
+export const parseJson = (text: string): unknown => {
+  if (hasFewBrackets(text)) return JSON.parse(text)
+  if (text.length > parsedFirst) return isScannedDeeper(text) ? tooDeep : JSON.parse(text)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (fault) {
+    if (isScannedDeeper(text)) return tooDeep
+    throw fault
+  }
+  return isDeeper(value, deepest) ? tooDeep : value
+}
+
+/** Whether a value that was parsed is nested more than `levels` deep. Recurses at most so many times. */
+const isDeeper = (value: unknown, levels: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (isDeeper(value[at], levels - 1)) return true
+    return false
+  }
+  if (!isJsonObject(value)) return false
+  for (const name in value) if (isDeeper(value[name], levels - 1)) return true
   return false
 }
 
@@ -66,10 +104,10 @@ const mostInner = 500_000
  * that it could not be written again as part of an answer, and that no later body could have it.
  */
 export const innerJson = (text: string): unknown => {
-  if (isTooDeep(text)) return undefined
   if (text.length > mostInner && valuesIn(text, mostInner) > mostInner) return undefined
   try {
-    return JSON.parse(text)
+    const value = parseJson(text)
+    return value === tooDeep ? undefined : value
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 /** The HTTP/1.1 client through the whole gateway: connections and framings as a user meets them. */
 import { describe, expect, test } from "bun:test"
+import { heldClock } from "../support/clocks/heldClock.ts"
 import { until } from "../support/clocks/until.ts"
 import { openAccount } from "../support/gateways/account.ts"
 import { closeAfterEach, opened, startWatched } from "../support/gateways/watched.ts"
@@ -83,6 +84,7 @@ test("a head in single bytes is read", async () => {
 })
 
 test("200 requests over connections that the host closes right behind its answer: none fails", async () => {
+  using _held = heldClock()
   const { ask, account } = await start((peer, call) => {
     peer.write(whole)
     if (call % 2 === 0) setTimeout(() => peer.end(), 1)
@@ -121,6 +123,7 @@ test("bytes behind an answer never become the next answer", async () => {
 })
 
 test("a kept connection that the host resets while the request is sent is tried once more", async () => {
+  using _held = heldClock()
   const { ask, host } = await start((peer, call) => {
     if (call === 2) peer.reset()
     else peer.write(whole)

@@ -122,7 +122,7 @@ describe("embedded on a socket", () => {
     socket.write(requestOf("POST /api/v1/chat/completions", headers, body(true)))
     await until(() => host.requests() === 1, "the call")
     await until(() => host.open() === 0, "the cut")
-    expect(await held()).toBe(0n)
+    await until(async () => (await held()) === 0n, "the release")
     socket.terminate()
   })
 

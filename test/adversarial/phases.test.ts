@@ -124,7 +124,8 @@ for (const commitAfterMs of [1, 10_000]) {
         test(`drain: ${phase}`, async () => {
           const { gateway, caller, openGates } = await enter(phase, stream, limits)
           const stopped = gateway.stop()
-          await Bun.sleep(50)
+          // What the request waits for comes after it was cut, or after a second where it is cut only then.
+          await Promise.race([caller.until((got) => got.includes("503")), Bun.sleep(1000)])
           openGates()
           let over = false
           void stopped.then(() => {

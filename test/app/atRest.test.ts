@@ -74,8 +74,7 @@ describe.concurrent.each([0o022, 0o000])("with umask %o", (umask) => {
       const options = { env: { ...process.env, HEADGATE_MANAGEMENT_KEY: key }, stdout: "ignore" } as const
       expect(await withUmask(umask, () => Bun.spawn(words, options)).exited).toBe(0)
       expect(modeOf(copy)).toBe("600")
-      gateway.kill("SIGTERM")
-      await gateway.exited
+      gateway.kill("SIGKILL")
     },
     patience,
   )
@@ -99,8 +98,7 @@ describePostgres("with PostgreSQL and umask 0", () => {
         spool: "700",
       })
       expect(Object.entries(modes).filter(([name, mode]) => name !== "." && mode !== "600")).toEqual([])
-      gateway.kill("SIGTERM")
-      await gateway.exited
+      gateway.kill("SIGKILL")
     },
     patience,
   )
@@ -122,17 +120,16 @@ describe.concurrent("a database of the operator's own", () => {
       expect(modes).toMatchObject({ ".": "755", "headgate.db": "644", "headgate.db.ballast": "600" })
       const copy = Object.entries(modes).find(([name]) => name.includes(".schema-"))
       expect(copy?.[1]).toBe("600")
-      expect(gateway.err()).toContain(`every user of this machine can read the database: chmod 600 ${database}*`)
       gateway.kill("SIGTERM")
       await gateway.exited
+      expect(gateway.err()).toContain(`every user of this machine can read the database: chmod 600 ${database}*`)
 
       // What others cannot reach is no one's to read.
       chmodSync(folder, 0o700)
       const again = installation.start()
       await again.url()
       expect(again.err()).not.toContain("every user")
-      again.kill("SIGTERM")
-      await again.exited
+      again.kill("SIGKILL")
     },
     patience,
   )
@@ -161,8 +158,7 @@ describe.concurrent("the first keys under a service manager", () => {
       const second = installation.start({ env: systemd })
       await second.url()
       await until(() => second.err().includes(`the first keys are still in ${file}: move it away`), "the reminder")
-      second.kill("SIGTERM")
-      await second.exited
+      second.kill("SIGKILL")
       expect(readFileSync(file, "utf8")).toBe(text)
     },
     patience,
@@ -179,8 +175,7 @@ describe.concurrent("the first keys under a service manager", () => {
       await until(() => gateway.err().includes("first-keys-2.txt"), "the line about the keys")
       expect(readFileSync(join(folder, "first-keys.txt"), "utf8")).toBe("those of another database")
       expect(modeOf(join(folder, "first-keys-2.txt"))).toBe("600")
-      gateway.kill("SIGTERM")
-      await gateway.exited
+      gateway.kill("SIGKILL")
     },
     patience,
   )
@@ -196,8 +191,7 @@ describe.concurrent("the first keys under a service manager", () => {
       const gateway = installation.start({ config: memory, env })
       await gateway.url()
       await until(() => gateway.err().includes("no first keys were made"), "the line about the keys")
-      gateway.kill("SIGTERM")
-      await gateway.exited
+      gateway.kill("SIGKILL")
 
       const key = "the-operators-own-key-of-32-characters"
       const other = installation.start({ config: bare, env: { ...systemd, HEADGATE_MANAGEMENT_KEY: key } })
@@ -205,8 +199,7 @@ describe.concurrent("the first keys under a service manager", () => {
       expect((await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200)
       expect(readdirSync(dirname(installation.database)).filter((name) => name.includes("keys"))).toEqual([])
       expect(other.out() + other.err()).not.toContain("sk-gw")
-      other.kill("SIGTERM")
-      await other.exited
+      other.kill("SIGKILL")
     },
     patience,
   )

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { ProgressLine } from "../../src/process/ProgressLine.ts"
 import { schemaVersion } from "../../src/sql/tables/migrations.ts"
 import { oldDatabase } from "../sql/sqlite/oldDatabase.ts"
+import { heldClock } from "../support/clocks/heldClock.ts"
 import { until } from "../support/clocks/until.ts"
 import { install } from "../support/gateways/process.ts"
 
@@ -31,6 +32,7 @@ test("what is over before that is not mentioned", () => {
 })
 
 test("in a pipe there is a line for each part, and one at the end; in a terminal one line goes away", () => {
+  using _held = heldClock()
   const act = ({ line, text }: ReturnType<typeof written>) => {
     line.say("part 1")
     line.show()
@@ -58,8 +60,7 @@ test(
     other.close()
     await gateway.url()
     await until(() => /^headgate: the tables .*: it took \d/m.test(gateway.err()), "the end")
-    gateway.kill("SIGTERM")
-    await gateway.exited
+    gateway.kill("SIGKILL")
   },
   patience,
 )

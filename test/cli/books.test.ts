@@ -42,6 +42,24 @@ const used = async (env: Readonly<Record<string, string>> = {}) => {
   return { installation, hash, actor: Bun.SHA256.hash(managementKey, "hex") }
 }
 
+let started: ReturnType<typeof used> | undefined
+
+/** One such gateway for all tests that leave its file as it is, and change copies of it. */
+const running = () => {
+  started ??= used()
+  return started
+}
+
+/** The variable that names a copy of the installation's database, in which these statements were run. */
+const tamperedCopy = ({ database, folder }: Installation, ...statements: ReadonlyArray<string>) => {
+  const copy = join(folder, `${crypto.randomUUID()}.db`)
+  const db = new Database(database)
+  db.run("VACUUM INTO ?", [copy])
+  db.close()
+  tamper(copy, ...statements)
+  return { HEADGATE_STORAGE: `sqlite:${copy}` }
+}
+
 /** What who has the file can do: no trigger stops it, and none is missing afterwards. */
 const tamper = (path: string, ...statements: ReadonlyArray<string>) => {
   const db = new Database(path)
@@ -90,14 +108,15 @@ describe("audit verify", () => {
 test(
   "uncharged says by key what hosts asked and callers did not pay",
   async () => {
-    const { installation, hash } = await used()
+    const { installation, hash } = await running()
     expect(await installation.command(["uncharged"])).toMatchObject({ code: 0, out: "" })
     const rare = `'{"unchargedAtMost":7000000}'`
-    tamper(installation.database, `UPDATE ledger SET upstream_cost = upstream_cost + 5000000, rare_usage = ${rare}`)
-    expect((await installation.command(["uncharged"])).out.trimEnd().split("\t")).toEqual([
+    const statement = `UPDATE ledger SET upstream_cost = upstream_cost + 5000000, rare_usage = ${rare}`
+    const copy = tamperedCopy(installation, statement)
+    expect((await installation.command(["uncharged"], copy)).out.trimEnd().split("\t")).toEqual([
       ...[hash, "2", "0.00001", "0.000014"],
     ])
-    expect(JSON.parse((await installation.command(["uncharged", "--json"])).out)).toEqual({
+    expect(JSON.parse((await installation.command(["uncharged", "--json"], copy)).out)).toEqual({
       keys: [{ key: hash, rows: 2, free_usd: "0.00001", estimated_at_most_usd: "0.000014" }],
     })
   },
@@ -108,19 +127,19 @@ describe("reconcile", () => {
   test(
     "finds no difference, then names each sum that is not what its rows come to",
     async () => {
-      const { installation, hash } = await used()
+      const { installation, hash } = await running()
       expect(await installation.command(["reconcile"])).toEqual({
         code: 0,
         out: "2 rows of the ledger, no difference\n",
         err: "",
       })
-      tamper(
-        installation.database,
+      const copy = tamperedCopy(
+        installation,
         "UPDATE spend SET amount = amount + 5000000 WHERE window_kind = 'total'",
         "DELETE FROM spend WHERE window_kind = 'monthly'",
         "INSERT INTO spend VALUES ('ghost', 'daily', 86400000, 1)",
       )
-      const { code, out, err } = await installation.command(["reconcile"])
+      const { code, out, err } = await installation.command(["reconcile"], copy)
       const month = `${new Date().toISOString().slice(0, 7)}-01`
       expect(
         out
@@ -140,17 +159,17 @@ describe("reconcile", () => {
   test(
     "--reprice computes each row anew, and names one that costs something else",
     async () => {
-      const { installation, hash } = await used()
+      const { installation, hash } = await running()
       expect(await installation.command(["reconcile", "--reprice"])).toEqual({
         code: 0,
         out: "2 rows computed anew, no difference\n",
         err: "",
       })
-      tamper(installation.database, "UPDATE ledger SET cost = cost + 1000000 WHERE seq = 1")
-      const { code, out, err } = await installation.command(["reconcile", "--reprice"])
+      const copy = tamperedCopy(installation, "UPDATE ledger SET cost = cost + 1000000 WHERE seq = 1")
+      const { code, out, err } = await installation.command(["reconcile", "--reprice"], copy)
       expect(out).toMatch(new RegExp(`^req_\\S+\\t${hash}\\t\\S+ \\S+\\t0\\.000007\\t0\\.000006\\n$`))
       expect([code, err]).toEqual([1, "headgate: 1 of 2 rows do not cost what their usage and prices come to\n"])
-      const json = JSON.parse((await installation.command(["reconcile", "--reprice", "--json"])).out)
+      const json = JSON.parse((await installation.command(["reconcile", "--reprice", "--json"], copy)).out)
       expect(json).toMatchObject({ rows: 2, too_old: 0, differences: [{ key: hash, computed_usd: "0.000006" }] })
     },
     patience,
@@ -159,7 +178,7 @@ describe("reconcile", () => {
   test(
     "--reprice --with-config shows what a correction of prices comes to, by key and host and in all",
     async () => {
-      const { installation, hash } = await used()
+      const { installation, hash } = await running()
       const file = join(installation.folder, "corrected.json")
       const correct = (prompt: string) => {
         const pricing = { prompt, completion: "0.000002" }

@@ -87,7 +87,7 @@ test(
       ["headgate/echo", "0.000003"],
       ["headgate/other", "0"],
     ])
-    next.kill("SIGTERM")
+    next.kill("SIGKILL")
     await next.exited
 
     writeFileSync(own, "{")

@@ -193,12 +193,15 @@ test(
 )
 
 test(
-  "spend --by day and --by model add up what the gateway lists by day, model and host",
+  "spend --by day, model, provider and app add up what the gateway lists",
   async () => {
     const item = (date: string, model: string, usage: number) => ({
       date,
       model,
       endpoint_id: "acme/eu",
+      provider_name: model === "acme/large" ? "Acme Large" : "Acme",
+      app_title: date === "2026-07-15" ? "Kitchen" : "",
+      app_url: date === "2026-07-15" ? "https://kitchen.test" : "",
       usage,
       requests: 2,
       prompt_tokens: 30,
@@ -214,13 +217,16 @@ test(
       port: 0,
       hostname: "127.0.0.1",
       fetch: (request) => {
-        asked.push(`${request.method} ${new URL(request.url).pathname} ${request.headers.get("authorization")}`)
+        const { pathname, search } = new URL(request.url)
+        asked.push(`${request.method} ${pathname}${search} ${request.headers.get("authorization")}`)
         return Response.json({ data })
       },
     })
     const at = ["--url", `${other.url}api/v1/`]
     const byDay = await headgate("spend", "--by", "day", ...at)
     const byModel = await headgate("spend", "--by", "model", ...at)
+    const byProvider = await headgate("spend", "--by", "provider", ...at)
+    const byApp = await headgate("spend", "--by", "app", ...at)
     const json = await headgate("spend", "--by", "model", "--json", ...at)
     await other.stop(true)
     expect(linesOf(byDay)).toEqual([
@@ -233,11 +239,78 @@ test(
       ["acme/small", "4", "60", "8", "0.3"],
       ["total", "6", "90", "12", "1"],
     ])
+    expect(linesOf(byProvider)).toEqual([
+      ["Acme Large", "2", "30", "4", "0.7"],
+      ["Acme", "4", "60", "8", "0.3"],
+      ["total", "6", "90", "12", "1"],
+    ])
+    expect(linesOf(byApp)).toEqual([
+      ["Kitchen https://kitchen.test", "4", "60", "8", "0.8"],
+      ["-", "2", "30", "4", "0.2"],
+      ["total", "6", "90", "12", "1"],
+    ])
     expect(JSON.parse(json.out)).toEqual([
       { model: "acme/large", requests: 2, prompt_tokens: 30, completion_tokens: 4, usage: 0.7 },
       { model: "acme/small", requests: 4, prompt_tokens: 60, completion_tokens: 8, usage: 0.3 },
     ])
-    expect([...new Set(asked)]).toEqual([`GET /api/v1/activity Bearer ${managementKey}`])
+    const path = "GET /api/v1/activity"
+    expect([...new Set(asked)]).toEqual([
+      `${path} Bearer ${managementKey}`,
+      `${path}?group_by=app Bearer ${managementKey}`,
+    ])
+  },
+  patience,
+)
+
+test(
+  "spend --by hour, and what was used since a time, also by key",
+  async () => {
+    const item = (hour: string, key: string, usage: number) => ({
+      ...{ date: "2026-07-15", hour, is_partial: hour.includes("T10"), model: "acme/small", endpoint_id: "acme/eu" },
+      ...{ provider_name: "Acme", api_key_hash: key.repeat(64), api_key_name: key === "a" ? "ci" : null },
+      ...{ usage, requests: 1, prompt_tokens: 3, completion_tokens: 4, user_hash: "0123456789abcdef" },
+    })
+    const [ten, nine] = ["2026-07-15T10:00:00Z", "2026-07-15T09:00:00Z"]
+    const data = [item(ten, "a", 0.1), item(ten, "b", 0.5), item(nine, "a", 0.2)]
+    const asked: Array<URLSearchParams> = []
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        asked.push(new URL(request.url).searchParams)
+        return Response.json({ data })
+      },
+    })
+    const at = ["--url", `${other.url}api/v1/`]
+    const byHour = await headgate("spend", "--by", "hour", ...at)
+    const byUser = await headgate("spend", "--by", "user", ...at)
+    const byKey = await headgate("spend", "--since", "2026-07-15T09:30:00Z", ...at)
+    const json = await headgate("spend", "--since", "2026-07-15T09:30:00Z", "--json", ...at)
+    const wrong = await headgate("spend", "--since", "yesterday", ...at)
+    const impossible = await headgate("spend", "--by", "provider_key", "--since", "1h", ...at)
+    await other.stop(true)
+    expect(linesOf(byHour)).toEqual([
+      [ten, "2", "6", "8", "0.6"],
+      [nine, "1", "3", "4", "0.2"],
+      ["total", "3", "9", "12", "0.8"],
+    ])
+    expect(linesOf(byUser)[0]).toEqual(["0123456789abcdef", "3", "9", "12", "0.8"])
+    expect(linesOf(byKey)).toEqual([
+      ["b".repeat(64), "-", "1", "3", "4", "0.5"],
+      ["a".repeat(64), "ci", "2", "6", "8", "0.3"],
+      ["total", "", "3", "9", "12", "0.8"],
+    ])
+    const figures = { prompt_tokens: 6, completion_tokens: 8 }
+    expect(JSON.parse(json.out)[1]).toEqual({ hash: "a".repeat(64), name: "ci", requests: 2, ...figures, usage: 0.3 })
+    const from = "2026-07-15T09:30:00.000Z"
+    expect(asked.map((query) => Object.fromEntries(query))).toEqual([
+      { interval: "hour" },
+      { group_by: "user" },
+      { group_by: "api_key", from },
+      { group_by: "api_key", from },
+    ])
+    expect([wrong.code, impossible.code]).toEqual([64, 64])
+    expect(impossible.err).toContain("--since cannot be used with --by provider_key")
   },
   patience,
 )
@@ -493,10 +566,12 @@ test(
     symlinkSync(join(root, "src/main.ts"), join(bin, "headgate"))
     const pages = ["docs/commands.md", "README.md"].map((page) => readFileSync(join(root, page), "utf8"))
     const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 8)
-    const lines = pages
+    const written = pages
       .flatMap((page) => page.match(/^```sh\n[\s\S]*?^```$/gm) ?? [])
       .flatMap((block) => block.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
       .map((line) => line.replace("bun start --", "headgate").replace("8f3a1c", hash))
+    // Some are on both pages, with comments of their own.
+    const lines = [...new Map(written.map((line) => [line.replace(/\s+#.*/, ""), line])).values()]
     expect(lines.length).toBeGreaterThan(12)
     await Bun.write(join(installation.folder, "models.json"), JSON.stringify({ format: 1, providers: {} }))
     const run = async (line: string, code = 0) => {

@@ -1,6 +1,7 @@
 /** What is wrong with a configuration, as the operator reads it. */
 import { afterAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
 import { badConfigs, model } from "./badConfigs.ts"
 import { canary, configFolders, json, port } from "./configFolders.ts"
 
@@ -9,9 +10,6 @@ afterAll(remove)
 
 /** Fields that nothing heeds yet: a value that is not the default, and the default. */
 const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: string]> = [
-  ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
-  ["server.metrics.open", true, "false"],
-  ["server.open_metrics", true, "false"],
   ["privacy.log_content", true, "false"],
 ]
 
@@ -31,7 +29,7 @@ describe("an option that does nothing yet", () => {
     const earlier = await loaded({ files: json({ server: { open_metrics: false } }) })
     expect(earlier.warnings).toEqual(["server.open_metrics: this is the earlier name of server.metrics.open."])
     const { config, warnings } = await loaded({ files: json({ server: { metrics: { open: false } } }) })
-    expect([config.server.metrics, warnings]).toEqual([{ open: false }, []])
+    expect([config.server.metrics.open, warnings]).toEqual([false, []])
   })
 
   test.each([false, true])("is refused by both names at once: %p", async (open) => {
@@ -117,6 +115,15 @@ describe("a bad configuration", () => {
     expect(await lines({ env: { HEADGATE_MANAGEMENT_KEY: key } })).toEqual([
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got others among them",
     ])
+  })
+
+  test("a token for figures is not one that can be guessed", async () => {
+    expect(await lines({ env: { HEADGATE_METRICS_TOKEN: canary.slice(0, 15) } })).toEqual([
+      "config error: HEADGATE_METRICS_TOKEN: expected at least 16 visible ASCII characters, got fewer",
+    ])
+    const { metricsToken } = await loaded({ env: { HEADGATE_METRICS_TOKEN: canary } })
+    expect(metricsToken !== null && Redacted.value(metricsToken)).toBe(canary)
+    expect(Bun.inspect(metricsToken)).not.toContain(canary)
   })
 })
 

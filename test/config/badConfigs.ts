@@ -21,6 +21,24 @@ export const badConfigs: ReadonlyArray<readonly [string, unknown, ReadonlyArray<
   ["a null", { server: { port: null } }, [`server.port: expected ${port}, got null`]],
   ["a section that is none", { limits: 3 }, ["limits: expected an object, got number"]],
   ["a list that is none", { server: { cors_origins: "*" } }, ["server.cors_origins: expected a list, got string"]],
+  [
+    "a proxy that is no address",
+    { server: { trusted_proxies: ["10.0.0.0/8", "10.0.0.1/8", "proxy.example"] } },
+    [
+      "server.trusted_proxies[1]: expected the first address of the range: 10.0.0.0/8 has this one, and 10.0.0.1 alone is written without a slash",
+      'server.trusted_proxies[2]: expected an IP address or a range such as "10.0.0.0/8" or "2001:db8::/32"',
+    ],
+  ],
+  [
+    "a number of proxies below none",
+    { server: { trusted_proxies: -1 } },
+    ["server.trusted_proxies: expected a whole number from 0 to 100 or a list, got -1"],
+  ],
+  [
+    "a header that tells no address",
+    { server: { forwarded_header: "x-real-ip" } },
+    ['server.forwarded_header: expected "x-forwarded-for" or "forwarded", got string "x-real-ip"'],
+  ],
   ["an unknown field", { server: { prot: 1 } }, ['server.prot: unknown field, did you mean "port"?']],
   [
     "an unknown field in the program's spelling",
@@ -297,6 +315,47 @@ export const badConfigs: ReadonlyArray<readonly [string, unknown, ReadonlyArray<
       "models[0].id: expected a model id <author>/<slug>, got string",
       'models[0].hosts[0].provder: unknown field, did you mean "provider"?',
       `models[0].hosts[0].provider: expected ${slugForm}, got nothing`,
+    ],
+  ],
+  [
+    "webhooks that may not be called, or are not signed",
+    {
+      alerts: {
+        webhooks: [
+          { url: "https://169.254.169.254/latest", secret: canary },
+          { url: "https://metadata.google.internal/x?token=y", format: "slack" },
+          { url: "https://10.0.0.5/hook", format: "slack" },
+          { url: "http://[::ffff:169.254.169.254]/", format: "slack", network: "private" },
+          { url: "http://alerts.example/hook", format: "slack" },
+          { url: `https://user:${canary}@alerts.example/hook`, format: "slack" },
+          { url: "https://alerts.example/hook" },
+          { url: { env: "TEST_NO_SUCH_URL" }, format: "slack", rules: ["disk"] },
+        ],
+      },
+    },
+    [
+      "alerts.webhooks[0].url: expected an address that may be dialled, got a link-local, metadata or reserved one",
+      "alerts.webhooks[1].url: expected an address that may be dialled, got a link-local, metadata or reserved one",
+      'alerts.webhooks[2].url: expected a public address (loopback and private ones need "network": "private"), got a private one',
+      "alerts.webhooks[3].url: expected an address that may be dialled, got a link-local, metadata or reserved one",
+      'alerts.webhooks[4].url: expected https (http needs "network": "private"), got http',
+      "alerts.webhooks[5].url: expected a URL without user name and password, got one with them",
+      'alerts.webhooks[6].secret: expected a secret, which signs what is sent: { "env": "NAME" }',
+      "alerts.webhooks[7].url: environment variable TEST_NO_SUCH_URL is not set",
+      'alerts.webhooks[7].rules[0]: expected "key_budget", "daily_spend", "uncharged_cost", "account_refused", "error_rate", "breaker_open", "ledger_behind", "disk_space" or "certificate_ends", got string "disk"',
+    ],
+  ],
+  [
+    "thresholds that cannot be",
+    {
+      alerts: { key_budget: { percent: [0] }, error_rate: { share: 2 }, disk: {}, daily_spend: { days: 1, factor: 0 } },
+    },
+    [
+      "alerts.disk: unknown field",
+      "alerts.key_budget.percent[0]: expected a whole number from 1 to 100, got 0",
+      "alerts.daily_spend.factor: expected a number above 0, got 0",
+      "alerts.daily_spend.days: expected a whole number from 3 to 90, got 1",
+      "alerts.error_rate.share: expected a number from 0 to 1, got 2",
     ],
   ],
 ]

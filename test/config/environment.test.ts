@@ -39,7 +39,7 @@ test("an unknown variable is named with the near name, or with all names", () =>
   expect(environmentWarnings(env, {})).toEqual([
     'HEADGATE_PROT is set and not known, did you mean "HEADGATE_PORT"?',
     'HEADGATE_MANAGMENT_KEY is set and not known, did you mean "HEADGATE_MANAGEMENT_KEY"?',
-    "HEADGATE_X is set and not known; known are HEADGATE_CONFIG, HEADGATE_PORT, HEADGATE_HOSTNAME, HEADGATE_STORAGE, HEADGATE_MANAGEMENT_KEY, HEADGATE_LOG_LEVEL",
+    "HEADGATE_X is set and not known; known are HEADGATE_CONFIG, HEADGATE_PORT, HEADGATE_HOSTNAME, HEADGATE_STORAGE, HEADGATE_MANAGEMENT_KEY, HEADGATE_METRICS_TOKEN, HEADGATE_LOG_LEVEL, HEADGATE_LOG_FORMAT",
   ])
 })
 

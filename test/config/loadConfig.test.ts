@@ -20,7 +20,7 @@ const example = defineConfig({
     cors_origins: ["*"],
     drain_s: 30,
     drain_delay_s: 0,
-    metrics: { open: false },
+    metrics: { enabled: true, port: null, hostname: "127.0.0.1", open: false, budget_keys: 0 },
   },
   storage: "sqlite:./data/headgate.db",
   durability: "full",
@@ -230,6 +230,13 @@ describe("the environment", () => {
       'config error: --storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
       'config error: --log-level: expected "debug", "info", "warn", "error" or "none", got string "loud"',
     ])
+  })
+
+  test("has to name a form of the log that there is", async () => {
+    expect(await lines({ env: { ...env, HEADGATE_LOG_FORMAT: "xml" } })).toEqual([
+      'config error: HEADGATE_LOG_FORMAT: expected "pretty", "logfmt" or "json", got string "xml"',
+    ])
+    expect((await loaded({ env: { ...env, HEADGATE_LOG_FORMAT: "json" } })).problems).toEqual([])
   })
 
   test("counts as silent where a variable is empty", async () => {

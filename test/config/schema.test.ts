@@ -9,9 +9,9 @@ import type * as Schema from "effect/Schema"
 import ts from "typescript-5.9"
 import { madeFiles, schemaText } from "../../scripts/configSchema.ts"
 import type { GatewayConfigInput, ProviderInput } from "../../src/config/configInput.ts"
+import type { ProviderFields } from "../../src/config/fields/providerFields.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
-import type { ProviderFields } from "../../src/config/providerFields.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
 
 /** All members there, at any depth, so that one that is missing on a side is seen. */
@@ -34,6 +34,7 @@ test("the types that editors show are those that the Schema takes", () => {
 })
 
 const schema = JSON.parse(schemaText()) as JsonObject
+const validate = new Ajv({ strict: false }).compile(schema)
 
 test.each(madeFiles)("$file is what bun scripts/configSchema.ts makes of the Schema", ({ file, text }) => {
   expect(readFileSync(resolve(import.meta.dir, "../..", file), "utf8")).toBe(text())
@@ -74,7 +75,6 @@ describe("config.schema.json", () => {
   })
 
   test("accepts what the gateway accepts, and finds what is misspelt", () => {
-    const validate = new Ajv({ strict: false }).compile(schema)
     expect(validate({})).toBe(true)
     const config = {
       $schema: "./config.schema.json",
@@ -105,6 +105,9 @@ describe("config.schema.json", () => {
   test.each<[unknown, boolean]>([
     [{ server: { open_metrics: false, trusted_proxies: [] }, privacy: { log_content: false } }, true],
     [{ server: { metrics: { open: false } } }, true],
+    [{ server: { trusted_proxies: ["10.0.0.0/8", "::1"], forwarded_header: "forwarded" } }, true],
+    [{ server: { trusted_proxies: 2 } }, true],
+    [{ server: { trusted_proxies: "10.0.0.0/8" } }, false],
     [{ limits: { ttfb_ms: null, attempt_ms_by_model: { "a/b": 5 }, breaker: {} } }, true],
     [{ providers: { acme: { api_key: "k", network: null, of_the_plugin: {} } } }, true],
     [{ providers: { acme: { api_keys: [{ key: "k", limit: 5, limit_reset: "weekly" }] } } }, true],
@@ -118,7 +121,6 @@ describe("config.schema.json", () => {
     [{ plugins: { folders: [1] } }, false],
     [[], false],
   ])("and the gateway judge alike: %j", async (config, isRight) => {
-    const validate = new Ajv({ strict: false }).compile(schema)
     const read = await Effect.runPromise(Effect.either(decodeConfig(config)))
     expect([validate(config), Either.isRight(read)]).toEqual([isRight, isRight])
   })

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { until } from "../support/clocks/until.ts"
+import { freePort } from "../support/gateways/freePort.ts"
 import { firstKey, firstManagementKey } from "../support/gateways/process.ts"
-import { freePort } from "../support/storage/postgresServer.ts"
 import { root, said, stages, variables } from "./dockerfile.ts"
 import { buildImage, hindrance, type Image, type Running } from "./imageFolder.ts"
 
@@ -56,7 +56,7 @@ describe.skipIf(why !== undefined)("the image, as folders", () => {
       image = await buildImage()
       await image.mount(`${said("WORKDIR")}/headgate.config.ts`, config)
       await image.mount(`${said("WORKDIR")}/plugins/strategies/ours/index.ts`, strategy)
-      const port = String(await freePort())
+      const port = String(freePort())
       const env = { HEADGATE_PORT: port }
       running = image.start(env)
       const { err } = running

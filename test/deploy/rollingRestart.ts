@@ -4,10 +4,10 @@
  * table of docs/decisions/0046-the-drain-delay.md. Needs nginx and the PostgreSQL of the tests; loopback only.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { until } from "../support/clocks/until.ts"
+import { freePort } from "../support/gateways/freePort.ts"
 import { firstKey, install, type RunningGateway } from "../support/gateways/process.ts"
 import { chunkOf, configFor, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 import { makeDatabase, urlOf } from "../support/storage/postgres.ts"
@@ -30,15 +30,6 @@ export interface Restarted {
   /** What nginx logged, but for refused connections. */
   readonly errors: ReadonlyArray<string>
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
 
 /** The blocks of the page in their order: the whole server, then the upstream and the lines of the location for several. */
 const documented = (): ReadonlyArray<string> =>
@@ -78,6 +69,25 @@ const isReady = (port: number): Promise<boolean> =>
     () => false,
   )
 
+/** nginx in front of gateways on these ports. `stop` also removes its files. */
+export const startNginx = (port: number, gateways: ReadonlyArray<number>, several: boolean) => {
+  if (nginx === null) throw new Error("nginx is not installed")
+  const folder = mkdtempSync(join(tmpdir(), "headgate-nginx-"))
+  const errors = join(folder, "error.log")
+  writeFileSync(join(folder, "nginx.conf"), nginxConfig(folder, port, gateways, several))
+  const words = [nginx, "-p", folder, "-c", join(folder, "nginx.conf"), "-e", errors]
+  const running = Bun.spawn(words, { stdout: "ignore", stderr: "inherit" })
+  return {
+    /** What it has logged. */
+    errors: () => readFileSync(errors, "utf8").split("\n"),
+    stop: async () => {
+      running.kill("SIGQUIT")
+      await running.exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
 /** A streamed answer takes a second, a whole one a third, so that some run whenever a gateway is stopped. */
 const answers = (body: Record<string, unknown>): Response | Promise<Response> => {
   if (body["stream"] !== true) return Bun.sleep(300).then(() => wholeAnswer("hello"))
@@ -108,7 +118,7 @@ export const rollingRestart = async (
     const host = scriptedHost(answers)
     closing.push(host.stop)
     const database = await makeDatabase()
-    const [front = 0, ...ports] = await Promise.all([freePort(), freePort(), freePort()])
+    const [front, ...ports] = [freePort(), freePort(), freePort()]
     const config = configFor(
       { a: { url: host.url } },
       { discovery: { environment: false, local: false }, server: { drain_delay_s: drainDelaySeconds } },
@@ -127,15 +137,8 @@ export const rollingRestart = async (
     const authorization = `Bearer ${firstKey(first.out())}`
     const gateways = [first, await start(1)]
 
-    const folder = mkdtempSync(join(tmpdir(), "headgate-nginx-"))
-    closing.push(() => rmSync(folder, { recursive: true, force: true }))
-    writeFileSync(join(folder, "nginx.conf"), nginxConfig(folder, front, ports, several))
-    const words = [nginx, "-p", folder, "-c", join(folder, "nginx.conf"), "-e", join(folder, "error.log")]
-    const balancer = Bun.spawn(words, { stdout: "ignore", stderr: "inherit" })
-    closing.push(() => {
-      balancer.kill("SIGQUIT")
-      return balancer.exited
-    })
+    const balancer = startNginx(front, ports, several)
+    closing.push(balancer.stop)
     await until(() => isReady(front), "nginx")
 
     const failures: Array<string> = []
@@ -180,8 +183,8 @@ export const rollingRestart = async (
     }
     await restarted
     await Promise.all(sent)
-    const errors = readFileSync(join(folder, "error.log"), "utf8").split("\n")
-    return { requests: sent.length, failures, tookMs, errors: errors.filter((line) => !line.includes("refused")) }
+    const errors = balancer.errors().filter((line) => !line.includes("refused"))
+    return { requests: sent.length, failures, tookMs, errors }
   } finally {
     for (const close of closing.toReversed()) await close()
   }

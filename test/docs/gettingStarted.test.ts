@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { isJsonObject } from "../../src/domain/json/json.ts"
 import { until } from "../support/clocks/until.ts"
-import { freePort } from "../support/storage/postgresServer.ts"
+import { freePort } from "../support/gateways/freePort.ts"
 import { GatewayTerminal, notSaid, ReadersTerminal, stepsOf } from "./transcript.ts"
 import { vendorProxy } from "./vendorProxy.ts"
 
@@ -23,29 +23,28 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A repository with the files of this one as they are now, for the page to clone. */
-const makeOrigin = (): string => {
-  const origin = join(folder, "origin")
-  mkdirSync(origin)
-  const copied = Bun.spawnSync([
-    "bash",
-    "-ec",
-    `cd ${root}; git ls-files -coz --exclude-standard | tar --null --ignore-failed-read -T - -c | tar -x -C ${origin}
-    cd ${origin}; git init -q; git add -A; git -c user.name=test -c user.email=test@localhost commit -qm files`,
-  ])
-  if (copied.exitCode !== 0) throw new Error(copied.stderr.toString())
-  return origin
+const origin = join(folder, "origin")
+
+/** Runs commands in this folder; `$git` is git for `origin`, with the files of this folder. */
+const shell = (script: string): void => {
+  const git = `git --git-dir=${origin} --work-tree=. -c user.name=test -c user.email=test@localhost`
+  const { exitCode, stderr } = Bun.spawnSync(["bash", "-ec", `git="${git}"\n${script}`], { cwd: root })
+  if (exitCode !== 0) throw new Error(stderr.toString())
 }
 
+/**
+ * A repository with the files of this one as they are now, for the page to clone. It has no folder of files, and finds the objects of
+ * files that have not changed in this repository, which is only read.
+ */
+const makeOrigin = (): void =>
+  shell(`git init -q --bare ${origin}; cp "$(git rev-parse --git-path index)" ${origin}/index
+    git rev-parse --path-format=absolute --git-path objects > ${origin}/objects/info/alternates
+    $git add -A; $git commit -qm files`)
+
 /** A newer version: another commit. */
-const publish = (origin: string): void => {
-  const made = Bun.spawnSync([
-    "bash",
-    "-ec",
-    `cd ${origin}; echo "- news" >> CHANGELOG.md; git -c user.name=test -c user.email=test@localhost commit -qam news`,
-  ])
-  if (made.exitCode !== 0) throw new Error(made.stderr.toString())
-}
+const publish = (): void =>
+  shell(`news=$( ($git show HEAD:CHANGELOG.md; echo "- news") | $git hash-object -w --stdin)
+    $git update-index --cacheinfo 100644,$news,CHANGELOG.md; $git commit -qm news`)
 
 /** The environment of a developer who has no keys of vendors, and this Bun as `bun`. */
 const environment = (port: string) => {
@@ -106,7 +105,7 @@ const scriptedVendor = () => {
 test.skipIf(!canClone)(
   "the first hour goes as docs/getting-started.md says",
   async () => {
-    const port = String(await freePort())
+    const port = String(freePort())
     const vendor = scriptedVendor()
     const proxy = await vendorProxy("api.openai.com", vendor.answer)
     closing.push(proxy.stop)
@@ -118,7 +117,7 @@ test.skipIf(!canClone)(
     const gateway = new GatewayTerminal(folder, env)
     closing.push(() => gateway.close())
 
-    const origin = makeOrigin()
+    makeOrigin()
     /** What the page leaves out: the clone's address, and the keys and the hash that were shown last. */
     let secrets: Readonly<Record<string, string>> = {
       "git clone …": `git clone -q ${origin}`,
@@ -150,7 +149,7 @@ test.skipIf(!canClone)(
           vendor.release()
           await gateway.ended()
         }
-        if (typed.includes("git pull")) publish(origin)
+        if (typed.includes("git pull")) publish()
         await gateway.run(typed, vendors)
         vendors = { HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: authority }
         await until(() => notSaid(filled(shown), gateway.said) === undefined, shown)

@@ -22,8 +22,35 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
 
 /** The folders of a folder, from the top. Files beside them are at the bottom. */
 const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
-  services: ["routing", "dispatch", "keys", "money", "hosts", "calls", "request", "storage", "payload"],
-  domain: ["money", "keys", "routing", "failures", "hosts", "request", "price", "structures", "json"],
+  services: [
+    "alerts",
+    "metrics",
+    "traces",
+    "records",
+    "routing",
+    "dispatch",
+    "keys",
+    "money",
+    "hosts",
+    "calls",
+    "request",
+    "storage",
+    "payload",
+  ],
+  domain: [
+    "alerts",
+    "money",
+    "keys",
+    "routing",
+    "failures",
+    "hosts",
+    "request",
+    "price",
+    "addresses",
+    "log",
+    "structures",
+    "json",
+  ],
   sql: ["postgres", "sqlite", "spool", "repositories", "tables", "files"],
 }
 

@@ -18,6 +18,7 @@ const memos = [
   "hostFacts.ts sets",
   "hostListing.ts listings",
   "names.ts seen",
+  "walk.ts seenTypes",
   "price.ts known",
   "rankBy.ts prices",
   "response.ts finishWords",

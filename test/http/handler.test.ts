@@ -1,5 +1,5 @@
 /** `Gateway.handler` in frameworks without Effect: mounted in Hono under a prefix, and as it is. */
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { Gateway, parseUsd } from "headgate"
 import { defineStrategy } from "headgate/plugin"
@@ -210,7 +210,6 @@ describe("an app that cannot say who is calling", () => {
   }
 
   test("was told of a database that is well, and its log had no reason: both say what is true", async () => {
-    const logged = spyOn(console, "error").mockImplementation(() => {})
     const { gateway, answer } = await asking(() => Promise.reject(new Error("the sessions are away")), {})
     const response = await answer
     expect([response.status, (await json(response)).error]).toMatchObject([
@@ -221,9 +220,18 @@ describe("an app that cannot say who is calling", () => {
       },
     ])
     await gateway.close()
-    const lines = logged.mock.calls.flat().join("\n")
-    logged.mockRestore()
-    expect(lines).toContain('message="authenticate failed"')
+    const app = `
+      import { Gateway } from "headgate"
+      import echo from "./plugins/providers/echo/index.ts"
+      const authenticate = () => Promise.reject(new Error("the sessions are away"))
+      const gateway = await Gateway.handler({ plugins: [echo], config: { storage: "memory:" }, authenticate })
+      const headers = { authorization: "Bearer x", "content-type": "application/json" }
+      await gateway.fetch(new Request("http://app/api/v1/embeddings", { method: "POST", headers, body: "{}" }))
+      await gateway.close()`
+    const env = { PATH: process.env["PATH"] ?? "", HEADGATE_LOG_FORMAT: "logfmt" }
+    const child = Bun.spawn([process.execPath, "-e", app], { cwd: `${import.meta.dir}/../..`, env, stderr: "pipe" })
+    const lines = await child.stderr.text()
+    expect(lines).toContain('event=authenticate_failed message="authenticate failed"')
     expect(lines).toContain("the sessions are away")
   })
 

@@ -25,15 +25,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a deleted key leaves the cache before its row is gone",
     file: "src/services/keys/KeyStore.ts",
-    from: "        yield* reached(storage.keys.remove(id, author(actor)))\n        cache.drop(id)\n",
-    to: "        cache.drop(id)\n        yield* reached(storage.keys.remove(id, author(actor)))\n",
+    from: "      yield* this.reached(this.repository.remove(id, this.author(actor)))\n      this.reader.drop(id)\n",
+    to: "      this.reader.drop(id)\n      yield* this.reached(this.repository.remove(id, this.author(actor)))\n",
     tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
     name: "a disabled key leaves the cache before its row is changed",
     file: "src/services/keys/KeyStore.ts",
-    from: "        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n        cache.drop(id)\n",
-    to: "        cache.drop(id)\n        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))\n",
+    from: "      const after = yield* this.reached(this.repository.update(id, changes, this.author(actor)))\n      this.reader.drop(id)\n",
+    to: "      this.reader.drop(id)\n      const after = yield* this.reached(this.repository.update(id, changes, this.author(actor)))\n",
     tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
@@ -172,8 +172,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the connection is closed, not kept, after a complete answer",
     file: "src/services/dispatch/AnswerStream.ts",
-    from: 'if (stream?.state === "ended" && !stream.isCut) attempt.exchange?.drain()\n    else attempt',
-    to: "attempt",
+    from: "if (isComplete(answer)) exchange?.drain()\n    else exchange",
+    to: "exchange",
     tests: ["test/services/dispatch/answerStream.test.ts"],
   },
   {
@@ -241,8 +241,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a host whose caller has left is not read on for its usage",
-    file: "src/services/dispatch/AnswerStream.ts",
-    from: "!this.services.readingOn.enter(this.options.context.key.id)",
+    file: "src/services/dispatch/ReadingOn.ts",
+    from: "!this.enter(key)",
     to: "true",
     tests: ["test/services/dispatch/callerLeaves.test.ts"],
   },
@@ -276,9 +276,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a request that is refused does not end",
-    file: "src/http/data/Inference.ts",
-    from: "  const ended = services.ends.end(request.served, response.status, failure)",
-    to: "  if (failure !== undefined) return Exit.succeed(response)\n  const ended = services.ends.end(request.served, response.status, failure)",
+    file: "src/http/data/DataRequest.ts",
+    from: "    const ended = this.services.ends.end(this.served, response.status, failure)",
+    to: "    if (failure !== undefined) return super.succeed(response)\n    const ended = this.services.ends.end(this.served, response.status, failure)",
     tests: ["test/http/ends/everyRoute.test.ts"],
   },
   {
@@ -290,9 +290,23 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a streamed request ends with its head",
-    file: "src/http/data/streamed.ts",
-    from: "  request.isStreamed = true\n",
+    file: "src/http/data/ModelRequest.ts",
+    from: "    this.isStreamed = true\n",
     to: "",
     tests: ["test/http/ends/cutRequests.test.ts"],
+  },
+  {
+    name: "a request whose error cannot be written does not end",
+    file: "src/http/data/DataRequest.ts",
+    from: '      this.conclude(this.plainRefusal(), "defect")\n      return\n',
+    to: "      throw thrown\n",
+    tests: ["test/http/ends/refusalFails.test.ts"],
+  },
+  {
+    name: "hosts that fail at once are called within one another",
+    file: "src/services/dispatch/Failover.ts",
+    from: "    if (this.isTrying) return\n",
+    to: "",
+    tests: ["test/services/dispatch/failover.test.ts"],
   },
 ]

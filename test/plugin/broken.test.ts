@@ -180,7 +180,7 @@ const resolved = async (parts: Parts, config: unknown = {}) => {
   const log: Array<string> = []
   const logger = Logger.replace(
     Logger.defaultLogger,
-    Logger.make(({ message }) => log.push(String(message))),
+    Logger.make(({ message }) => log.push(String([message].flat()[0]))),
   )
   const result = await Effect.runPromise(
     Effect.flatMap(readConfig(config), (reading) => resolveConfig(parts, reading)).pipe(
@@ -285,7 +285,7 @@ describe("a plugin that does not load", () => {
     const log: Array<string> = []
     const gateway = await gatewayWithoutSocket({
       plugins: [...broken.map(([, plugin]) => plugin), echo],
-      setting: Logger.add(Logger.make(({ message }) => log.push(String(message)))),
+      setting: Logger.add(Logger.make(({ message }) => log.push(String([message].flat()[0])))),
     })
     try {
       expect(log.toSorted()).toEqual(broken.map(([, , line]) => line).toSorted())

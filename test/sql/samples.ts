@@ -54,5 +54,6 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   operation: "chat",
   providerKey: "",
   callerRequestId: "trace-1",
+  userHash: "",
   ...members,
 })

@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { KeyId } from "../../src/domain/ids.ts"
-import { StorageUnavailable } from "../../src/services/storage/ledger.ts"
 import { type IdempotencyRecord, type IdempotencyRepository, Storage } from "../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../src/services/storage/StorageUnavailable.ts"
 import { layer as layerPostgres } from "../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
 import { hasPostgres, makeDatabase, redactedUrlOf } from "../support/storage/postgres.ts"
@@ -64,6 +64,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       rateLimit: { requests: 7, intervalSeconds: 60 },
       allowedModels: ["acme/*", 'Ünïcode "quoted"'],
       allowedProviders: ["acme"],
+      allowedAddresses: ["10.0.0.0/8", "2001:db8::1"],
       expiresAt: 1_900_000_000_000,
       updatedAt: 1_760_000_000_001,
       creatorUserId: "user",
@@ -106,10 +107,15 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
               rateLimit: { requests: 1, intervalSeconds: 2 },
               allowedModels: ["a"],
               allowedProviders: ["b"],
+              allowedAddresses: ["::1"],
             },
             someone,
           ),
-          yield* storage.keys.update(key.id, { rateLimit: null, allowedModels: null, allowedProviders: null }, someone),
+          yield* storage.keys.update(
+            key.id,
+            { rateLimit: null, allowedModels: null, allowedProviders: null, allowedAddresses: null },
+            someone,
+          ),
           yield* storage.keys.find(key.id),
           yield* storage.keys.update(bob, { name: "nobody" }, someone),
           yield* storage.keys.update(bob, {}, someone),
@@ -124,6 +130,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       rateLimit: { requests: 1, intervalSeconds: 2 },
       allowedModels: ["a"],
       allowedProviders: ["b"],
+      allowedAddresses: ["::1"],
     }
     expect(steps).toEqual([key, second, third, fourth, fifth, fourth, fourth, undefined, undefined])
   })

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test"
 import type { Network } from "../../src/upstream/addresses.ts"
 import { type HttpClient, makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { makeResolve } from "../../src/upstream/http1/Resolve.ts"
+import { heldTimers } from "../support/clocks/heldClock.ts"
 import { until } from "../support/clocks/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { rawServer } from "./rawServer.ts"
@@ -118,6 +119,9 @@ describe("a name", () => {
   })
 })
 
+/** How long an address is waited for before the next one is tried as well. src/upstream/http1/Dial.ts */
+const nextAddressMs = 250
+
 describe("several addresses", () => {
   test("are tried one after the other where one refuses", async () => {
     using server = greeting()
@@ -133,13 +137,15 @@ describe("several addresses", () => {
   })
 
   test("are tried IPv6 first, and the next one where one is silent", async () => {
+    using timers = heldTimers(nextAddressMs)
     // Speaks no TLS, so that a handshake with it never ends.
     using silent = rawServer({ hostname: "::1", deaf: true })
     using server = greeting("127.0.0.1", silent.port)
     const { exchange } = resolving(() => ["127.0.0.1", "::1"])
     const answer = answerOf(exchange, callTo(`https://models.acme.example:${silent.port}/`))
     await until(() => silent.connections() === 1, "the first address")
-    expect(server.connections()).toBe(0)
+    expect([server.connections(), timers.waiting()]).toEqual([0, 1])
+    timers.fire()
     await until(() => server.connections() === 1, "the second address")
     server.stop()
     silent.stop()
@@ -147,12 +153,12 @@ describe("several addresses", () => {
   })
 
   test("are left alone once one of them answers", async () => {
+    using timers = heldTimers(nextAddressMs)
     using second = greeting("127.0.0.2")
     using first = greeting("127.0.0.1", second.port)
     const { exchange } = resolving(() => ["127.0.0.1", "127.0.0.2"])
     await answerOf(exchange, callTo(`http://models.acme.example:${first.port}/`))
-    await Bun.sleep(300)
-    expect(second.connections()).toBe(0)
+    expect([second.connections(), timers.waiting()]).toEqual([0, 0])
   })
 })
 

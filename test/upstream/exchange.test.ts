@@ -217,6 +217,8 @@ describe("an exchange", () => {
   test("that is cancelled while it dials leaves nothing behind", async () => {
     using server = saying(hello)
     const { exchange, events } = record(client.exchange, callTo(server.url))
+    // It dials at the end of its turn.
+    await new Promise((resolve) => setImmediate(resolve))
     exchange.cancel()
     await until(() => server.open() === 0, "no connection")
     await answerOf(client.exchange, callTo(server.url))

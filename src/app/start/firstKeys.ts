@@ -7,6 +7,7 @@ import { closeSync, existsSync, fstatSync, fsyncSync, openSync, rmSync, writeSyn
 import { dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { makePrivateFolder, privateMode } from "../../sql/files/privateFile.ts"
 
 export interface FirstKeysPlace {
@@ -49,17 +50,18 @@ export const placeOfFirstKeys = (config: GatewayConfig): Effect.Effect<FirstKeys
     return Effect.catchAll(
       Effect.try(() => inFile(folderOf(config))),
       ({ error }) =>
-        Effect.as(Effect.logWarning(`${noFile}: ${error instanceof Error ? error.message : error}`), undefined),
+        Effect.as(
+          logEvent("first_keys_not_made", { because: error instanceof Error ? error.message : error }),
+          undefined,
+        ),
     )
   })
-
-const noFile = "no first keys were made (HEADGATE_MANAGEMENT_KEY sets one), since their file cannot be written"
 
 /** Says at a later start that the file is still there. */
 export const warnOfFirstKeys = (config: GatewayConfig): Effect.Effect<void> =>
   Effect.suspend(() => {
     const file = pathIn(folderOf(config), 1)
-    return existsSync(file) ? Effect.logWarning(`the first keys are still in ${file}: move it away`) : Effect.void
+    return existsSync(file) ? logEvent("first_keys_still_in_file", { file }) : Effect.void
   })
 
 const folderOf = ({ storage, spoolFolder }: GatewayConfig): string =>
@@ -108,7 +110,7 @@ const inFile = (folder: string): FirstKeysPlace => {
           fsyncSync(handle)
           closeSync(handle)
         }),
-        Effect.logWarning(`the first keys are in ${file}: move it away`),
+        logEvent("first_keys_in_file", { file }),
       ),
     discard: Effect.sync(() => {
       closeSync(handle)

@@ -6,9 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as EffectRuntime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { ConfigInvalid } from "../../domain/json/Problem.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { StorageNotOpened } from "../../sql/StorageNotOpened.ts"
 import { proxiesOf } from "../../upstream/environmentProxy.ts"
@@ -95,13 +97,14 @@ class UncaughtException extends Data.TaggedError("UncaughtException") {
  */
 export const uncaughtException: Effect.Effect<Effect.Effect<never, UncaughtException>, never, Scope.Scope> = Effect.gen(
   function* () {
+    const log = yield* logging
     const thrownOnce = yield* Deferred.make<never, UncaughtException>()
     let last = ""
     yield* onProcess("uncaughtException", (thrown) => {
-      const line = report("uncaught exception", thrown)
+      const because = inWords(thrown)
       // A repeating timer that throws does so until the process ends.
-      if (line !== last) process.stderr.write(line)
-      last = line
+      if (because !== last) log(logEvent("uncaught_exception", { because }, thrown))
+      last = because
       Deferred.unsafeDone(thrownOnce, new UncaughtException())
     })
     return Deferred.await(thrownOnce)
@@ -109,12 +112,23 @@ export const uncaughtException: Effect.Effect<Effect.Effect<never, UncaughtExcep
 )
 
 /** A rejected promise that a plugin does not handle must not stop the gateway: it is only reported. */
-export const outliveRejections: Effect.Effect<void, never, Scope.Scope> = onProcess("unhandledRejection", (reason) => {
-  process.stderr.write(report("unhandled rejection", reason))
+export const outliveRejections: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
+  const log = yield* logging
+  yield* onProcess("unhandledRejection", (reason) => {
+    log(logEvent("unhandled_rejection", { because: inWords(reason) }, reason))
+  })
 })
 
-const report = (what: string, thrown: unknown): string =>
-  `${what}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}\n`
+/** Writes lines from outside of Effect. */
+const logging = Effect.map(
+  Effect.runtime<never>(),
+  (runtime) =>
+    (line: Effect.Effect<void>): void =>
+      void EffectRuntime.runFork(runtime)(line),
+)
+
+const inWords = (thrown: unknown): string =>
+  thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)
 
 /**
  * Ends the process with the exit code of what happened, also when something that a plugin left behind, such as a timer,
@@ -126,7 +140,7 @@ export const teardown: Runtime.Teardown = (exit, onExit) =>
 /** Keeps the warnings that are logged. */
 export const warningsInto = (list: Array<string>): Logger.Logger<unknown, void> =>
   Logger.make(({ logLevel, message }) => {
-    if (logLevel === LogLevel.Warning) list.push([message].flat().join(" "))
+    if (logLevel === LogLevel.Warning) list.push(String([message].flat()[0]))
   })
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"

@@ -5,9 +5,11 @@ import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Overrides } from "../../config/Overrides.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import type { Drained } from "../../services/request/InFlight.ts"
 import { Ending } from "../Ending.ts"
 import { wordsOf } from "../serveFlags.ts"
+import { type AskedWorker, type FiguresMessage, FleetFigures, isFiguresMessage } from "./figures.ts"
 import { endOf, lookMs, Pulse, type Watched } from "./Pulse.ts"
 import { onStopSignal } from "./processEvents.ts"
 import { Hangup, OthersToReload, type ReloadOrder } from "./reloads.ts"
@@ -15,7 +17,7 @@ import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervi
 import { isDebugged } from "./watchdog.ts"
 import { Beat, numberVariable, Serving, Stopped } from "./worker.ts"
 
-interface Child extends Worker {
+interface Child extends Worker, AskedWorker {
   readonly kill: (signal: "SIGTERM" | "SIGINT") => void
   /** Whether it did; one that does not serve yet has read the configuration just now. */
   readonly reload: (order: typeof ReloadOrder.Type) => boolean
@@ -35,6 +37,7 @@ export const superviseProcesses = (
     const { onHangup } = yield* Hangup
     refuseTakenPort(server)
     const children = new Set<Child>()
+    const figures = new FleetFigures()
     const ending = new Ending()
     const stopped: Array<Drained> = []
     const sumOf = (name: keyof Drained) => stopped.reduce((sum, { [name]: count }) => sum + count, 0)
@@ -58,11 +61,11 @@ export const superviseProcesses = (
             maxInFlight: limits.maxInFlight,
             drainSeconds: server.drainSeconds,
             onStuck: (pid, seconds) => {
-              const killed = `worker ${number} has done nothing for ${seconds} seconds and is killed`
-              Runtime.runFork(runtime)(Effect.annotateLogs(Effect.logError(killed), { worker: number, pid }))
+              Runtime.runFork(runtime)(logEvent("worker_stuck", { worker: number, seconds, pid }))
             },
             // One that is stopped alone is started again, and says nothing of the end of all.
             onStopped: (drained) => ending.hasBegun && stopped.push(drained),
+            onFigures: (message) => figures.received(child, message, children),
             reloadOthers: () => {
               for (const other of children) if (other !== child) other.reload({ reload: { isFirst: false } })
             },
@@ -73,7 +76,10 @@ export const superviseProcesses = (
         (child) =>
           Effect.ensuring(
             child.stop,
-            Effect.sync(() => children.delete(child)),
+            Effect.sync(() => {
+              children.delete(child)
+              figures.workerEnded(child)
+            }),
           ),
       )
     return yield* Effect.ensuring(supervise({ workers: server.workers, port: server.port, start }), ending.write)
@@ -104,13 +110,14 @@ interface Spawning {
   readonly onStuck: (pid: number, seconds: number) => void
   /** How long its requests may run on when it is asked to stop. */
   readonly drainSeconds: number
+  readonly onFigures: (message: FiguresMessage) => void
   /** It has reloaded its configuration, and the other workers are to do the same. */
   readonly reloadOthers: () => void
 }
 
 const spawn = (
   number: number,
-  { overrides, maxInFlight, drainSeconds, onStopped, onStuck, reloadOthers }: Spawning,
+  { overrides, maxInFlight, drainSeconds, onStopped, onStuck, onFigures, reloadOthers }: Spawning,
 ): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
@@ -125,6 +132,7 @@ const spawn = (
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => {
       if (isBeat(message)) return life.beat()
+      if (isFiguresMessage(message)) return onFigures(message)
       if (hasReloaded(message)) reloadOthers()
       if (isStopped(message)) onStopped(message)
       if (!isServing(message)) return
@@ -148,16 +156,23 @@ const spawn = (
       handle.kill("SIGKILL")
     },
   })
+  const send = (message: typeof ReloadOrder.Type | FiguresMessage): boolean => {
+    if (!serves || life.isOver()) return false
+    try {
+      handle.send(message)
+      return true
+    } catch {
+      // It has ended, and the runtime has not said so yet.
+      return false
+    }
+  }
   return {
     pid: handle.pid,
     serving: Effect.promise(() => serving.promise),
     ended: life.ended,
     kill,
-    reload: (order) => {
-      const canReload = serves && !life.isOver()
-      if (canReload) handle.send(order)
-      return canReload
-    },
+    reload: (order) => send(order),
+    tell: (message) => send(message),
     stop: Effect.suspend(() => {
       if (life.isOver()) return Effect.void
       if (!asked) kill("SIGTERM")

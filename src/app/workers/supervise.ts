@@ -6,6 +6,7 @@ import * as Schedule from "effect/Schedule"
 import * as ScheduleDecision from "effect/ScheduleDecision"
 import * as ScheduleInterval from "effect/ScheduleInterval"
 import type * as Scope from "effect/Scope"
+import { logEvent } from "../../process/log/logEvent.ts"
 
 export interface Ended {
   /** Its exit code; 128 and the signal's number when a signal ended it. */
@@ -75,7 +76,7 @@ export const supervise = ({ workers, port, start }: Supervising): Effect.Effect<
       const failed = new WorkerFailed({ number, ...ended })
       const isFirst = !(yield* Deferred.isDone(firstServes))
       if (isFirst || (serving === 0 && lasting.has(ended.code))) return yield* failed
-      yield* Effect.logError(failed.message)
+      yield* logEvent("worker_failed", { worker: number, how: `${inWords(ended)} before it served`, code: ended.code })
     })
 
     /** One process from its start to its end. Returns for how many milliseconds it served. */
@@ -90,10 +91,11 @@ export const supervise = ({ workers, port, start }: Supervising): Effect.Effect<
       const since = clock.unsafeCurrentTimeMillis()
       sharedPort = listening
       serving += 1
-      yield* Effect.logInfo(`worker ${number} serves`)
+      yield* logEvent("worker_serves", { worker: number })
       yield* Deferred.succeed(firstServes, undefined)
       const ended = yield* Effect.onExit(worker.ended, () => Effect.sync(() => serving--))
-      yield* (ended.code === 0 ? Effect.logInfo : Effect.logError)(`worker ${number} ${inWords(ended)}`)
+      const event = ended.code === 0 ? "worker_ended" : "worker_failed"
+      yield* logEvent(event, { worker: number, how: inWords(ended), code: ended.code })
       return clock.unsafeCurrentTimeMillis() - since
     }, Effect.scoped)
 

@@ -4,7 +4,10 @@
  * docs/decisions/0047-the-watchdog.md
  */
 import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
 import { followNames, place, shared } from "../../plugin/checks/running.ts"
+import { formatFor, thisPlace } from "../../process/log/chooseFormat.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import type { Watching } from "./watchdogThread.ts"
 
 /** Milliseconds between two heartbeats of the event loop, and between two checks of them by the thread. */
@@ -22,7 +25,7 @@ export const watchEventLoop = (
   fields: Readonly<Record<string, string | number>>,
   onBeat: () => void,
 ): Effect.Effect<void> =>
-  Effect.sync(() => {
+  Effect.map(Effect.runtime<never>(), (runtime) => {
     setInterval(() => {
       shared[place.beat] = ((shared[place.beat] ?? 0) + 1) | 0
       onBeat()
@@ -31,8 +34,9 @@ export const watchEventLoop = (
     const thread = new Worker(new URL("./watchdogThread.ts", import.meta.url), { ref: false })
     // Without it the gateway works, and is not watched.
     thread.addEventListener("error", ({ message }) => {
-      process.stderr.write(`the watchdog has failed: ${message}\n`)
+      Runtime.runFork(runtime)(logEvent("watchdog_failed", { because: message }))
     })
-    thread.postMessage({ shared, beatMs, mostMissed, fields } satisfies Watching)
+    const format = formatFor(thisPlace())
+    thread.postMessage({ shared, beatMs, mostMissed, fields, format } satisfies Watching)
     followNames((name, number) => thread.postMessage({ name, number }))
   })

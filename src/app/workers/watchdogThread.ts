@@ -1,7 +1,10 @@
 /** The thread of `watchdog.ts`. It uses nothing of the main thread, since that is blocked when this one has to act. */
 
+import { processEvents } from "../../domain/log/processEvents.ts"
 import { place } from "../../plugin/checks/running.ts"
 import { endProcess } from "../../plugin/loading/endProcess.ts"
+import { type LogFormat, writerOf } from "../../process/log/formats.ts"
+import type { Line } from "../../process/log/Line.ts"
 
 /** What to watch: the first message. */
 export interface Watching {
@@ -9,6 +12,7 @@ export interface Watching {
   readonly beatMs: number
   readonly mostMissed: number
   readonly fields: Readonly<Record<string, string | number>>
+  readonly format: LogFormat
 }
 
 /** The name of a hook: all further messages. */
@@ -26,7 +30,7 @@ self.onmessage = ({ data }: MessageEvent<Watching | Named>) => {
   else watch(data)
 }
 
-const watch = ({ shared, beatMs, mostMissed, fields }: Watching): void => {
+const watch = ({ shared, beatMs, mostMissed, fields, format }: Watching): void => {
   let beat = Atomics.load(shared, place.beat)
   let missed = 0
   let looked = performance.now()
@@ -39,27 +43,28 @@ const watch = ({ shared, beatMs, mostMissed, fields }: Watching): void => {
     beat = Atomics.load(shared, place.beat)
     // This thread did not run either: the machine slept, or is too busy to judge by.
     missed = beat !== last || wasLate ? 0 : missed + 1
-    if (missed === mostMissed) void endProcess(70, lineOf(shared, missed * beatMs, fields))
+    if (missed === mostMissed) {
+      void endProcess(70, `${writerOf(format, false)(lineOf(shared, missed * beatMs, fields))}\n`)
+    }
   }, beatMs)
 }
 
-/** In the form of the log (`logger.ts`). */
-const lineOf = (shared: Int32Array, blockedMs: number, fields: Watching["fields"]): string => {
+const lineOf = (shared: Int32Array, blockedMs: number, fields: Watching["fields"]): Line => {
   const hook = names.get(Atomics.load(shared, place.hook))
   const begun = names.get(Atomics.load(shared, place.begun))
   const what = hook === undefined ? "no hook of a plugin runs" : `plugin ${hook}`
-  const message = `${what}: the process has been blocked for ${blockedMs / 1000} seconds; the gateway ends`
-  const all = {
-    timestamp: new Date().toISOString(),
-    level: "FATAL",
-    fiber: "#0",
-    message: JSON.stringify(message),
+  const about = {
     ...(hook === undefined ? {} : { hook }),
     // It may go on now, between other work.
-    ...(hook !== undefined || begun === undefined ? {} : { lastAsynchronousHook: begun }),
+    ...(hook !== undefined || begun === undefined ? {} : { last_asynchronous_hook: begun }),
     ...fields,
   }
-  return `${Object.entries(all)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ")}\n`
+  return {
+    time: new Date(),
+    level: processEvents.blocked.level,
+    event: "blocked",
+    message: `${what}: the process has been blocked for ${blockedMs / 1000} seconds; the gateway ends`,
+    fields: new Map(Object.entries(about)),
+    cause: "",
+  }
 }

@@ -4,7 +4,7 @@ import { loadConfig } from "../../config/loadConfig.ts"
 import { prepare } from "../../config/prepare.ts"
 import type { Pricing } from "../../domain/price/price.ts"
 import { withUnsetSecrets } from "../../plugin/Secret.ts"
-import { layerLogger } from "../../process/logger.ts"
+import { layerLogger } from "../../process/log/logger.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import { badConfig, type CommandFailed } from "../CommandFailed.ts"
 

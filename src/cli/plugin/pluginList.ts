@@ -10,9 +10,10 @@ import type { PluginInvalid } from "../../plugin/checks/PluginInvalid.ts"
 import type { Discovered, Plugin } from "../../plugin/loading/discover.ts"
 import { watchImports } from "../../plugin/loading/importWatch.ts"
 import { loadStrategy } from "../../plugin/loading/load.ts"
+import { unheard } from "../../plugin/PluginLog.ts"
 import type { ProviderPlugin } from "../../plugin/Provider.ts"
 import type { StrategyPlugin } from "../../plugin/strategy.ts"
-import { layerLogger } from "../../process/logger.ts"
+import { layerLogger } from "../../process/log/logger.ts"
 import { badConfig, type CommandFailed } from "../CommandFailed.ts"
 
 export interface ListedPlugin {
@@ -82,7 +83,7 @@ interface RoutingPart {
 }
 
 const strategyState = (plugin: StrategyPlugin, { strategy, strategies }: RoutingPart): State => {
-  const loaded = loadStrategy(plugin, strategies[plugin.id] ?? {})
+  const loaded = loadStrategy(plugin, strategies[plugin.id] ?? {}, () => unheard)
   if (Either.isLeft(loaded)) return stateOff(loaded.left.reason)
   if (Either.isLeft(loaded.right)) return stateOff(sentence(problemsOf(loaded.right.left.issue)))
   return stateOn(plugin.id === strategy ? "routing.strategy" : "where provider.sort asks for it")

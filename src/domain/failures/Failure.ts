@@ -94,7 +94,11 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
 }
 
 /** A rule forbids the request: the wrong kind of key, a model that the key may not use, a key that was deleted while it ran. */
-export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly rule: string }> {
+export class NotPermitted extends Data.TaggedError("NotPermitted")<{
+  readonly rule: string
+  /** `address`: the key may not be used from where the caller is. Absent: it is another rule. */
+  readonly by?: "address"
+}> {
   override get message() {
     return this.rule
   }

@@ -1,7 +1,7 @@
 /**
  * What the end of an attempt means for its host. Only what the host did counts against it: a limit, a shortage or a defect
  * of the gateway, a fault of a plugin, an end from outside and a finish that the model chose mean nothing. Whether another
- * host is tried is another question: `services/dispatch/tryHosts.ts`. Pure. See docs/guarantees.md#g35 and docs/decisions/0041-only-what-the-host-did.md.
+ * host is tried is another question: `services/dispatch/Failover.ts`. Pure. See docs/guarantees.md#g35 and docs/decisions/0041-only-what-the-host-did.md.
  */
 import type { HostFailed } from "./Failure.ts"
 import type { HostReason } from "./HostReason.ts"

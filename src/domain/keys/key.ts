@@ -4,7 +4,19 @@
  */
 import * as Schema from "effect/Schema"
 import { KeyId } from "../ids.ts"
-import { amount, type KeyValue, name, optional, patterns, rate, text, textThat, time, yesOrNo } from "./keyValues.ts"
+import {
+  addressRanges,
+  amount,
+  type KeyValue,
+  name,
+  optional,
+  patterns,
+  rate,
+  text,
+  textThat,
+  time,
+  yesOrNo,
+} from "./keyValues.ts"
 import { limitResets } from "./limitWindows.ts"
 
 /** The flag of `headgate keys create` and `keys change` that sets a field. */
@@ -61,7 +73,7 @@ const typedRate = (written: string) => {
 
 /**
  * Every field of a key, in the order of the table of keys. What requests may set, what answers and terminals show, the columns and
- * the flags are made from this table; a new row also needs a migration. What a field does is said where it is done.
+ * the flags are made from this table. What a field does is said where it is done.
  */
 export const keyFields = {
   /** Lower-case hex SHA-256 of the key's first secret: its id, which a rotation does not change. */
@@ -167,6 +179,21 @@ export const keyFields = {
       name: "provider",
       atCreation: "a pattern of providers it may use",
       atChange: "a pattern of providers it may use, in place of those before; none: all",
+      takes: "several",
+      none: "none",
+    },
+  }),
+  /** Ranges of IP addresses that it may be used from (`http/CallerAddresses.ts`); `null`: every address. */
+  allowedAddresses: field(addressRanges, {
+    wire: "allowed_addresses",
+    otherwise: null,
+    atCreation: "optional",
+    changeable: true,
+    title: "addresses",
+    flag: {
+      name: "allow-address",
+      atCreation: "an address or range (CIDR) it may be used from",
+      atChange: "an address or range (CIDR) it may be used from, in place of those before; none: all",
       takes: "several",
       none: "none",
     },

@@ -24,13 +24,22 @@ export const makeSecret = (kind: KeyRecord["kind"]): string => {
 }
 
 const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
+const forms = /sk-gwm?-[0-9A-Za-z]{49}/g
+
+/** The text with every key in it masked. */
+export const withoutKeys = (text: string): string => (text.includes("sk-gw") ? text.replace(forms, mask) : text)
 
 /** Whether a text has the checksum of a key. A mistyped one is refused without a database lookup. */
 export const hasChecksum = (secret: string): boolean =>
   form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)
 
 /** What is wrong with a management key that the operator chose; `undefined`: nothing. It should not be guessed, and has to fit into a header. */
-export const managementKeyFault = (key: string): string | undefined =>
-  /^[\x21-\x7e]{32,}$/.test(key)
-    ? undefined
-    : `expected at least 32 visible ASCII characters, got ${key.length < 32 ? "fewer" : "others among them"}`
+export const managementKeyFault = (key: string): string | undefined => faultOf(key, 32)
+
+/** The same of a token that reads `/metrics` alone. */
+export const metricsTokenFault = (token: string): string | undefined => faultOf(token, 16)
+
+const faultOf = (text: string, least: number): string | undefined => {
+  if (text.length >= least && /^[\x21-\x7e]*$/.test(text)) return undefined
+  return `expected at least ${least} visible ASCII characters, got ${text.length < least ? "fewer" : "others among them"}`
+}

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { readRange } from "../addresses/ipRange.ts"
 import { formatUsd, type Picodollars, picodollarsPerUsd, roundUsd, toUsd } from "../price/money.ts"
 import { mostRequests, mostSeconds, type RateLimit } from "../structures/SlidingWindow.ts"
 
@@ -156,4 +157,27 @@ export const patterns: KeyValue<ReadonlyArray<string>, ReadonlyArray<string>> = 
     ),
   }),
   shown: (list) => list.join(", "),
+}
+
+const mostRanges = 100
+
+const Range = Schema.String.pipe(
+  Schema.filter((written) => {
+    const range = readRange(written)
+    return typeof range !== "string" || range
+  }),
+)
+
+/** Ranges of IP addresses, as they were written; `null`: every address. In a request an empty list is `null`, too. */
+export const addressRanges: KeyValue<ReadonlyArray<string> | null, ReadonlyArray<string> | null> = {
+  ...optional({ ...plain(Schema.Array(Schema.String), { stored: "json" }), shown: (list) => list.join(", ") }, "all"),
+  request: Schema.transform(
+    Schema.NullOr(
+      Schema.Array(Range).pipe(
+        Schema.filter(({ length }) => length <= mostRanges || `expected at most ${mostRanges} ranges, got ${length}`),
+      ),
+    ),
+    Schema.NullOr(Schema.Array(Schema.String)),
+    { strict: true, decode: (list) => (list?.length === 0 ? null : list), encode: same },
+  ),
 }

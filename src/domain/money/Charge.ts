@@ -1,21 +1,12 @@
 /** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 
+import type { AnswerOutcome } from "../failures/AnswerOutcome.ts"
 import type { Picodollars } from "../price/money.ts"
 import { type Cost, costOf, noCost, type Pricing } from "../price/price.ts"
 import { noUsage, type Usage } from "../price/Usage.ts"
 import { tokensIn } from "../request/estimate.ts"
 import { allMedia, type MediaTokens, noMedia } from "../request/MediaTokens.ts"
 import type { Bounds } from "../request/request.ts"
-
-/**
- * - `finished`: the host completed its answer.
- * - `host-failed`: the host broke off after output had been sent. Free to the caller.
- * - `cut`: the gateway ended it: budget, deadline, drain, a stalled or slow caller.
- * - `caller-gone`: the caller closed the connection.
- * - `crashed`: the gateway was killed. Charged by what was known to be delivered.
- * - `lost`: a second call of the same request that another one was faster than. Free to the caller.
- */
-export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone" | "lost" | "crashed"
 
 /** What is known of an answer when it has ended. */
 export interface Answer {

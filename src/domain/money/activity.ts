@@ -1,4 +1,4 @@
-/** What was used on a day: sums of ledger rows by UTC day. A row counts on the day on which it was admitted. */
+/** What was used: sums of ledger rows by UTC day or hour. A row counts where it was admitted. */
 import type { KeyId } from "../ids.ts"
 import { dayMs, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
@@ -17,14 +17,25 @@ export interface SumQuery {
   readonly creator?: string
 }
 
+/** A question for sums of the rows of a span of time, each of which is read. */
+export interface SpanQuery {
+  /** Unix milliseconds of the admission: from the first on, before the second. */
+  readonly from: number
+  readonly to: number
+  /** Of which there is a sum each. */
+  readonly interval: "day" | "hour"
+  readonly by: SumQuery["by"] | "user"
+  /** Only rows of this key, of keys that this user created, or of this end user (`userHash`). */
+  readonly key?: KeyId
+  readonly creator?: string
+  readonly userHash?: string
+}
+
 /**
- * The sum of the ledger rows of one UTC day, model and host, and of one key or app where it was asked for by those; else
- * the members of key or app are "". A row with the outcome `lost` counts with its upstream cost alone, since its request
- * has another row.
+ * What ledger rows of one model and host add up to, and of one key or app where it was asked for by those; else the
+ * members of key or app are "". A row with the outcome `lost` counts with its upstream cost alone, since its request has another row.
  */
-export interface DaySum {
-  /** First Unix millisecond. */
-  readonly day: number
+export interface UsageSum {
   readonly key: string
   readonly appUrl: string
   readonly appTitle: string
@@ -42,6 +53,67 @@ export interface DaySum {
   /** What callers pay, and what hosts charge the operator. */
   readonly cost: Picodollars
   readonly upstreamCost: Picodollars
+}
+
+/** Of one UTC day. */
+export interface DaySum extends UsageSum {
+  /** First Unix millisecond. */
+  readonly day: number
+}
+
+/** Of one UTC hour or day, whichever was asked for, and of one end user where it was asked for by those; else `userHash` is "". */
+export interface SpanSum extends UsageSum {
+  readonly userHash: string
+  /** First Unix millisecond. */
+  readonly start: number
+}
+
+export const hourMs = 3_600_000
+
+/** Milliseconds of an interval. */
+export const intervalMs: Readonly<Record<SpanQuery["interval"], number>> = { day: dayMs, hour: hourMs }
+
+/** The first moment of the UTC hour of a moment, Unix milliseconds. */
+export const hourOf = (ms: number): number => ms - (ms % hourMs)
+
+/** Sums of parts of a span, added up further. */
+export class SpanSums {
+  private readonly sums = new Map<string, SpanSum>()
+
+  /** How many there are. */
+  get size(): number {
+    return this.sums.size
+  }
+
+  add(one: SpanSum): void {
+    const place = JSON.stringify([one.start, ...namesInOrder.map((name) => one[name])])
+    const before = this.sums.get(place)
+    this.sums.set(place, before === undefined ? one : { ...one, ...figuresOfBoth(before, one) })
+  }
+
+  /** The newest first, then by model, host, key, user and app. */
+  get all(): ReadonlyArray<SpanSum> {
+    return [...this.sums.values()].toSorted(inOrder)
+  }
+}
+
+const figuresOfBoth = (a: SpanSum, b: SpanSum) => ({
+  requests: a.requests + b.requests,
+  promptTokens: a.promptTokens + b.promptTokens,
+  completionTokens: a.completionTokens + b.completionTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+  cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  cost: a.cost + b.cost,
+  upstreamCost: a.upstreamCost + b.upstreamCost,
+})
+
+const namesInOrder = ["model", "host", "provider", "key", "userHash", "appUrl", "appTitle"] as const
+
+const inOrder = (a: SpanSum, b: SpanSum): number => {
+  if (a.start !== b.start) return b.start - a.start
+  for (const name of namesInOrder) if (a[name] !== b[name]) return a[name] < b[name] ? -1 : 1
+  return 0
 }
 
 /** The last days that are over at `now` (Unix milliseconds), the newest first. */

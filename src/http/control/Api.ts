@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
 import { at, withDataPlane } from "../openapi/document.ts"
-import { ActivityGroup } from "./activity.ts"
+import { ActivityGroup } from "./activity/activity.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
 import { withExamples } from "./examples.ts"
@@ -18,6 +18,7 @@ import { KeyStatusGroup } from "./keys/keyStatus.ts"
 import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
+import { RequestsGroup } from "./requests/requests.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -33,6 +34,7 @@ export const Api = withoutErrors
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
+  .add(RequestsGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)

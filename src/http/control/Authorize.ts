@@ -8,9 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import { type Authenticator, KeyStore } from "../../services/keys/KeyStore.ts"
+import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { Answering } from "../answer.ts"
 import { authenticate } from "../authenticate.ts"
+import { addressOf, CallerAddresses } from "../CallerAddresses.ts"
 import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
 
 /** The key of the request being served. */
@@ -19,15 +20,28 @@ export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, K
 /** Both schemes of the API (`Authorization: Bearer`, `x-api-key`) are read in one place, so only one is declared. */
 const security = { bearer: HttpApiSecurity.bearer }
 
+/** Finds out whose the request is. */
+const callers = Effect.map(Effect.all([KeyStore, CallerAddresses]), ([keys, addresses]) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.timeoutFail(authenticate(keys, new Headers(request.headers)), {
+      duration: "30 seconds",
+      onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
+    }).pipe(
+      Effect.tap(noteKey),
+      Effect.tap((key) => addresses.refusal(key, () => addressOf(addresses, request)) ?? Effect.void),
+    ),
+  ),
+)
+
 /** Any valid key. */
 export class Authorize extends HttpApiMiddleware.Tag<Authorize>()("headgate/Authorize", {
-  failure: Schema.Union(notAccepted, unavailable),
+  failure: Schema.Union(notAccepted, notPermitted, unavailable),
   provides: CurrentKey,
   security,
 }) {
   static readonly layer = Layer.effect(
     Authorize,
-    Effect.map(KeyStore, (keys) => ({ bearer: () => currentKey(keys) })),
+    Effect.map(callers, (current) => ({ bearer: () => current })),
   )
 }
 
@@ -39,10 +53,10 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 }) {
   static readonly layer = Layer.effect(
     AuthorizeManagement,
-    Effect.map(KeyStore, (keys) => ({
+    Effect.map(callers, (current) => ({
       bearer: () =>
         Effect.filterOrFail(
-          currentKey(keys),
+          current,
           ({ kind }) => kind === "management",
           () => managersOnly,
         ),
@@ -51,14 +65,6 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 }
 
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
-
-const currentKey = (keys: Authenticator) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    Effect.timeoutFail(authenticate(keys, new Headers(headers)), {
-      duration: "30 seconds",
-      onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
-    }),
-  ).pipe(Effect.tap(noteKey))
 
 /** Whoever observes the request is told whose it is. */
 const noteKey = (key: KeyRecord) =>

@@ -9,6 +9,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { BadRequest, Unavailable } from "../../domain/failures/Failure.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { NoCopy, Storage } from "../../services/storage/Storage.ts"
 import { backupDigestHeader, backupSizeHeader } from "../headers.ts"
 import { badRequest, unavailable } from "../refusals.ts"
@@ -38,7 +39,7 @@ export const backupHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           NoCopy: ({ instead }) => Effect.fail(new BadRequest({ issues: [{ path: "storage", message: instead }] })),
           StorageUnavailable: (failure) =>
             Effect.zipRight(
-              Effect.logError(failure.message),
+              logEvent("backup_failed", { text: failure.message }),
               Effect.fail(new Unavailable({ why: "backup", retryAfterSeconds: 5 })),
             ),
         })

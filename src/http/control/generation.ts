@@ -1,5 +1,6 @@
 /**
- * `GET /generation?id=`: what the ledger has of one answer. Any key sees its own; a management key sees all.
+ * `GET /generation?id=`: what the ledger has of one answer, or what is kept of a request that failed. Any key sees its own; a management key
+ * sees all.
  * `GET /generation/content?id=`: prompt and answer, which are not stored.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
@@ -12,32 +13,24 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { NotFound } from "../../domain/failures/Failure.ts"
+import { requestOutcomes } from "../../domain/failures/RequestOutcome.ts"
+import type { KeyId } from "../../domain/ids.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import { isoTime } from "../../domain/keys/keyValues.ts"
 import { reprice } from "../../domain/money/Charge.ts"
 import { type Picodollars, toUsd } from "../../domain/price/money.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
 import type { Pricing } from "../../domain/price/price.ts"
-import { isUnaryName } from "../../domain/request/operations.ts"
-import { type LedgerRow, orUnavailable, usageOf } from "../../services/storage/ledger.ts"
+import { RequestRecords } from "../../services/records/RequestRecords.ts"
+import { type LedgerRow, usageOf } from "../../services/storage/ledger.ts"
+import type { ListedRequest, RequestRecord } from "../../services/storage/requests.ts"
 import { Storage } from "../../services/storage/Storage.ts"
+import { orUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./Authorize.ts"
 import { Installation } from "./Installation.ts"
 import { providerNames } from "./models/providerNames.ts"
-
-/** One host's answer. */
-const ProviderResponse = Schema.Struct({
-  /** `null`: the gateway was killed before it knew. */
-  status: Schema.NullOr(Schema.Int),
-  provider_name: Schema.String,
-  /** The tag of the host. */
-  endpoint_id: Schema.String,
-  is_byok: Schema.Boolean,
-  /** Milliseconds to the first token. */
-  latency: Schema.Number,
-  model_permaslug: Schema.String,
-})
+import { figuresOf, figuresOfFailed, ProviderResponse, responseOf, responsesOf } from "./requests/generationFigures.ts"
+import { endOf } from "./requests/requestItem.ts"
 
 /** How the request was routed. With the request, strategy and seed repeat its plan. Own members of this gateway. */
 const FollowedPlan = Schema.Struct({
@@ -69,16 +62,25 @@ const Billing = Schema.Struct({
 
 /** The members of the router that the ledger does not keep are null. */
 const Generation = Schema.Struct({
+  /** Of a request that failed before it had one: the id of the request. */
   id: Schema.String,
   request_id: Schema.String,
   /** The `X-Request-Id` that the caller sent; `null`: none, or one that was not recorded (`callerRequestId`). A member of this gateway alone. */
   caller_request_id: Schema.NullOr(Schema.String),
-  model: Schema.String,
+  /** `null`: it is not known which was asked for. */
+  model: Schema.NullOr(Schema.String),
   /** When the request was admitted. */
   created_at: Schema.String,
+  /** What the caller got; `null`: the gateway was killed before it knew. A member of this gateway alone, as the next two. */
+  status: Schema.NullOr(Schema.Int),
+  /** How the request ended, in one word. */
+  outcome: Schema.Literal(...requestOutcomes),
+  /** What else is known of why it failed. */
+  why: Schema.NullOr(Schema.String),
   api_type: Schema.String,
-  provider_name: Schema.String,
-  /** Only of the host that answered: the ledger does not keep the others that were tried. */
+  /** `null`: no host was called. */
+  provider_name: Schema.NullOr(Schema.String),
+  /** Of a request that went well only the host that answered: the ledger does not keep the others that were tried. */
   provider_responses: Schema.Array(ProviderResponse),
   streamed: Schema.Boolean,
   /** The caller left before the end. */
@@ -122,11 +124,14 @@ const Generation = Schema.Struct({
   web_search_engine: Schema.Null,
   workspace_id: Schema.String,
   data_region: Schema.String,
-  plan: FollowedPlan,
-  billing: Billing,
+  /** `null`: nothing was booked. */
+  plan: Schema.NullOr(FollowedPlan),
+  billing: Schema.NullOr(Billing),
 }).annotations({ identifier: "Generation" })
 
-const GenerationQuery = Schema.Struct({ id: Schema.String.annotations({ description: "the id of a generation" }) })
+const GenerationQuery = Schema.Struct({
+  id: Schema.String.annotations({ description: "the id of a generation, or of a request" }),
+})
 
 /** Removes the success that HttpApi assumes: there is none. */
 const neverSucceeds = (operation: JsonObject): JsonObject => {
@@ -140,7 +145,10 @@ export const GenerationGroup = HttpApiGroup.make("generation")
       .setUrlParams(GenerationQuery)
       .addSuccess(Schema.Struct({ data: Generation }))
       .addError(badRequest)
-      .annotate(OpenApi.Description, "One answer of the calling key, or of any key for a management key."),
+      .annotate(
+        OpenApi.Description,
+        "One answer of the calling key, or of any key for a management key. Of a request that failed, why.",
+      ),
   )
   .add(
     HttpApiEndpoint.get("content", "/generation/content")
@@ -160,16 +168,20 @@ export const generationHandlers = HttpApiBuilder.group(
   (handlers) =>
     Effect.gen(function* () {
       const storage = yield* Storage
-      const { ledger, prices } = storage
+      const { ledger, prices, requests } = storage
+      const { flush } = yield* RequestRecords
       const reached = orUnavailable("storage", storage)
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
 
-      /** The row of an answer that this key may see. Another key's answer is as unknown as one that never was. */
-      const rowOf = Effect.fnUntraced(function* (id: string) {
+      /** The request with this id, or with that of its generation, which this key may see. Another key's is as unknown as one that never was. */
+      const requestOf = Effect.fnUntraced(function* (id: string) {
         const key = yield* CurrentKey
-        const row = yield* reached(ledger.generation(id))
-        return row === undefined || (key.kind !== "management" && row.key !== key.id) ? yield* unknown : row
+        yield* flush
+        const row = yield* reached(requestIdForm.test(id) ? ledger.find(id) : ledger.generation(id))
+        const found = listedOf(yield* reached(requests.find(id)), row)
+        if (found === undefined || (key.kind !== "management" && ownerOf(found) !== key.id)) return yield* unknown
+        return found
       })
 
       /** What the row was computed with; `undefined`: no price was known, or the version cannot be read. */
@@ -183,24 +195,40 @@ export const generationHandlers = HttpApiBuilder.group(
       return handlers
         .handle("generation", ({ urlParams }) =>
           Effect.gen(function* () {
-            const row = yield* rowOf(urlParams.id)
+            const found = yield* requestOf(urlParams.id)
+            const names = providerNames(registry)
+            const nameOf = (provider: string) => names.get(provider) ?? provider
+            const own = { ...endOf(found), workspace_id: workspace }
+            const { row, record } = found
+            if (row === null) {
+              return record === null ? yield* unknown : { data: { ...figuresOfFailed(record, nameOf), ...own } }
+            }
             const pricing = yield* pricingFor(row)
-            const provider = providerNames(registry).get(row.provider) ?? row.provider
+            const provider = nameOf(row.provider)
             const data: typeof Generation.Type = {
               ...figuresOf(row),
+              ...own,
               provider_name: provider,
-              provider_responses: [responseOf(row, provider)],
+              provider_responses: record === null ? [responseOf(row, provider)] : responsesOf(record, nameOf),
               cache_discount: pricing === undefined ? null : toUsd(savedByCache(row, pricing)),
-              workspace_id: workspace,
               plan: planOf(row),
               billing: billingOf(row),
             }
             return { data }
           }),
         )
-        .handle("content", ({ urlParams }) => Effect.zipRight(rowOf(urlParams.id), Effect.fail(noContent)))
+        .handle("content", ({ urlParams }) => Effect.zipRight(requestOf(urlParams.id), Effect.fail(noContent)))
     }),
 )
+
+const requestIdForm = /^req_[0-9A-Za-z]{24}$/
+
+const listedOf = (record: RequestRecord | undefined, row: LedgerRow | undefined): ListedRequest | undefined => {
+  if (record !== undefined) return { record, row: row ?? null }
+  return row && { record: null, row }
+}
+
+const ownerOf = ({ record, row }: ListedRequest): KeyId => (record ?? row).key
 
 const unknown = new NotFound({ what: "This generation" })
 const noContent = new NotFound({ what: "A stored prompt or answer of this generation" })
@@ -214,15 +242,6 @@ const savedByCache = (row: LedgerRow, pricing: Pricing): Picodollars => {
   return reprice({ ...billed, usage: uncached }, pricing).cost.total - reprice(billed, pricing).cost.total
 }
 
-const responseOf = (row: LedgerRow, providerName: string): typeof ProviderResponse.Type => ({
-  status: row.outcome === "crashed" ? null : 200,
-  provider_name: providerName,
-  endpoint_id: row.host,
-  is_byok: false,
-  latency: row.latencyMs,
-  model_permaslug: row.model,
-})
-
 const planOf = (row: LedgerRow): typeof FollowedPlan.Type =>
   Struct.pick(row, "strategy", "seed", "host", "provider", "form", "operation", "outcome")
 
@@ -233,48 +252,4 @@ const billingOf = (row: LedgerRow): typeof Billing.Type => ({
   waived: row.waived,
   cache_write_tokens: row.cacheWriteTokens,
   web_searches: row.rareUsage?.webSearches ?? 0,
-})
-
-const figuresOf = (row: LedgerRow) => ({
-  id: row.generationId,
-  request_id: row.requestId,
-  caller_request_id: row.callerRequestId === "" ? null : row.callerRequestId,
-  model: row.model,
-  created_at: isoTime(row.admittedAt),
-  // The router calls a chat a completion.
-  api_type: isUnaryName(row.operation) ? row.operation : "completions",
-  streamed: row.streamed,
-  cancelled: row.outcome === "caller-gone",
-  finish_reason: row.finishReason === "" ? null : row.finishReason,
-  native_finish_reason: null,
-  tokens_prompt: row.promptTokens,
-  tokens_completion: row.completionTokens,
-  native_tokens_prompt: row.promptTokens,
-  native_tokens_completion: row.completionTokens,
-  native_tokens_reasoning: row.reasoningTokens,
-  native_tokens_cached: row.cachedTokens,
-  native_tokens_completion_images: row.rareUsage?.completionImageTokens ?? 0,
-  num_media_prompt: row.rareUsage?.images ?? 0,
-  num_media_completion: null,
-  num_input_audio_prompt: null,
-  num_search_results: null,
-  num_fetches: null,
-  usage: toUsd(row.cost),
-  total_cost: toUsd(row.cost),
-  upstream_inference_cost: toUsd(row.upstreamCost),
-  is_byok: false,
-  latency: row.latencyMs,
-  generation_time: row.durationMs,
-  moderation_latency: null,
-  origin: row.appUrl,
-  http_referer: row.appUrl === "" ? null : row.appUrl,
-  user_agent: null,
-  app_id: null,
-  external_user: null,
-  router: null,
-  upstream_id: null,
-  preset_id: null,
-  service_tier: null,
-  web_search_engine: null,
-  data_region: "global",
 })

@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import { Meter } from "../../services/money/Meter.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
-import { orUnavailable } from "../../services/storage/ledger.ts"
 import { hindranceText, outageOf } from "../../services/storage/Outage.ts"
 import { Storage } from "../../services/storage/Storage.ts"
+import { orUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../refusals.ts"
 
 const Ok = Schema.Struct({ status: Schema.Literal("ok") })

@@ -12,12 +12,15 @@ import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answering, isSpelled, preflightAnswer } from "../answer.ts"
+import * as Option from "effect/Option"
+import { Metrics } from "../../services/metrics/Metrics.ts"
+import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
+import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
 import { Authorize, AuthorizeManagement } from "./Authorize.ts"
-import { activityHandlers } from "./activity.ts"
+import { activityHandlers } from "./activity/activity.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { configHandlers } from "./config.ts"
@@ -30,6 +33,7 @@ import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
+import { requestsHandlers } from "./requests/requests.ts"
 import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
@@ -61,7 +65,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         const isForPages = listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
         if (isForPages) {
-          yield* router.add("OPTIONS", path, preflightAnswer(spelledAs(path, preflighted(allow))))
+          yield* router.add("OPTIONS", path, unobservedAnswer(spelledAs(path, preflighted(allow))))
         }
       }
     }),
@@ -76,6 +80,17 @@ const reference = HttpLayerRouter.use((router) =>
       const path: `/${string}` = `${prefix}${own}`
       yield* router.add("GET", path, answered(`GET ${own}`, spelledAs(path, answer)))
     }
+  }),
+)
+
+/** Where the gateway has figures, and no listener for them alone. */
+const metrics = HttpLayerRouter.use((router) =>
+  Effect.gen(function* () {
+    const { prefix, hasMetrics } = yield* Mount
+    const found = yield* Effect.serviceOption(Metrics)
+    if (!hasMetrics || Option.isNone(found) || !found.value.isOn) return
+    const path: `/${string}` = `${prefix}${metricsPath}`
+    yield* router.add("GET", path, unobservedAnswer(spelledAs(path, yield* metricsAnswer(found.value))))
   }),
 )
 
@@ -105,7 +120,7 @@ const unknownRoutes = HttpLayerRouter.middleware(
 /** In place of a path that does not exist, which may have anything in it. */
 const unknownPath = "*"
 
-export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unknownRoutes).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,
@@ -113,6 +128,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     keysHandlers,
     activityHandlers,
     generationHandlers,
+    requestsHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../domain/json/json.ts"
 
 /** A parameter that is read by a function. `rule`: what is expected, for the refusal and the API's description. */
-const parameter = <A>(
+export const parameter = <A>(
   to: Schema.Schema<A>,
   { rule, jsonSchema }: { readonly rule: string; readonly jsonSchema: JsonObject },
   read: (written: string) => A | undefined,
@@ -45,6 +45,21 @@ const within = (form: RegExp, written: string, least: number, most: number): num
   const number = form.test(written) ? Number(written) : Number.NaN
   return number >= least && number <= most ? number : undefined
 }
+
+const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** A moment, as Unix milliseconds. */
+export const instant = parameter(
+  Schema.Number,
+  {
+    rule: "a time such as 2026-07-15T09:30:00Z, or a UTC day such as 2026-07-15",
+    jsonSchema: { type: "string", pattern: time.source },
+  },
+  (written) => {
+    const ms = time.test(written) ? Date.parse(written) : Number.NaN
+    return ms >= 0 ? ms : undefined
+  },
+)
 
 /** Number of entries before the page. */
 export const offset = wholeNumber(0, 1_000_000_000)

@@ -1,11 +1,12 @@
 /** How the body of a request is read, and what it becomes: JSON, fields of a form, or the bytes as they are. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import { wait } from "../../services/request/EffectRunner.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
-import { type Steps, unwrap, wait } from "../../services/request/Steps.ts"
 import { unscannedBytes } from "../decode/JsonScan.ts"
 import { parseBody } from "../decode/json.ts"
 import { type OnePrompt, readBody } from "../decode/readBody.ts"
@@ -23,7 +24,7 @@ export interface Arrived {
 export interface Body<A> {
   /** Checked before anything of it is read. */
   readonly type: ContentType
-  readonly read: (arrived: Arrived) => Steps<A, Failure>
+  readonly read: (arrived: Arrived) => Effect.Effect<A, Failure>
 }
 
 /** What a form makes of a body. `headers`: of the request, where the form gives some a meaning. Files of a body may have to be waited for. */
@@ -32,22 +33,27 @@ export type Decode<Sent, A> = (body: Sent, headers: Headers) => Effect.Effect<A,
 /** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
 export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({
   type: jsonType,
-  *read(arrived): Steps<A, Failure> {
-    const { bytes, headers, lifetime, config } = arrived
-    const body =
-      bytes.byteLength <= unscannedBytes
-        ? yield* unwrap(parseBody(bytes))
-        : yield* readBody(bytes, lifetime, prompt === undefined ? undefined : onePrompt(prompt, config))
-    return yield* unwrap(decode(body, headers))
+  read: (arrived) => {
+    if (arrived.bytes.byteLength > unscannedBytes) return readLong(arrived, decode, prompt)
+    const body = parseBody(arrived.bytes)
+    return Either.isRight(body) ? decode(body.right, arrived.headers) : Either.left(body.left)
   },
 })
+
+/** A function of its own, since a closure on a rare branch would cost each call something. */
+const readLong = <A>(
+  { bytes, headers, lifetime, config }: Arrived,
+  decode: Decode<JsonObject, A>,
+  prompt: string | undefined,
+): Effect.Effect<A, Failure> =>
+  Effect.flatMap(readBody(bytes, lifetime, prompt === undefined ? undefined : onePrompt(prompt, config)), (body) =>
+    decode(body, headers),
+  )
 
 /** The bytes as they came, of any type. */
 export const bytesBody = <A>(decode: Decode<Uint8Array, A>): Body<A> => ({
   type: anyType,
-  *read({ bytes, headers }): Steps<A, Failure> {
-    return yield* unwrap(decode(bytes, headers))
-  },
+  read: ({ bytes, headers }) => decode(bytes, headers),
 })
 
 /** Fields and files, as the runtime gives them. */
@@ -56,9 +62,7 @@ export type Fields = Awaited<ReturnType<Response["formData"]>>
 /** Fields and files of `multipart/form-data`. */
 export const multipartBody = <A>(decode: Decode<Fields, A>): Body<A> => ({
   type: multipartType,
-  *read({ bytes, headers }): Steps<A, Failure> {
-    return yield* unwrap(decode(yield* formDataOf(bytes, headers), headers))
-  },
+  read: ({ bytes, headers }) => Effect.flatMap(formDataOf(bytes, headers), (fields) => decode(fields, headers)),
 })
 
 const anyType: ContentType = { accepts: () => true, says: "" }

@@ -11,13 +11,12 @@ import type { AnswerWriter } from "../../services/dispatch/AnswerReader.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import type { Rendered } from "../errorBody.ts"
-import type { Paths } from "../openapi/operation.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
   /** For the ledger. */
   readonly name: string
-  /** `bytes`: length of the body as received. `headers`: of the request, where the form gives some a meaning. */
+  /** `headers`: of the request, where the form gives some a meaning. */
   readonly decode: (body: JsonObject, headers: Headers) => Either.Either<ChatRequest, BadRequest>
   /** The member that has the prompt. */
   readonly prompt: string
@@ -29,6 +28,4 @@ export interface ClientProtocol {
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
   /** Of a body. */
   readonly schema: JsonSchema
-  /** Its part of the description of the API. */
-  readonly described: Paths
 }

@@ -1,4 +1,4 @@
-/** The services that the steps of a request use, as one record: steps get it as a parameter, since yielding a service costs a fiber. */
+/** The services that requests of the data plane use, as one record: a request gets it as a parameter, since yielding a service costs a fiber. */
 import * as Effect from "effect/Effect"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { Dispatcher } from "../../services/dispatch/Dispatcher.ts"
@@ -6,22 +6,28 @@ import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { RequestLimits } from "../../services/keys/RequestLimits.ts"
 import { Meter } from "../../services/money/Meter.ts"
 import { Conversations } from "../../services/request/Conversations.ts"
+import { makeEffectRunner } from "../../services/request/EffectRunner.ts"
 import { Idempotency } from "../../services/request/Idempotency.ts"
 import { InFlight } from "../../services/request/InFlight.ts"
 import { monotonic } from "../../services/request/RequestContext.ts"
 import { RequestEnds } from "../../services/request/RequestEnds.ts"
-import { makeStepRunner } from "../../services/request/Steps.ts"
 import { Timers } from "../../services/request/Timers.ts"
 import { makeExplain } from "../../services/routing/Explain.ts"
 import { Router } from "../../services/routing/Router.ts"
+import { Traces } from "../../services/traces/Traces.ts"
+import { CallerAddresses } from "../CallerAddresses.ts"
 
-export const dataServices = Effect.gen(function* () {
+/** `serverTiming`: whole answers say what their time was spent on. */
+export const makeDataServices = Effect.fnUntraced(function* (serverTiming: boolean) {
   const clock = yield* Effect.clock
   const registry = yield* ProviderRegistry
   const router = yield* Router
   const explain = yield* makeExplain
+  const ends = yield* RequestEnds
+  // Times are noted of requests that somebody observes.
+  if (serverTiming) yield* ends.subscribe(() => {}, "never")
   return {
-    runner: makeStepRunner(yield* Effect.runtime<never>()),
+    runner: makeEffectRunner(yield* Effect.runtime<never>()),
     clock,
     nowMs: monotonic(clock),
     keys: yield* KeyStore,
@@ -35,8 +41,11 @@ export const dataServices = Effect.gen(function* () {
     router,
     explain,
     dispatcher: yield* Dispatcher,
-    ends: yield* RequestEnds,
+    ends,
+    serverTiming,
+    traces: yield* Traces,
+    addresses: yield* CallerAddresses,
   }
 })
 
-export type DataServices = Effect.Effect.Success<typeof dataServices>
+export type DataServices = Effect.Effect.Success<ReturnType<typeof makeDataServices>>

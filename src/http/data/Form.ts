@@ -1,4 +1,4 @@
-/** A form of requests and answers, whatever its operation. The steps of `infer.ts` run it, and `forms.ts` lists all. */
+/** A form of requests and answers, whatever its operation. `ModelRequest.ts` serves it, and `forms.ts` lists all. */
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
 import type { AnyRequest, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
@@ -12,7 +12,7 @@ import { type AnswerNames, namesOf } from "./chat/answer.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
-export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "schema" | "described"> {
+export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "schema"> {
   /** How a body is read. What headers say of the routing is applied. */
   readonly body: Body<Asked>
 }
@@ -20,6 +20,8 @@ export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
 export interface Asked {
   readonly request: AnyRequest
+  /** The member `trace` of the body, as it was sent. */
+  readonly trace?: unknown
   answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader
   /** Absent: the operation has no streams. */
   stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
@@ -28,11 +30,13 @@ export interface Asked {
 /** What is asked in a client protocol. */
 class AskedChat implements Asked {
   readonly request: ChatRequest
+  readonly trace: unknown
   private readonly protocol: ClientProtocol
 
-  constructor(protocol: ClientProtocol, request: ChatRequest) {
+  constructor(protocol: ClientProtocol, request: ChatRequest, trace: unknown) {
     this.protocol = protocol
     this.request = request
+    this.trace = trace
   }
 
   answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader {
@@ -45,18 +49,18 @@ class AskedChat implements Asked {
 }
 
 export const chatForm = (protocol: ClientProtocol): Form => {
-  const { name, ownNames, prompt, error, schema, described } = protocol
+  const { name, ownNames, prompt, error, schema } = protocol
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
     schema,
-    described,
     body: jsonBody((body, headers) => {
       const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
-      return Either.isLeft(applied) ? Either.left(applied.left) : Either.right(new AskedChat(protocol, applied.right))
+      if (Either.isLeft(applied)) return Either.left(applied.left)
+      return Either.right(new AskedChat(protocol, applied.right, body["trace"]))
     }, prompt),
   }
 }

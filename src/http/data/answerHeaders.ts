@@ -1,5 +1,5 @@
 /** The headers of every answer of a model. */
-import type { Completed } from "../../services/dispatch/Dispatcher.ts"
+import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import { droppedHeader, generationIdHeader, hostHeader, isHeaderSafe, setRequestId } from "../headers.ts"
 import type { Form } from "./Form.ts"

@@ -1,11 +1,13 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
 
+import type { Mutable } from "effect/Types"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { valueBytes } from "../../domain/request/estimate.ts"
 import type { HostedTool } from "../../domain/request/hostedTools.ts"
 import type { Preferences } from "../../domain/request/Preferences.ts"
 import {
+  type Bounds,
   type ChatRequest,
   type FormNeed,
   type Needs,
@@ -45,31 +47,34 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
   const needs = withForm(needsOf(payload, inputs), form, hosted, onlyForm)
-  return {
+  // Members are added where they are there: spreading objects would take a tenth of all decoding.
+  const bounds: Mutable<Bounds> = {
+    promptBytes: textBytes + mediaBytes,
+    mediaBytes,
+    mediaParts,
+    textBytes,
+    messages: payload.messages.length,
+    images,
+    // For a host that always searches.
+    searches: 1,
+    maxTokens,
+    // A host that picks the best of several answers bills them all.
+    choices: Math.max(countOf(payload.n) ?? 1, countOf(payload["best_of"]) ?? 1),
+  }
+  if (media !== undefined) bounds.media = media
+  if (unseen) bounds.unseen = true
+  if (payload["prediction"] != null) bounds.predictedBytes = valueBytes(payload["prediction"])
+  const request: Mutable<ChatRequest> = {
     operation: "chat",
     routing: routingOf(body, preferences, parameters, needs),
-    bounds: {
-      promptBytes: textBytes + mediaBytes,
-      mediaBytes,
-      mediaParts,
-      textBytes,
-      ...(media === undefined ? {} : { media }),
-      messages: payload.messages.length,
-      images,
-      // For a host that always searches.
-      searches: 1,
-      maxTokens,
-      // A host that picks the best of several answers bills them all.
-      choices: Math.max(countOf(payload.n) ?? 1, countOf(payload["best_of"]) ?? 1),
-      ...(unseen ? { unseen } : {}),
-      ...(payload["prediction"] == null ? {} : { predictedBytes: valueBytes(payload["prediction"]) }),
-    },
+    bounds,
     stream: body["stream"] === true,
     maxTokens,
     reasoning,
     payload,
-    ...(dropped.length === 0 ? {} : { dropped }),
   }
+  if (dropped.length > 0) request.dropped = dropped
+  return request
 }
 
 /** The parameters without those of tools, where there are none but the host's. */
@@ -84,13 +89,17 @@ export const routingOf = (
   preferences: Preferences,
   parameters: ReadonlyArray<string>,
   needs: Needs,
-): Routing => ({
-  models: modelsOf(body),
-  preferences: withSiblings(preferences, body),
-  parameters,
-  needs,
-  ...sessionOf(body["session_id"]),
-})
+): Routing => {
+  const routing: Mutable<Routing> = {
+    models: modelsOf(body),
+    preferences: withSiblings(preferences, body),
+    parameters,
+    needs,
+  }
+  const session = body["session_id"]
+  if (typeof session === "string" && session !== "") routing.session = session
+  return routing
+}
 
 export const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
@@ -99,9 +108,6 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
   const { models } = body
   return Array.isArray(models) ? [...new Set([...wanted, ...models.filter((id) => typeof id === "string")])] : wanted
 }
-
-const sessionOf = (session: unknown): { readonly session?: string } =>
-  typeof session === "string" && session !== "" ? { session } : {}
 
 /** What the request needs of a host besides parameters. */
 const needsOf = ({ tool_choice: choice, modalities }: ChatPayload, inputs: Needs["inputs"]): Needs => {

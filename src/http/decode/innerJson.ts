@@ -1,6 +1,7 @@
 /**
- * JSON in texts of a body: the arguments of tool calls, which hosts of some forms are sent as objects. Their values count as those
- * of the body do (`JsonScan.ts`), or a text of empty arrays would take a gigabyte and seconds in `JSON.parse`. See docs/guarantees.md#g30.
+ * JSON in texts of a body: the arguments of tool calls, which hosts of some forms are sent as objects. Their values are
+ * bounded together with those of the body (`JsonScan.ts`): otherwise a text of empty arrays would take a gigabyte, and seconds in
+ * `JSON.parse`. See docs/guarantees.md#g30.
  */
 
 import { type Issues, report } from "../../domain/json/checks.ts"

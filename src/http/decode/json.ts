@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { firstFault, placeIn } from "../../domain/json/jsonFault.ts"
-import { deepest, isTooDeep } from "../../wire/jsonDepth.ts"
+import { deepest, parseJson, tooDeep } from "../../wire/jsonDepth.ts"
 import { type Excess, mostMembers, mostValues } from "./JsonScan.ts"
 
 /** A dangerous name: assigning it sets an object's prototype. */
@@ -41,22 +41,23 @@ export const excessive: Readonly<Record<Excess, Either.Either<never, BadRequest>
 export const parseBody = (bytes: Uint8Array): Either.Either<JsonObject, BadRequest> => {
   const text = textOf(bytes)
   if (text === undefined) return refuse("The body is not UTF-8")
-  return isTooDeep(text) ? excessive.depth : parseText(text)
+  return parseText(text, parseJson)
 }
 
 /** The same for one that was scanned. */
 export const parseScanned = (bytes: Uint8Array): Either.Either<JsonObject, BadRequest> => {
   const text = textOf(bytes)
-  return text === undefined ? refuse("The body is not UTF-8") : parseText(text)
+  return text === undefined ? refuse("The body is not UTF-8") : parseText(text, JSON.parse)
 }
 
-const parseText = (text: string): Either.Either<JsonObject, BadRequest> => {
+const parseText = (text: string, parse: (text: string) => unknown): Either.Either<JsonObject, BadRequest> => {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parse(text)
   } catch {
     return refuse(whyNoJson(text))
   }
+  if (value === tooDeep) return excessive.depth
   if (!isJsonObject(value)) return refuse("The body must be a JSON object")
   // A name can also be written with escapes.
   if (text.includes(unsafeName) || text.includes("\\u00")) dropUnsafeName(value)

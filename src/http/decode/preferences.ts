@@ -1,4 +1,4 @@
-/** The `provider` member of a request to `Preferences`. */
+/** Decodes the `provider` member of a request: `Preferences`. */
 
 import {
   checkOf,

@@ -1,9 +1,8 @@
 /** Parses a body of any length. A long one is scanned before, in several turns of the event loop (`turns.ts`). */
-import * as Exit from "effect/Exit"
+import * as Effect from "effect/Effect"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
-import { type Steps, unwrap } from "../../services/request/Steps.ts"
 import { escapedBytes, JsonScan, unscannedBytes } from "./JsonScan.ts"
 import { excessive, parseBody, parseScanned } from "./json.ts"
 import { ownTurn } from "./turns.ts"
@@ -21,12 +20,18 @@ export interface OnePrompt {
 }
 
 /** `prompt`: where the body is one prompt. If that is longer than any context, it is refused before it is parsed. */
-export const readBody = function* (
+export const readBody = (
   bytes: Uint8Array,
   lifetime: Lifetime,
   prompt?: OnePrompt,
-): Steps<JsonObject, BadRequest | Ending> {
-  if (bytes.length <= unscannedBytes) return yield* unwrap(parseBody(bytes))
+): Effect.Effect<JsonObject, BadRequest | Ending> =>
+  bytes.length <= unscannedBytes ? parseBody(bytes) : readLongBody(bytes, lifetime, prompt)
+
+const readLongBody = Effect.fnUntraced(function* (
+  bytes: Uint8Array,
+  lifetime: Lifetime,
+  prompt: OnePrompt | undefined,
+) {
   const scan = new JsonScan(bytes)
   while (!scan.isDone) {
     yield* turn(lifetime)
@@ -36,20 +41,20 @@ export const readBody = function* (
   if (prompt !== undefined) yield* checkLength(bytes, scan.textBytes, lifetime, prompt)
   yield* turn(lifetime)
   return yield* parseScanned(bytes)
-}
+})
 
-const turn = function* (lifetime: Lifetime): Steps<void, Ending> {
-  yield* ownTurn
-  lifetime.look()
-  if (lifetime.ending !== undefined) yield* Exit.fail(lifetime.ending)
-}
+const turn = (lifetime: Lifetime): Effect.Effect<void, Ending> =>
+  Effect.flatMap(ownTurn, () => {
+    lifetime.look()
+    return lifetime.ending === undefined ? Effect.void : Effect.fail(lifetime.ending)
+  })
 
-const checkLength = function* (
+const checkLength = Effect.fnUntraced(function* (
   bytes: Uint8Array,
   textBytes: number,
   lifetime: Lifetime,
   { path, longestContext }: OnePrompt,
-): Steps<void, BadRequest | Ending> {
+) {
   const mostBytes = longestContext * mostBytesPerToken
   let left = textBytes
   // Escapes are counted only where the text would be too long without them. One that a part's end cuts in two may count for too many bytes,
@@ -58,9 +63,9 @@ const checkLength = function* (
     if (at >= bytes.length) {
       const tokens = Math.ceil(left / mostBytesPerToken)
       const message = `the prompt has at least ${tokens} tokens, and the longest context length of all models is ${longestContext}`
-      return yield* Exit.fail(new BadRequest({ kind: "context_length_exceeded", issues: [{ path, message }] }))
+      return yield* Effect.fail(new BadRequest({ kind: "context_length_exceeded", issues: [{ path, message }] }))
     }
     yield* turn(lifetime)
     left -= escapedBytes(bytes, at, Math.min(bytes.length, at + bytesPerTurn))
   }
-}
+})

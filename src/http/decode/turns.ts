@@ -4,7 +4,7 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { wait } from "../../services/request/Steps.ts"
+import { wait } from "../../services/request/EffectRunner.ts"
 
 /** For all gateways of the process, since they share its event loop. */
 const waiting: Array<() => void> = []

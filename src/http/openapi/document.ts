@@ -1,15 +1,32 @@
 /**
  * The description of the data plane, in the document of the control plane. Requests are described by the tables that decode them;
- * answers and examples by the files here, one for each form.
+ * answers and examples by the files here, one for each form. Only the control plane loads them.
  */
 import type { JsonSchema } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import { forms } from "../data/forms.ts"
+import type { FormName } from "../../domain/request/forms.ts"
+import { chatPaths } from "./chat.ts"
+import { completionsPaths } from "./completions.ts"
+import { embeddingsPaths } from "./embeddings.ts"
 import { explainPaths } from "./explain.ts"
 import { mapped } from "./mapped.ts"
+import { messagesPaths } from "./messages.ts"
 import type { Paths } from "./operation.ts"
+import { rerankPaths } from "./rerank.ts"
+import { compactPaths, responsesPaths } from "./responses.ts"
 
-const dataPaths: Paths = Object.assign({}, ...Object.values(forms).map(({ described }) => described), explainPaths)
+/** A form that is missing here does not compile. */
+const pathsOfForms: Readonly<Record<FormName, Paths>> = {
+  chat: chatPaths,
+  completions: completionsPaths,
+  messages: messagesPaths,
+  responses: responsesPaths,
+  compact: compactPaths,
+  embeddings: embeddingsPaths,
+  rerank: rerankPaths,
+}
+
+const dataPaths: Paths = Object.assign({}, ...Object.values(pathsOfForms), explainPaths)
 
 /** The document with the data plane in it. */
 export const withDataPlane = (document: JsonObject): JsonObject => {

@@ -47,6 +47,7 @@ const answerHeaders: JsonObject = {
   "X-Generation-Id": header("The id of the answer, for GET /generation."),
   "X-GW-Host": header("The tag of the host that answered."),
   "X-GW-Cost-USD": header("What the key pays, as a decimal of USD. Not with streams."),
+  "Server-Timing": header("What the time was spent on, where `server.server_timing` is on. Not with streams."),
   "X-GW-Dropped": header("Members of the request that the host was not sent, because it does not support them."),
 }
 

@@ -1,4 +1,4 @@
-/** Words for the schemas of answers, which no check decodes. Those of requests are made by their checks (`domain/json/checks.ts`). */
+/** Functions that write the schemas of answers, which no check decodes. Those of requests are made by their checks (`domain/json/checks.ts`). */
 import type { JsonSchema } from "../../domain/json/checks.ts"
 
 export const text: JsonSchema = { type: "string" }

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
 import { hiding } from "../../domain/json/redaction.ts"
 import {
   begunBy,
@@ -19,6 +20,7 @@ import { but } from "../checks/misfit.ts"
 import { type Hook, hookOf } from "../checks/PluginFault.ts"
 import { guarded, PluginInvalid, reasonOf } from "../checks/PluginInvalid.ts"
 import { KnownSecrets } from "../KnownSecrets.ts"
+import { type MakeContext, pluginContexts } from "../PluginLog.ts"
 import { contractVersion, type ProviderPlugin } from "../Provider.ts"
 import { gatheringSecrets } from "../Secret.ts"
 import type { Rank, StrategyPlugin } from "../strategy.ts"
@@ -41,21 +43,38 @@ export const ofThisContract = <P extends ProviderPlugin | StrategyPlugin>(
 /** `Left`: the plugin's mistake. In it, `Left`: what is wrong with its part of the configuration. */
 export type Loaded<A> = Either.Either<Either.Either<A, ParseResult.ParseError>, PluginInvalid>
 
-/** `Right`: the provider. `Left`: what is wrong with its part of the configuration. Fails with the plugin's mistake. */
+/**
+ * `Right`: the provider. `Left`: what is wrong with its part of the configuration. Fails with the plugin's mistake. `keys`: secrets of the
+ * provider that are not the plugin's own, which its lines in the log must not show either.
+ */
 export const loadProvider = (
   plugin: ProviderPlugin,
   config: unknown,
+  keys: ReadonlyArray<string> = [],
+): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> =>
+  Effect.flatMap(pluginContexts, (contextOf) => loadWith(plugin, config, keys, contextOf))
+
+const loadWith = (
+  plugin: ProviderPlugin,
+  config: unknown,
+  keys: ReadonlyArray<string>,
+  contextOf: MakeContext,
 ): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> => {
   const read = new Set<string>()
+  let secrets = (): ReadonlyArray<string> => [...read, ...keys]
+  const context = contextOf(plugin.id, () => secrets())
   const invalid = (reason: string) =>
     new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hiding(new KnownSecrets(read).all())(reason) })
   return Effect.tryPromise({
     try: async () => {
       const hook = hookOf(plugin.id, "", "load")
-      const given = gatheringSecrets(read, () => begunBy(hook, () => plugin.load(config)))
+      const given = gatheringSecrets(read, () => begunBy(hook, () => plugin.load(config, context)))
       const decoded = loaded(hook, given, "a provider")
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
-      return Either.right(checkedProvider(plugin, await decoded.right, new KnownSecrets(read)))
+      const provider = checkedProvider(plugin, await decoded.right, new KnownSecrets(read))
+      const declared = Object.values(provider.credentials ?? {}).map(Redacted.value)
+      secrets = () => [...provider.secrets.all(), ...declared, ...keys]
+      return Either.right(provider)
     },
     catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("not loaded after 5 seconds") }))
@@ -67,11 +86,21 @@ export interface LoadedStrategy {
   readonly why?: CheckedWhy
 }
 
-export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<LoadedStrategy> => {
+/** `contextOf`: for what it logs. */
+export const loadStrategy = (
+  plugin: StrategyPlugin,
+  config: unknown,
+  contextOf: MakeContext,
+): Loaded<LoadedStrategy> => {
   const hook = hookOf(plugin.id, "", "load")
   const whyHook = hookOf(plugin.id, "", "loadWhy")
   return guarded(plugin.id, () => {
-    const given = runBy(hook, () => plugin.load(config))
+    const given = runBy(hook, () =>
+      plugin.load(
+        config,
+        contextOf(plugin.id, () => []),
+      ),
+    )
     return Either.flatMap(loaded(hook, given, "a ranking"), (rank) => {
       if (typeof rank !== "function") throw hook.returned(but("a function that ranks", rank), rank)
       const checked = checkedRank(plugin.id, rank)

@@ -11,7 +11,7 @@ import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/reques
 import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
 import type { Attempt } from "./Attempt.ts"
-import type { Begun } from "./beginAttempt.ts"
+import type { Begun } from "./AttemptStart.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
 /** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
@@ -48,20 +48,27 @@ export const chatReader =
     return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
   }
 
-const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => ({
-  outcome: "finished",
-  usage,
-  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), unseen),
-  outputMedia: choices.reduce<MediaTokens | undefined>(
-    (sum, { message }) => mediaTogether(sum, mediaSaid(message)),
-    undefined,
-  ),
-  showsReasoning: choices.some(({ message }) => showsReasoning(message)),
-  isUnfinished: unfinished,
-  finishReason: choices[0]?.finish_reason ?? "",
-  areToolCallsSound: tools && areToolCallsSound(tools, choices),
-  isAwaited: true,
-})
+const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => {
+  let outputBytes = unseen
+  let outputMedia: MediaTokens | undefined
+  let isReasoningShown = false
+  for (const { message } of choices) {
+    outputBytes += bytesSaid(message)
+    outputMedia = mediaTogether(outputMedia, mediaSaid(message))
+    isReasoningShown ||= showsReasoning(message)
+  }
+  return {
+    outcome: "finished",
+    usage,
+    outputBytes,
+    outputMedia,
+    showsReasoning: isReasoningShown,
+    isUnfinished: unfinished,
+    finishReason: choices[0]?.finish_reason ?? "",
+    areToolCallsSound: tools && areToolCallsSound(tools, choices),
+    isAwaited: true,
+  }
+}
 
 /** Writes the answer to a request of an operation without streams. */
 export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnswers[Name]) => WithCost | HostFailed

@@ -14,21 +14,21 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { CallerGone, HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
-import type { AnswerOutcome, Charge } from "../../domain/money/Charge.ts"
-import type { HostStreamState } from "../../wire/HostStream.ts"
-import { withoutSecrets } from "../calls/upstreamCall.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import { withoutSecrets } from "../calls/withoutSecrets.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
 import type { Delivered } from "./EndAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
+import type { DispatchFailure } from "./outcomeOf.ts"
 import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
 import { type PaceLimits, StreamPace } from "./StreamPace.ts"
 import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
-import type { DispatchFailure } from "./tryHosts.ts"
 
 export interface StreamLimits extends PaceLimits {
   /** Bytes. */
@@ -70,8 +70,6 @@ export class AnswerStream implements OutputEvents {
   private readonly pace: StreamPace
   /** Whether the caller still reads. */
   private hasReader = true
-  /** Of an unread answer: how it ends unless its host finishes it. */
-  private left: AnswerOutcome = "caller-gone"
   /** Whether the request was ended while only the usage of a complete answer is missing. */
   private awaitsUsage = false
   /** Why it ends otherwise than with a finish. */
@@ -115,7 +113,7 @@ export class AnswerStream implements OutputEvents {
     // No other host will be called with it.
     this.options.context.lifetime.releaseBody()
     if (!this.hasReader) {
-      this.abandon("caller-gone")
+      this.abandon(answer, "caller-gone")
       return
     }
     answer.attempt.detach()
@@ -130,9 +128,7 @@ export class AnswerStream implements OutputEvents {
   private progress(): void {
     const { answer } = this
     const stream = answer?.stream
-    if (answer === undefined || stream === undefined) return
-    if (this.state === "unread") this.readUnread(answer, stream.state)
-    if (this.state !== "streaming") return
+    if (answer === undefined || stream === undefined || this.state !== "streaming") return
     try {
       if (stream.events > this.pace.events) this.pace.hostSpoke(this.services.timers.now(), stream.events)
       const text = answer.take()
@@ -193,11 +189,10 @@ export class AnswerStream implements OutputEvents {
   ): void {
     this.state = "settling"
     this.release(answer)
-    this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
+    this.services.settle(answer, answer.delivered(outcome, this.hasReader, failure), (exit) => {
       if (this.hasReader) {
         try {
-          this.write(Exit.isSuccess(exit) ? last(exit.value) : this.refusal(answer.writer, exit.cause))
-          this.output.end()
+          this.writeLast(Exit.isSuccess(exit) ? last(exit.value) : this.refusal(answer.writer, exit.cause))
         } catch (cause) {
           this.defect(cause)
         }
@@ -206,55 +201,40 @@ export class AnswerStream implements OutputEvents {
     })
   }
 
-  /** The caller does not read any more. After content the host is read on for a while, if there is a place for that. */
+  /** The caller does not read any more. The host may be read on for a while. */
   private leave(outcome: AnswerOutcome): void {
     const { answer } = this
-    const { stream } = answer ?? {}
-    this.hasReader = false
-    const isUnderWay = stream?.state === "speaking" && stream.hasContent
-    if (answer === undefined || !isUnderWay || !this.services.readingOn.enter(this.options.context.key.id)) {
-      this.abandon(outcome)
+    const { readingOn, timers } = this.services
+    if (answer === undefined) return
+    if (!readingOn.read(answer, timers, () => this.settleUnread(answer, outcome))) {
+      this.abandon(answer, outcome)
       return
     }
     this.state = "unread"
-    this.left = outcome
-    this.watch.restart(readOnMs)
+    this.watch.clear()
     if (this.pace.isFull) answer.attempt.exchange?.resume()
-    this.readUnread(answer, stream.state)
   }
 
-  /** Discards what the host sent. At its end the answer is booked. */
-  private readUnread(answer: HostAnswer, state: HostStreamState): void {
-    answer.take()
-    const isOver = state === "ended" || state === "failed" || answer.broken !== undefined
-    if (isOver || answer.attempt.stopped !== undefined) this.stopReading()
+  /** Ends an answer whose caller does not read any more. One that is complete counts as finished all the same. */
+  private abandon(answer: HostAnswer, outcome: AnswerOutcome): void {
+    this.settleUnread(answer, isComplete(answer) ? "finished" : outcome)
   }
 
-  private stopReading(): void {
-    this.services.readingOn.leave(this.options.context.key.id)
-    this.abandon(this.left)
-  }
-
-  /** Ends an answer whose caller does not read any more: books it and writes nothing. */
-  private abandon(outcome: AnswerOutcome): void {
-    const { answer } = this
-    this.hasReader = false
-    if (answer === undefined) return
-    const wasUnread = this.state === "unread"
+  /** Books an answer that nobody reads, and writes nothing. */
+  private settleUnread(answer: HostAnswer, outcome: AnswerOutcome): void {
     this.state = "settling"
-    const isEnded = answer.stream?.state === "ended" && !answer.stream.isCut
-    const reached = isEnded && !wasUnread ? "finished" : outcome
     this.release(answer)
     // The ledger's writer has logged a row that could not be written.
-    this.services.settle(answer, delivered(answer, reached, false), () => this.close())
+    this.services.settle(answer, answer.delivered(outcome, false), () => this.close())
   }
 
   /** Ends the exchange with the host. After a complete answer the connection can be used again. */
-  private release({ attempt, stream }: HostAnswer): void {
+  private release(answer: HostAnswer): void {
+    const { exchange } = answer.attempt
     this.watch.clear()
     this.options.context.lifetime.forget(this.onEnd)
-    if (stream?.state === "ended" && !stream.isCut) attempt.exchange?.drain()
-    else attempt.exchange?.cancel()
+    if (isComplete(answer)) exchange?.drain()
+    else exchange?.cancel()
   }
 
   /** No host answered and the head was already sent, so the failure goes into the stream. */
@@ -263,8 +243,7 @@ export class AnswerStream implements OutputEvents {
       this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
     }
     if (this.hasReader) {
-      this.write(this.refusal(this.writer, cause))
-      this.output.end()
+      this.writeLast(this.refusal(this.writer, cause))
     }
     this.close()
   }
@@ -302,6 +281,7 @@ export class AnswerStream implements OutputEvents {
   private callerGone(): void {
     if (!this.hasReader) return
     this.hasReader = false
+    this.noteEnd()
     this.options.context.lifetime.end(new CallerGone())
     if (this.state === "streaming") this.leave("caller-gone")
   }
@@ -310,6 +290,7 @@ export class AnswerStream implements OutputEvents {
   private cutStalled(): void {
     this.output.fail(new Error("the caller took no bytes"))
     this.hasReader = false
+    this.noteEnd()
     if (this.state === "streaming") this.leave("cut")
     else this.options.context.lifetime.end(new CallerGone())
   }
@@ -325,16 +306,29 @@ export class AnswerStream implements OutputEvents {
     }
     this.output.fail(new Error("internal error"))
     this.hasReader = false
-    if (this.state === "streaming") this.abandon("host-failed")
+    this.noteEnd()
+    if (this.state === "streaming" && answer !== undefined) this.abandon(answer, "host-failed")
   }
 
   private write(text: string): void {
     const now = this.services.timers.now()
     this.pace.wrote(now)
-    this.options.context.observed?.wrote(text)
+    const { observed } = this.options.context
+    if (observed !== undefined && observed.firstByte === null) observed.wroteFirst()
     if (this.output.write(text)) return
     this.pace.callerIsFull(now)
     this.answer?.attempt.exchange?.pause()
+  }
+
+  private writeLast(text: string): void {
+    this.write(text)
+    this.noteEnd()
+    this.output.end()
+  }
+
+  /** From now on nothing more reaches the caller. */
+  private noteEnd(): void {
+    this.options.context.observed?.wroteLast(this.output.bytes)
   }
 
   /** The caller takes bytes again. */
@@ -344,11 +338,7 @@ export class AnswerStream implements OutputEvents {
   }
 
   private look(): void {
-    if (this.state === "settling" || this.state === "closed") return
-    if (this.state === "unread") {
-      this.stopReading()
-      return
-    }
+    if (this.state !== "opening" && this.state !== "streaming") return
     if (this.awaitsUsage) {
       this.answer?.attempt.end()
       return
@@ -369,20 +359,4 @@ export class AnswerStream implements OutputEvents {
 
 const malformed = new HostFailed({ reason: "malformed" })
 
-const delivered = (
-  { stream }: HostAnswer,
-  outcome: AnswerOutcome,
-  isAwaited: boolean,
-  failure?: HostFailed,
-): Delivered => ({
-  outcome,
-  failure,
-  usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
-  outputBytes: stream?.outputBytes ?? 0,
-  outputMedia: stream?.outputMedia,
-  showsReasoning: stream?.showsReasoning,
-  isUnfinished: stream?.isUnfinished,
-  finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
-  areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
-  isAwaited,
-})
+const isComplete = ({ stream }: HostAnswer): boolean => stream?.state === "ended" && !stream.isCut

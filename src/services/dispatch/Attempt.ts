@@ -3,6 +3,7 @@
  * start, hold and exchange, and stopping one does not touch the others. It ends in `EndAttempt.ts`.
  */
 
+import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Tool } from "../../domain/request/chat.ts"
@@ -10,7 +11,7 @@ import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
 import type { Hold } from "../money/Hold.ts"
-import type { Observation, ObservedAttempt } from "../request/Observation.ts"
+import type { Observation, ObservedAttempt, Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 
 export class Attempt {
@@ -30,6 +31,8 @@ export class Attempt {
   readonly signature: ReadonlyArray<string>
   /** Milliseconds from its start to the first event; `undefined` until it came. */
   latencyMs: number | undefined
+  /** Milliseconds from its start until a whole answer was there; `undefined` until then, and where nobody observes. */
+  receivedMs: number | undefined
   /** Why the gateway stopped it; `undefined` while it runs, and when it ended by itself. */
   stopped: HostFailed | undefined
   /** Called once when it is stopped. Set by the code that waits for its answer. */
@@ -37,6 +40,12 @@ export class Attempt {
   exchange: Exchange | undefined
   /** How often its request went out again, on a new connection in place of one that the host had closed. */
   resends = 0
+  /** The model that its host says the answer is of; `undefined` where it is not known. */
+  modelSaid: string | undefined
+  /** When its money was reserved. Set where the request's spans are wanted. */
+  reserving: Reserving | null = null
+  /** Of its span, once there is one. */
+  private spanId: string | null = null
   /** When it began: milliseconds after its request did. */
   readonly beganMs: number
   private readonly onEnd = (): void => this.end()
@@ -75,6 +84,26 @@ export class Attempt {
     this.permit.answered()
   }
 
+  /** All of an answer that comes as a whole is there. */
+  received(): void {
+    if (this.context.observed !== undefined) this.receivedMs = this.elapsedMs()
+  }
+
+  /** Whether its span is wanted. */
+  get isTraced(): boolean {
+    return this.context.observed?.trace?.isSampled === true
+  }
+
+  /** The `traceparent` that its host gets; `undefined`: none. */
+  traceparentFor({ takesTraceparent }: Endpoint): string | undefined {
+    const trace = this.context.observed?.trace
+    if (trace == null || !takesTraceparent) return undefined
+    return trace.headerFor(() => {
+      this.spanId ??= trace.newSpanId()
+      return this.spanId
+    })
+  }
+
   /** Cancels the call at once. The first reason is kept. */
   stop(why: HostFailed): void {
     if (this.stopped !== undefined) return
@@ -111,10 +140,25 @@ export class Attempt {
     outcome: ObservedAttempt["outcome"],
     failure: HostFailed | undefined,
   ): ObservedAttempt {
-    const ended = observed.elapsed()
-    const began = ended - this.elapsedMs()
+    const began = this.context.startedMs - observed.startedMs + this.beganMs
     const firstEvent = this.latencyMs === undefined ? null : began + this.latencyMs
-    return { host: this.host, outcome, failure, began, firstEvent, ended }
+    const received = this.receivedMs === undefined ? null : began + this.receivedMs
+    const { host, hold, reserving, modelSaid = null } = this
+    const spanId = observed.trace?.isSampled === true ? (this.spanId ?? observed.trace.newSpanId()) : null
+    const ended = observed.elapsed()
+    return {
+      host,
+      outcome,
+      failure,
+      began,
+      hold: hold.amount,
+      spanId,
+      reserving,
+      modelSaid,
+      firstEvent,
+      received,
+      ended,
+    }
   }
 }
 

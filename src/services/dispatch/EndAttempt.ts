@@ -1,11 +1,11 @@
 /** Ends an attempt: settles or releases its hold, records the outcome for its host, and writes the log. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { type QuietEnd, verdictOn } from "../../domain/failures/Verdict.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { AnswerOutcome, Charge } from "../../domain/money/Charge.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
 import { parseUsage, type Usage } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../../domain/request/estimate.ts"
@@ -13,13 +13,15 @@ import { hiddenTokens } from "../../domain/request/hiddenTokens.ts"
 import { allMedia, type MediaTokens } from "../../domain/request/MediaTokens.ts"
 import { isUnaryName } from "../../domain/request/operations.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
+import { type Facts, logEvent } from "../../process/log/logEvent.ts"
+import { Throttle } from "../../process/log/Throttle.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import { type HostMeasurements, type HostOutcomes, HostStats } from "../hosts/HostStats.ts"
 import { isOfKey, type KeyFailures, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Settlement } from "../money/Hold.ts"
 import { Meter, type Settlements } from "../money/Meter.ts"
-import type { RequestContext } from "../request/RequestContext.ts"
-import { makeStepRunner, type StepRunner } from "../request/Steps.ts"
+import { type EffectRunner, makeEffectRunner } from "../request/EffectRunner.ts"
+import { monotonic, type RequestContext } from "../request/RequestContext.ts"
 import type { Attempt } from "./Attempt.ts"
 
 /** An answer, or the part of it that came. */
@@ -51,13 +53,21 @@ export class EndAttempt {
   private readonly meter: Settlements
   private readonly stats: HostMeasurements & HostOutcomes
   private readonly keys: KeyFailures
-  private readonly runner: StepRunner
+  private readonly runner: EffectRunner
+  private readonly throttle: Throttle
 
-  constructor(meter: Settlements, stats: HostMeasurements & HostOutcomes, keys: KeyFailures, runner: StepRunner) {
+  constructor(
+    meter: Settlements,
+    stats: HostMeasurements & HostOutcomes,
+    keys: KeyFailures,
+    runner: EffectRunner,
+    throttle: Throttle,
+  ) {
     this.meter = meter
     this.stats = stats
     this.keys = keys
     this.runner = runner
+    this.throttle = throttle
   }
 
   /** The host answered, in whole or in part: it is charged as its outcome says. */
@@ -65,7 +75,10 @@ export class EndAttempt {
     const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished } = delivered
     const { hold, permit } = attempt
     if (failure !== undefined) this.blame(attempt, failure)
-    else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
+    else if (verdictOn(quietEnd(outcome)).breaker === "success") {
+      permit.succeeded()
+      if (attempt.key !== undefined) this.keys.succeeded(attempt.key)
+    }
     attempt.close(outcome, failure)
     this.tellResent(attempt)
     const durationMs = attempt.elapsedMs()
@@ -175,25 +188,39 @@ export class EndAttempt {
     // It ends the request, and is logged there.
     if (failure.reason === "defect") return
     if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
-    this.log(failureLog(context, host, failure, key?.key.label))
+    this.tellFailed(context, host, failure, key?.key.label)
   }
 
   /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
   private tellResent({ context, host, resends }: Attempt): void {
     if (resends === 0) return
     const about = { ...context.logIds, host: host.tag, model: host.model }
-    this.log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
+    this.log(logEvent("request_resent", about))
+  }
+
+  /**
+   * Logs a failure, also of an attempt that was not begun. What does not go away by itself would be logged with every request, so it is
+   * logged once a minute. `key`: of several of the provider.
+   */
+  tellFailed(context: RequestContext, host: Host, failure: HostFailed, key?: string): void {
+    const { event, hook, facts } = failureLine(context, host, failure, key)
+    const cause = event === "plugin_fault" ? undefined : failure.cause
+    const isRepeated = event === "plugin_fault" || event === "gateway_short" || event === "answer_over_limit"
+    const unlogged = isRepeated ? this.throttle.pass(`${event} ${host.tag} ${hook}`) : 0
+    if (unlogged === undefined) return
+    this.log(logEvent(event, unlogged === 0 ? facts : { ...facts, unlogged }, cause))
   }
 
   private log(line: Effect.Effect<void>): void {
-    this.runner.effect(line, () => {})
+    this.runner.run(line, () => {})
   }
 }
 
 export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | HostStats | ProviderKeys> = Effect.gen(
   function* () {
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
-    return new EndAttempt(yield* Meter, yield* HostStats, yield* ProviderKeys, runner)
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
+    const throttle = new Throttle(monotonic(yield* Effect.clock))
+    return new EndAttempt(yield* Meter, yield* HostStats, yield* ProviderKeys, runner, throttle)
   },
 )
 
@@ -222,42 +249,43 @@ const hadAllTheTime = (attempt: Attempt): boolean => {
 const quietEnd = (outcome: AnswerOutcome): QuietEnd =>
   outcome === "finished" || outcome === "caller-gone" || outcome === "lost" ? outcome : "cut"
 
+type FailureEvent =
+  | "attempt_failed"
+  | "plugin_fault"
+  | "request_refused_by_host"
+  | "answer_over_limit"
+  | "gateway_short"
+  | "request_unsendable"
+  | "host_cut_short"
+
 /**
- * The log line for a failed attempt. A fault of a plugin is logged as an error, since it does not go away by itself; a request
- * that a host found wrong is its caller's matter. The line has nothing of the prompt or the answer, nor the host's own message
- * (`detail`).
+ * The line for a failed attempt. A fault of a plugin is an error, since it does not go away by itself. Other single failures are for
+ * debugging: what a host's failures come to is logged by its breaker. The line has nothing of the prompt or the answer, nor the host's
+ * own message (`detail`).
  */
-export const failureLog = (
+const failureLine = (
   { logIds, key: caller }: Pick<RequestContext, "logIds" | "key">,
   host: Host,
   failure: HostFailed,
-  key?: string,
-): Effect.Effect<void> => {
+  key: string | undefined,
+): { readonly event: FailureEvent; readonly hook: string; readonly facts: Facts } => {
   const { reason, status, code, cause } = failure
-  const attempt = { ...logIds, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
+  const attempt = { ...logIds, host: host.tag, model: host.model, key }
   if (cause instanceof PluginFault) {
     const { plugin, member, hook, message: problem, thrownAt } = cause
-    return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })
+    return { event: "plugin_fault", hook, facts: { ...attempt, plugin, member, hook, problem, thrownAt } }
   }
-  const about = {
-    ...attempt,
-    reason,
-    ...(status === undefined ? {} : { status }),
-    ...(code === undefined ? {} : { code }),
-  }
-  if (reason === "request") {
-    // The hash names the key in listings; a name is the operator's own word for it.
-    const asked = { ...about, caller: caller.id, ...(caller.name === "" ? {} : { callerName: caller.name }) }
-    return Effect.logInfo("a host refused a request", asked)
-  }
-  const text = ownTexts.get(reason) ?? "a host failed"
-  return cause === undefined ? Effect.logWarning(text, about) : Effect.logWarning(text, about, Cause.fail(cause))
+  // The hash names the key in listings; a name is the operator's own word for it.
+  const asker = { caller: caller.id, callerName: caller.name === "" ? undefined : caller.name }
+  const facts = { ...attempt, reason, status, code, ...(reason === "request" ? asker : {}) }
+  return { event: ownEvents[reason] ?? "attempt_failed", hook: "", facts }
 }
 
-/** What is logged of failures that are not the host's. */
-const ownTexts: ReadonlyMap<HostReason, string> = new Map<HostReason, string>([
-  ["limit", "an answer is beyond a limit of the gateway"],
-  ["shortage", "the gateway has no descriptors, memory or ports left"],
-  ["unsendable", "a request could not be written"],
-  ["cut-short", "a host was cut short by the deadline"],
-])
+/** What failures are called that are not the host's. */
+const ownEvents: Partial<Record<HostReason, FailureEvent>> = {
+  request: "request_refused_by_host",
+  limit: "answer_over_limit",
+  shortage: "gateway_short",
+  unsendable: "request_unsendable",
+  "cut-short": "host_cut_short",
+}

@@ -17,10 +17,10 @@ import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { RefusedModels } from "../../domain/routing/RefusedModels.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
+import { type EffectRunner, Wait } from "../request/EffectRunner.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { type StepRunner, type Steps, Wait } from "../request/Steps.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
-import type { Begun } from "./beginAttempt.ts"
+import type { Begun, CallListener } from "./AttemptStart.ts"
 import type { EndAttempt } from "./EndAttempt.ts"
 
 /** Whether a request may be hedged. */
@@ -71,29 +71,29 @@ const nothingYet = { outcome: "lost", usage: undefined, outputBytes: 0, finishRe
 
 export interface HedgeServices {
   readonly timers: TickTimers
-  readonly runner: StepRunner
+  readonly runner: EffectRunner
   readonly endAttempt: EndAttempt
   readonly hedges: HedgeBudget
 }
 
-/** What the race needs of the loop over hosts. */
+/** What the race needs of whoever tries the hosts. */
 export interface Contest<A> {
-  readonly call: (begun: Begun) => Effect.Effect<A | HostFailed>
+  readonly call: (begun: Begun, listener: CallListener<A>) => void
   /** Prepares the second call; `undefined`: there is none after all. */
-  readonly second: () => Steps<Begun | undefined>
+  readonly second: (hedge: Hedge) => Effect.Effect<Begun | undefined>
   /** A call failed by itself, while the request goes on. */
-  readonly failed: (begun: Begun, failure: HostFailed) => void
+  readonly callFailed: (begun: Begun, failure: HostFailed) => void
 }
 
 /** `lost`: the slower call, where it was still running. `left`: calls that were stopped because the request was ended. */
 export type RaceResult<A> =
-  | { readonly won: Begun; readonly answer: A; readonly lost: Begun | undefined }
+  | { readonly won: Begun; readonly answer: A; readonly first: Begun; readonly lost: Begun | undefined }
   | { readonly won: undefined; readonly left: ReadonlyArray<Begun> }
 
 const wasSlower = new HostFailed({ reason: "ended" })
 
 /** Calls the first host, and after `hedge.delayMs` without an event the second one beside it. It can be run once. */
-export class Race<A extends object> extends Wait<RaceResult<A>> {
+export class Race<A extends object> extends Wait<RaceResult<A>> implements CallListener<A> {
   private readonly services: HedgeServices
   private readonly context: RequestContext
   private readonly first: Begun
@@ -126,9 +126,11 @@ export class Race<A extends object> extends Wait<RaceResult<A>> {
 
   private start(begun: Begun): void {
     this.running.add(begun)
-    this.services.runner.effect(this.contest.call(begun), (exit) =>
-      this.answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "defect", cause: exit.cause })),
-    )
+    try {
+      this.contest.call(begun, this)
+    } catch (cause) {
+      this.answered(begun, new HostFailed({ reason: "defect", cause }))
+    }
   }
 
   private startSecond(): void {
@@ -136,7 +138,7 @@ export class Race<A extends object> extends Wait<RaceResult<A>> {
     if (!hedges.take(timers.now(), this.hedge.cost)) return
     this.reserved = this.hedge.cost
     this.isPreparing = true
-    runner.steps(this.contest.second(), (exit) => {
+    runner.run(this.prepared(), (exit) => {
       this.isPreparing = false
       const begun = Exit.isSuccess(exit) ? exit.value : undefined
       const isWanted = this.winner === undefined && this.context.lifetime.ending === undefined
@@ -147,12 +149,21 @@ export class Race<A extends object> extends Wait<RaceResult<A>> {
     })
   }
 
-  private answered(begun: Begun, answer: A | HostFailed): void {
+  /** A defect ends the preparation too: the race waits for it. */
+  private prepared(): Effect.Effect<Begun | undefined> {
+    try {
+      return this.contest.second(this.hedge)
+    } catch (defect) {
+      return Exit.die(defect)
+    }
+  }
+
+  answered(begun: Begun, answer: A | HostFailed): void {
     this.running.delete(begun)
     if (this.winner !== undefined) this.lost(begun)
     else if (!(answer instanceof HostFailed)) this.won(begun, answer)
     else {
-      if (this.context.lifetime.ending === undefined) this.contest.failed(begun, answer)
+      if (this.context.lifetime.ending === undefined) this.contest.callFailed(begun, answer)
       else this.left.push(begun)
       this.finishWithout()
     }
@@ -162,14 +173,14 @@ export class Race<A extends object> extends Wait<RaceResult<A>> {
     this.winner = begun
     const [slower] = this.running
     slower?.attempt.stop(wasSlower)
-    this.finish({ won: begun, answer, lost: slower })
+    this.finish({ won: begun, answer, first: this.first, lost: slower })
   }
 
   /** Another call was faster. The slower one is stopped, and this is its end. */
   private lost({ attempt, answerContext }: Begun): void {
     this.reserved = 0
     const { runner, endAttempt } = this.services
-    runner.effect(endAttempt.lost(attempt, answerContext.request, attempt === this.first.attempt), () => {})
+    runner.run(endAttempt.lost(attempt, answerContext.request, attempt === this.first.attempt), () => {})
   }
 
   private finishWithout(): void {

@@ -3,44 +3,30 @@
  * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
  * another host may take over.
  */
-import type * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
-import type { Limits } from "../../catalogue/ResolvedConfig.ts"
+import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { HostStream } from "../../wire/HostStream.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
+import { longestErrorBody } from "../calls/answerBody.ts"
 import { BodyText } from "../calls/BodyText.ts"
-import { longestErrorBody, type UpstreamClient } from "../calls/upstreamCall.ts"
-import { wait } from "../request/Steps.ts"
+import type { UpstreamClient } from "../calls/UpstreamClient.ts"
+import type { Timer } from "../request/Timers.ts"
 import type { Attempt } from "./Attempt.ts"
-import { firstEventTimer, type TimerServices, type Turn } from "./attemptTimer.ts"
-import type { Begun } from "./beginAttempt.ts"
+import type { Begun, CallListener } from "./AttemptStart.ts"
+import type { Delivered } from "./EndAttempt.ts"
+import { readAnswer, tooLong } from "./readAnswer.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
-import { readAnswer, tooLong } from "./UnaryAnswer.ts"
-
-/** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
-export const streamAnswer = (
-  services: TimerServices & { readonly client: UpstreamClient },
-  limits: Limits,
-  begun: Begun,
-  turn: Turn,
-  writer: StreamWriter,
-): Effect.Effect<HostAnswer | HostFailed> =>
-  wait((resume) => {
-    const { attempt, endpoint, encoded, answerContext } = begun
-    const timer = firstEventTimer(services, limits, begun, turn)
-    const answer = new HostAnswer(attempt, endpoint, answerContext, writer, limits.bodyBytes, (opened) => {
-      timer.clear()
-      resume(Exit.succeed(opened))
-    })
-    attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
-    if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
-    else attempt.exchange = services.client.send(endpoint, encoded, answer, attempt.context.isOnce)
-  })
 
 const malformed = new HostFailed({ reason: "malformed" })
+
+/** What ends with the first event. It has the prompt, so a running stream must not refer to it. */
+interface Opening {
+  readonly begun: Begun
+  readonly timer: Timer
+  readonly listener: CallListener<HostAnswer>
+}
 
 export class HostAnswer implements Sink {
   readonly attempt: Attempt
@@ -55,24 +41,32 @@ export class HostAnswer implements Sink {
   private text = ""
   /** A body that is not a stream: an error, or a whole answer. */
   private whole: { readonly head: ResponseHead; readonly body: BodyText } | undefined
-  private onOpen: ((opened: HostAnswer | HostFailed) => void) | undefined
+  /** `undefined` once the answer is open, or has failed before. */
+  private opening: Opening | undefined
   private readonly context: AnswerContext
   private readonly longestWhole: number
 
   constructor(
-    attempt: Attempt,
-    endpoint: Endpoint,
-    context: AnswerContext,
+    begun: Begun,
     writer: StreamWriter,
     longestWhole: number,
-    onOpen: (opened: HostAnswer | HostFailed) => void,
+    timer: Timer,
+    listener: CallListener<HostAnswer>,
   ) {
-    this.attempt = attempt
-    this.endpoint = endpoint
-    this.context = context
+    this.attempt = begun.attempt
+    this.endpoint = begun.endpoint
+    this.context = begun.answerContext
     this.writer = writer
     this.longestWhole = longestWhole
-    this.onOpen = onOpen
+    this.opening = { begun, timer, listener }
+  }
+
+  /** Sends the request. It ends at once when the attempt is stopped, which `timer` does when no event comes for too long. */
+  send(client: UpstreamClient, { attempt, endpoint, encoded }: Begun): void {
+    attempt.onStop = () => this.failed(attempt.stopped ?? malformed)
+    if (attempt.stopped !== undefined) this.failed(attempt.stopped)
+    else
+      attempt.exchange = client.send(endpoint, encoded, this, attempt.context.isOnce, attempt.traceparentFor(endpoint))
   }
 
   /** Text for the caller since the last call. */
@@ -80,6 +74,23 @@ export class HostAnswer implements Sink {
     const { text } = this
     this.text = ""
     return text
+  }
+
+  /** What has come of it, to be booked. `isAwaited`: whether the caller waits for that. */
+  delivered(outcome: AnswerOutcome, isAwaited: boolean, failure?: HostFailed): Delivered {
+    const { stream } = this
+    return {
+      outcome,
+      failure,
+      usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
+      outputBytes: stream?.outputBytes ?? 0,
+      outputMedia: stream?.outputMedia,
+      showsReasoning: stream?.showsReasoning,
+      isUnfinished: stream?.isUnfinished,
+      finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
+      areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
+      isAwaited,
+    }
   }
 
   head(head: ResponseHead): void {
@@ -158,22 +169,24 @@ export class HostAnswer implements Sink {
     this.progress()
   }
 
+  private answered(model: string | undefined): void {
+    if (this.attempt.isTraced) this.attempt.modelSaid = model
+    this.attempt.answered()
+  }
+
   private progress(): void {
-    const { stream, onOpen } = this
-    if (onOpen === undefined) {
+    const { stream, opening } = this
+    if (opening === undefined) {
       this.onProgress?.()
       return
     }
     const failure = this.broken ?? stream?.failure
     if (failure === undefined && (stream === undefined || stream.state === "silent")) return
-    this.onOpen = undefined
-    if (failure !== undefined) {
-      this.attempt.exchange?.cancel()
-      onOpen(failure)
-    } else {
-      this.attempt.answered()
-      onOpen(this)
-    }
+    this.opening = undefined
+    if (failure !== undefined) this.attempt.exchange?.cancel()
+    else this.answered(stream?.modelSaid)
+    opening.timer.clear()
+    opening.listener.answered(opening.begun, failure ?? this)
   }
 }
 

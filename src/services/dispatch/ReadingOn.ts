@@ -3,6 +3,8 @@
  * is bounded, so that callers who leave cost next to nothing. See docs/guarantees.md#g15.
  */
 import type { KeyId } from "../../domain/ids.ts"
+import type { TickTimers } from "../request/Timers.ts"
+import type { HostAnswer } from "./HostAnswer.ts"
 
 /** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000
@@ -13,6 +15,32 @@ const mostOfOneKey = 8
 export class ReadingOn {
   private inAll = 0
   private readonly byKey = new Map<KeyId, number>()
+
+  /**
+   * Reads an answer on that has content, until it ends or for a second, and discards its text. `onOver` is called once, after this has
+   * returned. `false`: it is not read on, because it has no content or is over, or because there is no place.
+   */
+  read(answer: HostAnswer, timers: TickTimers, onOver: () => void): boolean {
+    const { attempt, stream } = answer
+    const key = attempt.context.key.id
+    if (stream?.hasContent !== true || isOver(answer) || !this.enter(key)) return false
+    const over = () => {
+      answer.onProgress = undefined
+      attempt.onStop = undefined
+      timer.clear()
+      this.leave(key)
+      onOver()
+    }
+    const progress = () => {
+      answer.take()
+      if (isOver(answer)) over()
+    }
+    const timer = timers.set(readOnMs, over)
+    answer.onProgress = progress
+    attempt.onStop = progress
+    answer.take()
+    return true
+  }
 
   /** Takes a place, until `leave`. `false`: there is none. */
   enter(key: KeyId): boolean {
@@ -31,3 +59,6 @@ export class ReadingOn {
     else this.byKey.set(key, ofKey - 1)
   }
 }
+
+const isOver = ({ attempt, broken, stream }: HostAnswer): boolean =>
+  stream?.state !== "speaking" || broken !== undefined || attempt.stopped !== undefined

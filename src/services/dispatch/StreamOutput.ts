@@ -14,6 +14,8 @@ export interface OutputEvents {
 
 export interface StreamOutput {
   readonly stream: ReadableStream<Uint8Array>
+  /** UTF-8 bytes of the text that was written while the stream was open. */
+  readonly bytes: number
   /** Writes text. `false`: the reader is behind, so nothing more should be written until `onDrain`. */
   readonly write: (text: string) => boolean
   /** Whether the reader took something since the last call, or nothing waits for it. */
@@ -59,6 +61,9 @@ export const queuedOutput: OpenOutput = (events) => {
   )
   return {
     stream,
+    get bytes() {
+      return writtenBytes
+    },
     write: (text) => {
       if (!isOpen || controller === undefined) return true
       const bytes = encoder.encode(text)
@@ -86,7 +91,7 @@ export const queuedOutput: OpenOutput = (events) => {
   }
 }
 
-/** Bun's direct streams: `write` gives a number, or a promise while the socket takes no more. */
+/** Bun's direct streams: `write` gives the number of bytes, or a promise while the socket takes no more. */
 interface DirectController {
   readonly write: (text: string) => number | Promise<number>
   readonly flush: () => unknown
@@ -98,6 +103,7 @@ export const directOutput: OpenOutput = (events) => new DirectOutput(events)
 
 class DirectOutput implements StreamOutput {
   readonly stream: ReadableStream<Uint8Array>
+  bytes = 0
   private readonly events: OutputEvents
   private controller: DirectController | undefined
   private isOpen = true
@@ -123,11 +129,16 @@ class DirectOutput implements StreamOutput {
     if (!this.isOpen) return true
     if (this.controller === undefined) {
       this.early += text
+      this.bytes += Buffer.byteLength(text)
       return true
     }
     // Bun sends what was written at the end of the current event.
     const written = this.controller.write(text)
-    if (typeof written === "number") return true
+    if (typeof written === "number") {
+      this.bytes += written
+      return true
+    }
+    this.bytes += Buffer.byteLength(text)
     const drained = () => this.drained()
     this.isBehind = true
     written.then(drained, drained)

@@ -11,8 +11,7 @@ import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
-import { byteLength } from "./byteLength.ts"
-import { encodeFor } from "./encodeFor.ts"
+import { byteLength, encodeFor } from "./encodeFor.ts"
 
 /**
  * The same failure, with the tokens that the budget pays for where it is one of a budget that does not cover a chat. `hosts`: those that

@@ -9,7 +9,7 @@ import { type Awaited, firstEventMs, leastMs, wholeAnswerMs } from "../../domain
 import { hostFacts, supports } from "../../domain/hosts/hostFacts.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
-import type { Begun } from "./beginAttempt.ts"
+import type { Begun } from "./AttemptStart.ts"
 
 export interface TimerServices {
   readonly timers: TickTimers

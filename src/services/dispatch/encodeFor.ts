@@ -30,6 +30,10 @@ export const encodeFor = (endpoint: Endpoint, request: AnyRequest, host: Host): 
   return Either.isLeft(encoded) ? encoded : judged(withoutNeutralNames(encoded.right, request), request, host)
 }
 
+/** Bytes of the body that a host is sent. */
+export const byteLength = (body: string | Uint8Array): number =>
+  typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
+
 /** Without names of members that ask for nothing. */
 const withoutNeutralNames = (encoded: Encoded, { payload }: AnyRequest): Encoded => {
   const { dropped } = encoded

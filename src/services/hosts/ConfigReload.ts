@@ -1,9 +1,9 @@
-/** Reads the configuration again while the gateway runs. An app that embeds the gateway may have none: it configures it itself. */
+/** Reads the configuration again while the gateway runs. An app that embeds the gateway may have no such file, since it passes the configuration itself. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ConfigInvalid } from "../../domain/json/Problem.ts"
 import type { Actor } from "../../domain/keys/audit.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 
 /** What a reload did. Paths such as `limits.retries`, without values. */
 export interface Reloaded {

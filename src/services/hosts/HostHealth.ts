@@ -14,14 +14,17 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import type { OpenBreaker } from "../../domain/alerts/conditions.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
 import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
+import { lasted } from "../../process/log/LoggedState.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner } from "../request/Steps.ts"
 import {
   type Busy,
   type EndpointState,
@@ -33,6 +36,7 @@ import {
   outOf,
   type ProviderCalls,
 } from "./endpointHealth.ts"
+import { RestLog } from "./RestLog.ts"
 
 interface HealthRules {
   readonly cooldown: Cooldowns
@@ -68,7 +72,37 @@ export interface HostPermits {
   readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
 }
 
-export class HostHealth extends Context.Tag("headgate/HostHealth")<HostHealth, HostAvailability & HostPermits>() {
+/** One endpoint that was called. */
+export interface EndpointFigures {
+  readonly model: string
+  readonly host: string
+  /** Whether it may be called. */
+  readonly isUp: boolean
+  /** Whether its breaker is open or half-open. */
+  readonly isBreakerOpen: boolean
+}
+
+export interface HealthFigures {
+  readonly endpoints: ReadonlyArray<EndpointFigures>
+  /** Calls that run, by provider. */
+  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
+}
+
+export interface HealthReport {
+  /** Absent: not known. */
+  readonly figures?: () => HealthFigures
+}
+
+/** What those ask who watch the gateway. */
+export interface HostStates {
+  /** The hosts whose circuit breakers are open or half-open. */
+  readonly openBreakers: () => ReadonlyArray<OpenBreaker>
+}
+
+export class HostHealth extends Context.Tag("headgate/HostHealth")<
+  HostHealth,
+  HostAvailability & HostPermits & HostStates & HealthReport
+>() {
   static readonly layer: Layer.Layer<HostHealth, never, ProviderRegistry> = Layer.scoped(
     HostHealth,
     Effect.suspend(() => make),
@@ -80,10 +114,18 @@ const make = Effect.gen(function* () {
   const nowMs = monotonic(yield* Effect.clock)
   // One number of Effect's random service seeds the jitter, so that a test can fix it.
   const random = randomSequence(seedFrom(yield* Random.next))
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
-  const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-  const health = new Health(registry.current().limits, nowMs, random, log)
-  yield* registry.onReplaced(() => health.obey(registry.current().limits))
+  const runner = makeEffectRunner(yield* Effect.runtime<never>())
+  const log = (line: Effect.Effect<void>) => runner.run(line, () => {})
+  const keyOf = (provider: string): string => {
+    for (const [host, { keySource }] of registry.current().endpoints) if (host.provider === provider) return keySource
+    return "none"
+  }
+  const health = new Health(registry.current().limits, nowMs, random, log, new RestLog(log, keyOf))
+  yield* registry.onReplaced(() => {
+    const { limits, endpoints } = registry.current()
+    health.obey(limits)
+    health.keepOnly([...endpoints.keys()])
+  })
   return HostHealth.of(health)
 })
 
@@ -107,12 +149,20 @@ class Health {
   private readonly impaired = new Set<EndpointState>()
 
   private readonly log: (line: Effect.Effect<void>) => void
+  private readonly rests: RestLog
 
-  constructor(rules: HealthRules, nowMs: () => number, random: () => number, log: (line: Effect.Effect<void>) => void) {
+  constructor(
+    rules: HealthRules,
+    nowMs: () => number,
+    random: () => number,
+    log: (line: Effect.Effect<void>) => void,
+    rests: RestLog,
+  ) {
     this.rules = rules
     this.nowMs = nowMs
     this.random = random
     this.log = log
+    this.rests = rests
   }
 
   /** Other rules, under which what is known of the hosts stays. */
@@ -121,11 +171,48 @@ class Health {
     for (const { breaker } of this.states.values()) breaker.rules = rules.breaker
   }
 
+  /** Forgets all other hosts. One that comes back later begins anew. */
+  keepOnly(hosts: ReadonlyArray<Host>): void {
+    const kept = new Set(hosts.map(endpointKey))
+    for (const [key, state] of this.states) {
+      if (kept.has(key)) continue
+      state.isRemoved = true
+      this.states.delete(key)
+      this.impaired.delete(state)
+    }
+    for (const host of hosts) if (this.byHost.get(host)?.isRemoved === true) this.byHost.delete(host)
+    const providers = new Set(hosts.map(({ provider }) => provider))
+    const models = new Set<string>(hosts.map(({ model }) => model))
+    // Calls that run are counted to their end.
+    for (const [provider, { running }] of this.calls)
+      if (!providers.has(provider) && running === 0) this.calls.delete(provider)
+    for (const [model, { isRunning }] of this.probes) if (!models.has(model) && !isRunning) this.probes.delete(model)
+  }
+
+  readonly figures = (): HealthFigures => {
+    const now = this.nowMs()
+    return {
+      endpoints: Array.from(this.states.values(), (state) => ({
+        ...state.names,
+        isUp: outOf(state, now) === undefined,
+        isBreakerOpen: !state.breaker.isClosed,
+      })),
+      calls: Array.from(this.calls, ([provider, { running }]) => [provider, running] as const),
+    }
+  }
+
   readonly admissible = (host: Host, key?: string): Out | undefined => {
     if (this.impaired.size === 0) return undefined
     const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
     if (state === undefined || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
     return outOf(state, this.nowMs())
+  }
+
+  readonly openBreakers = (): ReadonlyArray<OpenBreaker> => {
+    const now = this.nowMs()
+    return [...this.impaired]
+      .filter(({ breaker }) => !breaker.isClosed)
+      .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
   }
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
@@ -187,6 +274,8 @@ class Health {
         state.coolingReason = failure.reason
         state.isWaitAsked = failure.retryAfterSeconds !== undefined
       }
+      state.hasRested = true
+      this.rests.begin(state.of, failure.reason, wait, now)
       this.wentOut(state, now)
     }
     if (!countsForBreaker || verdict.breaker === undefined) return
@@ -197,8 +286,8 @@ class Health {
     this.wentOut(state, now)
     if (!isClosed) return
     state.openedAt = now
-    const about = { ...state.names, reason: failure.reason, forMs: Math.round(state.breaker.waitMs(now)) }
-    this.log(Effect.logWarning("a circuit breaker opened", about))
+    const forS = Math.round(state.breaker.waitMs(now) / 1000)
+    this.log(logEvent("breaker_opened", { ...state.names, reason: failure.reason, forS }))
   }
 
   /** A probe was answered. */
@@ -206,16 +295,22 @@ class Health {
     if (!state.breaker.isClosed) {
       const now = this.nowMs()
       state.breaker.close(now)
-      const about = { ...state.names, reason: state.openReason, openMs: Math.round(now - state.openedAt) }
-      this.log(Effect.logInfo("a circuit breaker closed", about))
+      const about = { ...state.names, reason: state.openReason, lastedS: lasted((now - state.openedAt) / 1000) }
+      this.log(logEvent("breaker_closed", about))
     }
     state.onlyWitness = undefined
     state.coolsUntil = Number.NEGATIVE_INFINITY
     this.impaired.delete(state)
   }
 
+  /** It has answered for the first time since it was left alone. */
+  rested(state: EndpointState): void {
+    state.hasRested = false
+    this.rests.end(state.of, this.nowMs())
+  }
+
   private wentOut(state: EndpointState, now: number): void {
-    this.impaired.add(state)
+    if (!state.isRemoved) this.impaired.add(state)
     state.probes.nextAt = Math.max(state.probes.nextAt, now + emergencyEveryMs)
   }
 
@@ -225,6 +320,8 @@ class Health {
     const key = endpointKey(host)
     const state = this.states.get(key) ?? {
       names: { host: host.tag, model: host.model },
+      of: host,
+      hasRested: false,
       breaker: new Breaker(this.rules.breaker, this.random),
       calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
       probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
@@ -236,6 +333,7 @@ class Health {
       callers: new LatestKeys(),
       witnesses: new LatestKeys(),
       onlyWitness: undefined,
+      isRemoved: false,
     }
     this.states.set(key, state)
     this.byHost.set(host, state)
@@ -287,6 +385,7 @@ export class Permit {
   /** The answer is complete. */
   succeeded(): void {
     this.answered()
+    if (this.state.hasRested) this.health.rested(this.state)
     const { breaker } = this.state
     if (breaker.isClosed && breaker.epoch === this.epoch) breaker.succeeded(this.health.nowMs())
   }

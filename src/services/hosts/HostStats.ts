@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { verdictOn } from "../../domain/failures/Verdict.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
-import { HostFigures, type KeptSlot, type Percentiles, type Sample, type Slot } from "../../domain/hosts/HostFigures.ts"
+import { HostFigures, type KeptSlot, type Percentiles, type Sample } from "../../domain/hosts/HostFigures.ts"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
 import type { Percentile } from "../../domain/request/Thresholds.ts"
 import type { HostSnapshot } from "../../plugin/strategy.ts"
@@ -109,12 +109,12 @@ const sampleOf = ({ latencyMs, durationMs, completionTokens, areToolCallsSound }
   }
 }
 
-/** The statistics of all hosts. */
+/** The figures of all hosts that were used within a day, by the name of their endpoint, under which they outlast a reload. */
 class Register {
-  private readonly byEndpoint = new Map<string, EndpointStats>()
-  // Looked up by the host object, which saves building a key for each request.
+  readonly now: () => number
+  private readonly figures = new Map<string, HostFigures>()
+  // Looked up by the host object, which saves building a name for each request.
   private readonly byHost = new WeakMap<Host, EndpointStats>()
-  private readonly now: () => number
 
   constructor(now: () => number) {
     this.now = now
@@ -123,42 +123,54 @@ class Register {
   of(host: Host): EndpointStats {
     const known = this.byHost.get(host)
     if (known !== undefined) return known
-    const stats = this.ofEndpoint(endpointKey(host))
+    const stats = new EndpointStats(this, endpointKey(host))
     this.byHost.set(host, stats)
     return stats
   }
 
+  figuresOf(endpoint: string): HostFigures | undefined {
+    return this.figures.get(endpoint)
+  }
+
+  /** The same, made where there are none. `at`: now. */
+  newFiguresOf(endpoint: string, at: number): HostFigures {
+    const figures = this.figures.get(endpoint) ?? new HostFigures(at)
+    this.figures.set(endpoint, figures)
+    return figures
+  }
+
   *changedSlots(since: number): Iterable<KeptSlot> {
-    for (const [endpoint, stats] of this.byEndpoint) {
-      for (const slot of stats.changedSlots(since)) yield { ...slot, endpoint, workload }
+    const at = this.now()
+    for (const [endpoint, figures] of this.figures) {
+      if (figures.changedAt < at - dayMs) this.figures.delete(endpoint)
+      else for (const slot of figures.changedSlots(at, since)) yield { ...slot, endpoint, workload }
     }
   }
 
   restore(slot: KeptSlot): boolean {
-    return this.ofEndpoint(slot.endpoint).restore(slot)
-  }
-
-  private ofEndpoint(endpoint: string): EndpointStats {
-    const stats = this.byEndpoint.get(endpoint) ?? new EndpointStats(this.now)
-    this.byEndpoint.set(endpoint, stats)
-    return stats
+    const at = this.now()
+    return this.newFiguresOf(slot.endpoint, at).restore(at, slot)
   }
 }
 
 /** One host. Figures are computed when they are read, since a strategy reads only one or two. */
 class EndpointStats implements HostSnapshot {
-  /** `undefined` until the first record, and again when there was none for a day. */
-  figures: HostFigures | undefined
-  private readonly now: () => number
+  private readonly register: Register
+  private readonly endpoint: string
 
-  constructor(now: () => number) {
-    this.now = now
+  constructor(register: Register, endpoint: string) {
+    this.register = register
+    this.endpoint = endpoint
+  }
+
+  /** `undefined` where there was no record for a day. */
+  get figures(): HostFigures | undefined {
+    return this.register.figuresOf(this.endpoint)
   }
 
   record(sample: Sample): void {
     const at = this.now()
-    this.figures ??= new HostFigures(at)
-    this.figures.record(at, sample)
+    this.register.newFiguresOf(this.endpoint, at).record(at, sample)
   }
 
   durationAt(percentile: number): number | null {
@@ -166,13 +178,15 @@ class EndpointStats implements HostSnapshot {
   }
 
   get failing(): boolean {
-    return this.figures?.mayBeFailing === true && this.figures.failing(this.now())
+    const { figures } = this
+    return figures?.mayBeFailing === true && figures.failing(this.now())
   }
   get uptime(): number | null {
     return this.figures?.uptime(this.now(), 30) ?? null
   }
   get standing(): HostSnapshot["standing"] {
-    return this.figures?.mayBeBelowNormal === true ? this.figures.standing(this.now()) : "normal"
+    const { figures } = this
+    return figures?.mayBeBelowNormal === true ? figures.standing(this.now()) : "normal"
   }
   get latencyMs(): number | null {
     return this.figures?.medianLatency(this.now()) ?? null
@@ -189,16 +203,8 @@ class EndpointStats implements HostSnapshot {
   readonly throughputAt = (percentile: Percentile): number | null =>
     this.figures?.throughputAt(this.now(), 100 - percentile) ?? null
 
-  changedSlots(since: number): ReadonlyArray<Slot> {
-    const at = this.now()
-    if (this.figures !== undefined && this.figures.changedAt < at - dayMs) this.figures = undefined
-    return this.figures?.changedSlots(at, since) ?? []
-  }
-
-  restore(slot: Slot): boolean {
-    const at = this.now()
-    this.figures ??= new HostFigures(at)
-    return this.figures.restore(at, slot)
+  private now(): number {
+    return this.register.now()
   }
 }
 

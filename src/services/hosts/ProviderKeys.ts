@@ -18,11 +18,14 @@ import { weightedOrder } from "../../domain/hosts/keyOrder.ts"
 import { nextReset, spentInWindow } from "../../domain/keys/limitWindows.ts"
 import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
+import { lasted } from "../../process/log/LoggedState.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
-import { makeStepRunner } from "../request/Steps.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
 import { Streak } from "../storage/Outage.ts"
 import { type LedgerRepository, Storage } from "../storage/Storage.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 
 /** All keys of a provider are passed over. */
 export interface KeysOut {
@@ -64,6 +67,8 @@ export interface KeyChoice {
 export interface KeyFailures {
   /** A call failed. Whether that is a matter of the key and not of its host. */
   readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
+  /** A call was answered. */
+  readonly succeeded: (chosen: ChosenKey) => void
 }
 
 export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<ProviderKeys, KeyChoice & KeyFailures>() {
@@ -77,6 +82,7 @@ export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<ProviderK
     refusal: () => undefined,
     choose: () => ({ because: "api_keys", reason: "there are none", retryAfterMs: undefined, isRateLimit: false }),
     failed: () => false,
+    succeeded: () => {},
   })
 }
 
@@ -90,16 +96,18 @@ const readEveryMs = 5000
 const make = Effect.gen(function* () {
   const registry = yield* ProviderRegistry
   const { installation, ledger } = yield* Storage
-  const keys = new KeysInUse(registry, installation, ledger, yield* Effect.clock)
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const runner = makeEffectRunner(yield* Effect.runtime<never>())
+  const log = (line: Effect.Effect<void>) => runner.run(line, () => {})
+  const keys = new KeysInUse(registry, installation, ledger, yield* Effect.clock, log)
   const watchAnew = Effect.zipRight(keys.watch, keys.read)
   yield* watchAnew
-  yield* Effect.scheduleForked(keys.read, Schedule.spaced(readEveryMs))
-  yield* registry.onReplaced(() => runner.effect(watchAnew, () => {}))
+  yield* Effect.scheduleForked(survivingDefects("keys of providers")(keys.read), Schedule.spaced(readEveryMs))
+  yield* registry.onReplaced(() => runner.run(watchAnew, () => {}))
   return ProviderKeys.of({
     refusal: (host) => keys.refusal(host),
     choose: (all, request) => keys.choose(all, request),
     failed: (chosen, failure) => keys.failed(chosen, failure),
+    succeeded: (chosen) => keys.succeeded(chosen),
   })
 })
 
@@ -118,18 +126,21 @@ class KeysInUse {
   private readonly nowMs: () => number
   /** Unix milliseconds. */
   private readonly now: () => number
-  private readonly states = new Map<string, KeyState>()
+  private states = new Map<string, KeyState>()
   private readonly byKey = new WeakMap<EndpointKey, KeyState>()
   /** The keys that may be passed over. Usually there is none, and a check is one comparison. */
   private readonly watched = new Map<KeyState, EndpointKey>()
   private readonly reading = new Streak()
+  private readonly log: (line: Effect.Effect<void>) => void
 
   constructor(
     registry: ConfigInForce & Endpoints,
     installation: string,
     ledger: Pick<LedgerRepository, "providerSpend">,
     clock: Clock.Clock,
+    log: (line: Effect.Effect<void>) => void,
   ) {
+    this.log = log
     this.registry = registry
     this.installation = installation
     this.ledger = ledger
@@ -169,18 +180,33 @@ class KeysInUse {
     state.coolsUntil = Math.max(state.coolsUntil, this.nowMs() + waitMs)
     state.reason = reason
     this.watched.set(state, key)
+    if (state.restsSince === undefined) {
+      state.restsSince = this.nowMs()
+      this.log(logEvent("provider_key_rests", { ...aboutOf(key), reason, forS: Math.round(waitMs / 1000) }))
+    }
     return true
   }
 
-  /** Watches the keys of the configuration in force, and no others. */
+  succeeded({ key, used }: ChosenKey): void {
+    const state = this.states.get(used.id)
+    if (state?.restsSince === undefined) return
+    const lastedS = lasted((this.nowMs() - state.restsSince) / 1000)
+    state.restsSince = undefined
+    this.log(logEvent("provider_key_back", { ...aboutOf(key), lastedS }))
+  }
+
+  /** Watches the keys of the configuration in force, and forgets all others. */
   readonly watch: Effect.Effect<void> = Effect.sync(() => {
+    const inForce = new Map<string, KeyState>()
     this.watched.clear()
     for (const { keys = [] } of this.registry.current().endpoints.values()) {
       for (const key of keys) {
         const state = this.stateOf(key)
+        inForce.set(state.id, state)
         if (key.limit !== null || state.coolsUntil > this.nowMs()) this.watched.set(state, key)
       }
     }
+    this.states = inForce
   })
 
   /** Reads what the keys with a limit have spent. */
@@ -190,8 +216,7 @@ class KeysInUse {
   }).pipe(
     Effect.matchEffect({
       onSuccess: () => Effect.sync(() => this.reading.ended()),
-      onFailure: ({ message }) =>
-        this.reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
+      onFailure: ({ message }) => this.reading.failed(logEvent("provider_spend_not_read", { because: message })),
     }),
   )
 
@@ -256,6 +281,8 @@ class KeysInUse {
   }
 }
 
+const aboutOf = ({ label, endpoint }: EndpointKey) => ({ provider: endpoint.host.provider, key: label })
+
 const unread: Out = { why: "what it has spent is not known yet", retryAfterMs: readEveryMs, isRateLimit: false }
 
 /** One key of one provider. */
@@ -265,6 +292,8 @@ class KeyState implements UsedKey {
   isLimited = false
   coolsUntil = Number.NEGATIVE_INFINITY
   reason: HostReason = "rate-limited"
+  /** Since when it is left alone, or tried in vain; `undefined`: it is not. */
+  restsSince: number | undefined
   /** `undefined`: not read yet. */
   account: KeyAccount | undefined
   /** Booked since the last reading began, which may have it or not. */

@@ -1,11 +1,11 @@
 /**
- * Calls a provider where it costs nothing, with its key, and says what is wrong: `headgate doctor`. The call is that of an inference:
- * through the one dialler, by the rules for addresses, signed by the plugin.
+ * Makes a request that costs nothing to a provider, with its key, and says what is wrong: for `headgate doctor`. The call goes the same way
+ * as an inference: through the same client, by the same rules for addresses, signed by the plugin.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
-import { providerEndpoint } from "../../catalogue/endpoints.ts"
+import { type ProviderEndpoint, providerEndpoint } from "../../catalogue/endpoints.ts"
 import type { LoadedProvider } from "../../catalogue/Providers.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
@@ -14,9 +14,11 @@ import type { SideAnswer } from "../../plugin/Provider.ts"
 import { environmentProxy } from "../../upstream/environmentProxy.ts"
 import { Upstream } from "../../upstream/Upstream.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
+import { parsedBody, refusedBy } from "../calls/answerBody.ts"
 import { callFault, placeOf } from "../calls/callFault.ts"
-import { callTo, makeUpstreamClient, parsedBody, refusedBy, secretsOf } from "../calls/upstreamCall.ts"
+import { callTo, makeUpstreamClient } from "../calls/UpstreamClient.ts"
 import { wholeCall } from "../calls/wholeCall.ts"
+import { secretsOf } from "../calls/withoutSecrets.ts"
 
 export type CheckState = "ok" | "warning" | "wrong" | "not checked"
 
@@ -42,21 +44,67 @@ export const checkProvider = (
   key: Redacted.Redacted | null,
   models: ReadonlyArray<string>,
 ): Effect.Effect<ProviderCheck, never, Upstream> => {
-  const { provider } = loaded
-  if (provider.transport !== undefined) return Effect.succeed({ state: "ok", what: "answers within the gateway" })
-  const { keyCheck, listModels } = provider
+  if (loaded.provider.transport !== undefined)
+    return Effect.succeed({ state: "ok", what: "answers within the gateway" })
+  const question = questionFor(loaded, key, models)
+  const { endpoint, url, proxy } = question
+  return Effect.catchAll(check(question), (failure) =>
+    Effect.succeed<ProviderCheck>({
+      state: "wrong",
+      what:
+        failure.reason === "account"
+          ? "its credentials are refused"
+          : hiding(secretsOf(endpoint))(callFault(failure, { url, proxy })),
+    }),
+  )
+}
+
+/** What the provider is asked, and where. */
+interface Question {
+  readonly endpoint: ProviderEndpoint
+  /** The same without a key. */
+  readonly endpointForAnybody: ProviderEndpoint
+  readonly request: Encoded
+  readonly url: string
+  readonly proxy: string | undefined
+  readonly hasKey: boolean
+  /** Models that the answer should list; none where it is no list. */
+  readonly models: ReadonlyArray<string>
+}
+
+const questionFor = (
+  loaded: LoadedProvider,
+  key: Redacted.Redacted | null,
+  models: ReadonlyArray<string>,
+): Question => {
+  const { keyCheck, listModels } = loaded.provider
   const fromRoot = keyCheck === undefined && listModels?.fromRoot === true
   const request = keyCheck?.request ?? listModels?.request ?? listOfModels
-  const own = fromRoot ? new URL(loaded.baseUrl).origin : keyCheck?.baseUrl
-  const endpointWith = (used: Redacted.Redacted | null) => {
-    const endpoint = providerEndpoint(loaded, used, own)
-    return fromRoot ? { ...endpoint, baseUrl: new URL(loaded.baseUrl).origin } : endpoint
+  const root = fromRoot ? new URL(loaded.baseUrl).origin : undefined
+  const endpointWith = (used: Redacted.Redacted | null): ProviderEndpoint => {
+    const endpoint = providerEndpoint(loaded, used, root ?? keyCheck?.baseUrl)
+    return root === undefined ? endpoint : { ...endpoint, baseUrl: root }
   }
   const endpoint = endpointWith(key)
   const url = endpoint.baseUrl + request.path
   const proxy = endpoint.proxy ?? (endpoint.network === "public" ? environmentProxy(process.env)(url) : undefined)
+  return {
+    ...{ endpoint, endpointForAnybody: endpointWith(null), request, url, proxy },
+    hasKey: key !== null,
+    models: keyCheck === undefined ? models : [],
+  }
+}
 
-  const asked = Effect.gen(function* () {
+const check = (question: Question): Effect.Effect<ProviderCheck, HostFailed, Upstream> =>
+  Effect.gen(function* () {
+    const { answer, tookMs, at } = yield* asked(question)
+    const verdict = answer.status === 200 ? yield* verdictOn(question, answer, tookMs) : refusalOf(question, answer)
+    return { ...verdict, ...clockAhead(answer, at) }
+  })
+
+/** `at`: about when the provider answered, Unix milliseconds. */
+const asked = ({ endpoint, request }: Question) =>
+  Effect.gen(function* () {
     const upstream = yield* Upstream
     const client = yield* makeUpstreamClient
     const began = yield* Clock.currentTimeMillis
@@ -72,74 +120,61 @@ export const checkProvider = (
     }),
   )
 
-  /** Whether the same is answered to anybody: then it says nothing about the key. */
-  const isPublic = Effect.flatMap(Upstream, (upstream) =>
-    wholeCall(upstream, callTo(endpointWith(null), request), longestAnswer).pipe(
+/** Of an answer with status 200. */
+const verdictOn = (
+  question: Question,
+  { body }: SideAnswer,
+  tookMs: number,
+): Effect.Effect<ProviderCheck, never, Upstream> =>
+  Effect.gen(function* () {
+    const { endpoint, hasKey, models } = question
+    const took = `answered in ${tookMs} ms`
+    if (tookMs > slowMs) return { state: "warning", what: `slow: ${took}` }
+    const missing = models.length === 0 ? [] : unlisted(parsedBody(body), models)
+    if (missing.length > 0)
+      return { state: "wrong", what: `does not list ${missing.join(", ")}, which the configuration names` }
+    const hasSecret = hasKey || Object.keys(endpoint.credentials).length > 0
+    if (!hasSecret) return { state: "ok", what: `${took}; no key is configured` }
+    if (yield* isPublic(question))
+      return { state: "not checked", what: `${took}; it lists its models for anybody, so the key was not checked` }
+    return { state: "ok", what: `${took}; the key is accepted` }
+  })
+
+/** Whether the same is answered to anybody: then it says nothing about the key. */
+const isPublic = ({ endpointForAnybody, request }: Question): Effect.Effect<boolean, never, Upstream> =>
+  Effect.flatMap(Upstream, (upstream) =>
+    wholeCall(upstream, callTo(endpointForAnybody, request), longestAnswer).pipe(
       Effect.timeout(answerWithinMs),
       Effect.map(({ status }) => status === 200),
       Effect.orElseSucceed(() => false),
     ),
   )
 
-  return Effect.gen(function* () {
-    const { answer, tookMs, at } = yield* asked
-    const clock = clockAhead(answer, at)
-    if (answer.status !== 200) return { ...refusalOf(answer, key !== null), ...clock }
-    const hasSecret = key !== null || Object.keys(endpoint.credentials).length > 0
-    const took = `answered in ${tookMs} ms`
-    if (tookMs > slowMs) return { state: "warning", what: `slow: ${took}`, ...clock } as const
-    const missing = keyCheck === undefined ? unlisted(parsedBody(answer.body), models) : []
-    if (missing.length > 0)
-      return {
-        state: "wrong",
-        what: `does not list ${missing.join(", ")}, which the configuration names`,
-        ...clock,
-      } as const
-    if (!hasSecret) return { state: "ok", what: `${took}; no key is configured`, ...clock } as const
-    if (yield* isPublic)
-      return {
-        state: "not checked",
-        what: `${took}; it lists its models for anybody, so the key was not checked`,
-        ...clock,
-      } as const
-    return { state: "ok", what: `${took}; the key is accepted`, ...clock } as const
-  }).pipe(
-    Effect.catchAll((failure) =>
-      Effect.succeed<ProviderCheck>({
-        state: "wrong",
-        what:
-          failure.reason === "account"
-            ? "its credentials are refused"
-            : hiding(secretsOf(endpoint))(callFault(failure, { url, proxy })),
-      }),
-    ),
-  )
-
-  function refusalOf(answer: SideAnswer, hasKey: boolean): ProviderCheck {
-    const { status } = answer
-    const { reason } = refusedBy(endpoint, answer, answer.body)
-    const place = placeOf(url)
-    if (status >= 300 && status < 400) {
-      const to = placeOf(new URL(answer.headers.get("location") ?? "", url).href)
-      return { state: "wrong", what: `${place} redirects to ${to} (${status}): base_url is not the address of an API` }
-    }
-    if (status === 407) return { state: "wrong", what: "the proxy wants a user name and a password (407)" }
-    if (status === 402) return { state: "wrong", what: "the account has no credit (402)" }
-    if (status === 401 || reason === "account")
-      return {
-        state: "wrong",
-        what: hasKey ? `the key is refused (${status})` : `wants a key, and none is configured (${status})`,
-      }
-    if (status === 403)
-      return { state: "wrong", what: "refused (403): the key is wrong, or may not do this, or not from here" }
-    if (status === 404 || status === 405)
-      return {
-        state: "not checked",
-        what: `${place} answers, but has nothing at ${new URL(url).pathname} (${status}): the key was not checked`,
-      }
-    if (status === 429) return { state: "warning", what: "answers, and takes no more requests for now (429)" }
-    return { state: status >= 500 ? "wrong" : "not checked", what: `${place} answers with status ${status}` }
+/** Of an answer with another status. */
+const refusalOf = ({ endpoint, url, hasKey }: Question, answer: SideAnswer): ProviderCheck => {
+  const { status } = answer
+  const { reason } = refusedBy(endpoint, answer, answer.body)
+  const place = placeOf(url)
+  if (status >= 300 && status < 400) {
+    const to = placeOf(new URL(answer.headers.get("location") ?? "", url).href)
+    return { state: "wrong", what: `${place} redirects to ${to} (${status}): base_url is not the address of an API` }
   }
+  if (status === 407) return { state: "wrong", what: "the proxy wants a user name and a password (407)" }
+  if (status === 402) return { state: "wrong", what: "the account has no credit (402)" }
+  if (status === 401 || reason === "account")
+    return {
+      state: "wrong",
+      what: hasKey ? `the key is refused (${status})` : `wants a key, and none is configured (${status})`,
+    }
+  if (status === 403)
+    return { state: "wrong", what: "refused (403): the key is wrong, or may not do this, or not from here" }
+  if (status === 404 || status === 405)
+    return {
+      state: "not checked",
+      what: `${place} answers, but has nothing at ${new URL(url).pathname} (${status}): the key was not checked`,
+    }
+  if (status === 429) return { state: "warning", what: "answers, and takes no more requests for now (429)" }
+  return { state: status >= 500 ? "wrong" : "not checked", what: `${place} answers with status ${status}` }
 }
 
 const clockAhead = ({ headers }: SideAnswer, at: number): Pick<ProviderCheck, "clockAheadMs"> => {

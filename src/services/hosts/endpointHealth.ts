@@ -2,6 +2,7 @@
 
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { Breaker } from "../../domain/hosts/Breaker.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
 import type { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 
 /** Why a host may not be called now. */
@@ -40,6 +41,9 @@ export interface ModelProbes {
 export interface EndpointState {
   /** For the log. */
   readonly names: { readonly host: string; readonly model: string }
+  readonly of: Host
+  /** Whether it was left alone after a failure, and has not answered since. */
+  hasRested: boolean
   readonly breaker: Breaker
   readonly calls: ProviderCalls
   readonly probes: ModelProbes
@@ -57,6 +61,8 @@ export interface EndpointState {
   readonly witnesses: LatestKeys
   /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
   onlyWitness: string | undefined
+  /** Whether a reload has removed it. Calls that run still have it. */
+  isRemoved: boolean
 }
 
 /** Why the endpoint may not be called now; `undefined`: it may. */

@@ -8,8 +8,10 @@ import * as Schedule from "effect/Schedule"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { endpointKey } from "../../domain/hosts/Host.ts"
 import { type KeptSlot, keptMs } from "../../domain/hosts/HostFigures.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { Streak } from "../storage/Outage.ts"
 import { Storage } from "../storage/Storage.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 import { HostStats } from "./HostStats.ts"
 
 /** So few that the ledger's thread, which writes them too, is not kept from settling requests. */
@@ -39,8 +41,7 @@ export const layerKeptStats = Layer.scopedDiscard(
         }
         if (page.length < readAtOnce) break
       }
-      if (ignored > 0)
-        yield* Effect.logWarning("kept statistics of hosts are ignored: unknown, or not readable", { ignored })
+      if (ignored > 0) yield* logEvent("host_stats_ignored", { ignored })
     })
 
     let writtenAt = yield* currentTimeMillis
@@ -60,13 +61,18 @@ export const layerKeptStats = Layer.scopedDiscard(
       yield* removeExpired
     })
 
-    const orLog = (what: string, effect: Effect.Effect<void, StorageUnavailable>) =>
-      Effect.catchAll(effect, ({ message }) => Effect.logWarning(what, message))
+    const orLog = (event: "host_stats_not_read" | "host_stats_not_written", work: typeof read) => {
+      const failures = new Streak()
+      return Effect.matchEffect(work, {
+        onSuccess: () => Effect.sync(() => failures.ended()),
+        onFailure: ({ message }) => failures.failed(logEvent(event, { because: message })),
+      })
+    }
 
-    yield* orLog("host statistics could not be read", read)
-    const written = orLog("host statistics could not be written", write)
+    yield* orLog("host_stats_not_read", read)
+    const written = orLog("host_stats_not_written", write)
     // Added before the fiber starts, so that it runs after the fiber has ended.
     yield* Effect.addFinalizer(() => written)
-    yield* Effect.scheduleForked(written, Schedule.spaced("1 minute"))
+    yield* Effect.scheduleForked(survivingDefects("kept statistics of hosts")(written), Schedule.spaced("1 minute"))
   }),
 )

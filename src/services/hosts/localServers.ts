@@ -1,7 +1,7 @@
 /**
  * Looks for model servers while the gateway runs: on this machine, and those of the configuration. Their models appear in the
- * configuration in force when they answer, and are gone when they do not. Nothing waits for it. What was only looked for gets no
- * key, and only an answer of the right shape counts, since anything may listen at these ports.
+ * configuration in force when they answer, and are gone when they do not. No request waits for it. A server that was only looked for, and is not
+ * configured, gets no key, and only an answer of the right shape counts, since anything may listen at these ports.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -17,9 +17,10 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ListedModel } from "../../domain/hosts/ListedModel.ts"
 import type { CheckedListing } from "../../plugin/checks/checked.ts"
 import { bearer } from "../../plugin/Provider.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { type HostCaller, Upstream } from "../../upstream/Upstream.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
-import { parsedBody } from "../calls/upstreamCall.ts"
+import { parsedBody } from "../calls/answerBody.ts"
 import { wholeCall } from "../calls/wholeCall.ts"
 
 /** Between two looks. */
@@ -143,7 +144,7 @@ class Watched {
       const opened = yield* Effect.either(openWithoutModels(settings, plugin))
       if (Either.isLeft(opened) || opened.right.provider.listModels === undefined) {
         this.looksToSkip = Number.POSITIVE_INFINITY
-        yield* Effect.logWarning(`${this.name} was not looked for: its plugin "${plugin.id}" lists no models.`)
+        yield* logEvent("local_server_without_models", { server: this.name, plugin: plugin.id })
         return undefined
       }
       this.loaded = opened.right
@@ -171,7 +172,8 @@ class Watched {
       if (isNew) {
         const [first] = this.found.models
         const such = first === undefined ? "" : `, such as ${first.id}`
-        yield* Effect.logInfo(`Found ${this.name} at ${loaded.baseUrl}: ${this.found.models.length} models${such}.`)
+        const models = this.found.models.length
+        yield* logEvent("local_server_found", { server: this.name, url: loaded.baseUrl, models, such })
       }
       return true
     })
@@ -204,7 +206,7 @@ class Watched {
     if (this.found === undefined) return Effect.succeed(false)
     this.found = undefined
     this.described.clear()
-    return Effect.as(Effect.logInfo(`${this.name} at ${this.loaded?.baseUrl} does not answer any more.`), true)
+    return Effect.as(logEvent("local_server_gone", { server: this.name, url: this.loaded?.baseUrl }), true)
   }
 
   /** A key goes to servers of the configuration alone. */

@@ -1,19 +1,19 @@
 /** Keys: who may call, and within what limits. Only the SHA-256 of a key is stored. */
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
-import { KeyNotAccepted, NotFound, Unavailable } from "../../domain/failures/Failure.ts"
+import { type KeyNotAccepted, NotFound, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import type { Actor, Author } from "../../domain/keys/audit.ts"
 import { isSettable, type KeyRecord, keyMembers, type SettableMember, unlimitedKey } from "../../domain/keys/key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/keySecret.ts"
-import { monotonic } from "../request/RequestContext.ts"
-import { type KeyPage, type KeyPatch, orUnavailable } from "../storage/ledger.ts"
-import { type FoundKey, Storage } from "../storage/Storage.ts"
-import { KeyCache } from "./KeyCache.ts"
+import { type DataAtRest, type KeyPage, type KeyPatch, type KeyRepository, Storage } from "../storage/Storage.ts"
+import { orUnavailable } from "../storage/StorageUnavailable.ts"
+import { isOver, KeyReader, notAccepted } from "./KeyReader.ts"
 
 /** Settings of a new key: of those that may be set, a name, and others that are not to have their defaults. */
 export type NewKey = Pick<KeyRecord, "kind" | "name"> & Partial<Pick<KeyRecord, SettableMember>>
@@ -108,153 +108,166 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     })
 }
 
-const make = Effect.fnUntraced(function* (options: KeyStoreOptions) {
+const make = Effect.fnUntraced(function* ({ managementKey }: KeyStoreOptions) {
   const storage = yield* Storage
   const clock = yield* Effect.clock
-  const now = () => clock.unsafeCurrentTimeMillis()
-  const reached = orUnavailable("storage", storage)
-  const monotonicMs = monotonic(clock)
-  const workspaceId = storage.installation
-  const cache = new KeyCache()
-  const listeners = new Set<(id: KeyId) => void>()
-  const revoked = (id: KeyId) => {
-    for (const listener of listeners) listener(id)
-  }
+  const bootstrap = managementKey && bootstrapKey(managementKey, storage.installation, clock.unsafeCurrentTimeMillis())
+  const keys = new StoredKeys(storage, clock, bootstrap)
   // By another process, or by this one, which has done so already.
-  yield* storage.shared?.on({
-    keyChanged: (id, isRevoked) => {
-      cache.drop(id)
-      if (isRevoked) revoked(id)
-    },
-  }) ?? Effect.void
-  const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
-  const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
-
-  const isUsable = (found: FoundKey | undefined): found is FoundKey => found !== undefined && !isOver(found, now)
-
-  /** From the database. */
-  const load = (secret: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> =>
-    Effect.suspend(() => {
-      const { drops } = cache
-      // Read again if a key was made or changed meanwhile: it may be this one, after it was read.
-      return Effect.flatMap(reached(storage.keys.find(secret)), (found) =>
-        cache.drops === drops ? Effect.succeed(found) : load(secret),
-      )
-    })
-
-  const find = (id: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> => {
-    const known = cache.get(id)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.tap(load(id), (found) => found && cache.put(id, found))
-  }
-
-  /**
-   * For a secret that is not in the cache as usable. An unknown, a disabled and an expired one are treated alike: read once, and then
-   * refused from memory for a while. So the time of the answer does not tell them apart.
-   */
-  const lookUp = (secret: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
-    if (cache.isRefused(secret, monotonicMs())) return notAccepted
-    const known = cache.get(secret)
-    if (isUsable(known)) return Effect.succeed(known)
-    return Effect.flatMap(load(secret), (found) => {
-      if (isUsable(found)) {
-        cache.put(secret, found)
-        return Effect.succeed(found)
-      }
-      cache.refuse(secret, monotonicMs())
-      return notAccepted
-    })
-  }
-  const lookUps = new LookUps(lookUp)
-
-  /** The ordinary key with this id, or with a secret of this hash. */
-  const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
-    Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
-
-  const made = (key: NewKey): CreatedKey => {
-    const secret = makeSecret(key.kind)
-    // Not all of `key`: a caller's object may have more members.
-    const settings = Struct.pick(key, ...keyMembers.filter(isSettable))
-    const record: KeyRecord = {
-      ...unlimitedKey,
-      ...defined(settings),
-      id: keyId(secret),
-      kind: key.kind,
-      label: mask(secret),
-      createdAt: now(),
-      workspaceId,
-    }
-    return { record, secret: Redacted.make(secret) }
-  }
-
+  yield* storage.shared?.on({ keyChanged: (id, isRevoked) => keys.changed(id, isRevoked) }) ?? Effect.void
   return KeyStore.of({
-    authenticate: (secret) => {
-      const text = Redacted.value(secret)
-      const id = keyId(text)
-      if (id === bootstrap?.id) return Effect.succeed(bootstrap)
-      const known = cache.get(id)
-      if (isUsable(known)) return Effect.succeed(known)
-      // The checksum is public: it spares the database misspelt keys, not attacks.
-      if (!hasChecksum(text) || cache.isRefused(id, monotonicMs())) return notAccepted
-      return lookUps.run(id)
-    },
-    create: (key, actor) =>
-      Effect.suspend(() => {
-        const created = made(key)
-        return Effect.map(reached(storage.keys.insert(created.record, author(actor))), () => {
-          cache.drop(created.record.id)
-          return created
-        })
-      }),
-    createFirst: (name) =>
-      Effect.suspend(() => {
-        const created = made({ kind: "management", name })
-        return Effect.map(reached(storage.keys.insertFirst(created.record, author())), (isFirst) =>
-          isFirst ? created : undefined,
-        )
-      }),
-    list: (page) => reached(storage.keys.list(page)),
-    read: ordinary,
-    update: (named, patch, actor) =>
-      Effect.gen(function* () {
-        const { id } = yield* ordinary(named)
-        const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
-        cache.drop(id)
-        if (after === undefined) return yield* noSuchKey
-        if (after.disabled) revoked(id)
-        return after
-      }),
-    rotate: (named, overlapMs, actor) =>
-      Effect.gen(function* () {
-        const { id, kind } = yield* ordinary(named)
-        const secret = makeSecret(kind)
-        const by = author(actor)
-        const othersEndAt = by.at + overlapMs
-        const added = { id: keyId(secret), label: mask(secret), othersEndAt }
-        const record = yield* reached(storage.keys.rotate(id, added, by))
-        cache.drop(id)
-        if (record === undefined) return yield* noSuchKey
-        return { record, secret: Redacted.make(secret), othersEndAt }
-      }),
-    previousEnds: (ids) =>
-      Effect.map(reached(storage.keys.previousEnds(ids)), (ends) => {
-        const at = now()
-        return new Map([...ends].filter(([, end]) => end > at))
-      }),
-    remove: (named, actor) =>
-      Effect.gen(function* () {
-        const { id } = yield* ordinary(named)
-        yield* reached(storage.keys.remove(id, author(actor)))
-        cache.drop(id)
-        revoked(id)
-      }),
-    onRevoked: (listener) =>
-      Effect.acquireRelease(
-        Effect.sync(() => listeners.add(listener)),
-        () => Effect.sync(() => listeners.delete(listener)),
-      ),
+    authenticate: (secret) => keys.authenticate(secret),
+    create: (key, actor) => keys.create(key, actor),
+    createFirst: (name) => keys.createFirst(name),
+    list: (page) => keys.list(page),
+    read: (id) => keys.read(id),
+    update: (id, patch, actor) => keys.update(id, patch, actor),
+    rotate: (id, overlapMs, actor) => keys.rotate(id, overlapMs, actor),
+    previousEnds: (ids) => keys.previousEnds(ids),
+    remove: (id, actor) => keys.remove(id, actor),
+    onRevoked: (listener) => keys.onRevoked(listener),
   })
 })
+
+/** Keys in `Storage`, and the bootstrap key where there is one. */
+class StoredKeys {
+  private readonly repository: KeyRepository
+  private readonly workspaceId: string
+  private readonly reached: ReturnType<typeof orUnavailable>
+  private readonly now: () => number
+  private readonly bootstrap: KeyRecord | undefined
+  private readonly reader: KeyReader
+  private readonly listeners = new Set<(id: KeyId) => void>()
+
+  constructor(storage: DataAtRest, clock: Clock.Clock, bootstrap: KeyRecord | undefined) {
+    this.repository = storage.keys
+    this.workspaceId = storage.installation
+    this.reached = orUnavailable("storage", storage)
+    this.now = () => clock.unsafeCurrentTimeMillis()
+    this.bootstrap = bootstrap
+    this.reader = new KeyReader((secret) => this.reached(this.repository.find(secret)), clock)
+  }
+
+  authenticate(secret: Redacted.Redacted): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> {
+    const text = Redacted.value(secret)
+    const id = keyId(text)
+    if (this.bootstrap !== undefined && id === this.bootstrap.id) return Effect.succeed(this.bootstrap)
+    const known = this.reader.usable(id)
+    if (known !== undefined) return Effect.succeed(known)
+    // The checksum is public: it spares the database misspelt keys, not attacks.
+    return hasChecksum(text) ? this.reader.lookUp(id) : notAccepted
+  }
+
+  create(key: NewKey, actor?: Actor): Effect.Effect<CreatedKey, Unavailable> {
+    return Effect.suspend(() => {
+      const created = newKey(key, this.now(), this.workspaceId)
+      return Effect.map(this.reached(this.repository.insert(created.record, this.author(actor))), () => {
+        this.reader.drop(created.record.id)
+        return created
+      })
+    })
+  }
+
+  createFirst(name: string): Effect.Effect<CreatedKey | undefined, Unavailable> {
+    return Effect.suspend(() => {
+      const created = newKey({ kind: "management", name }, this.now(), this.workspaceId)
+      return Effect.map(this.reached(this.repository.insertFirst(created.record, this.author())), (isFirst) =>
+        isFirst ? created : undefined,
+      )
+    })
+  }
+
+  list(page: KeyPage): Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable> {
+    return this.reached(this.repository.list(page))
+  }
+
+  /** The ordinary key with this id, or with a secret of this hash. */
+  read(named: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> {
+    return Effect.flatMap(this.reader.find(named), (found) =>
+      found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey,
+    )
+  }
+
+  update(named: KeyId, patch: Omit<KeyPatch, "updatedAt">, actor?: Actor) {
+    return Effect.gen(this, function* () {
+      const { id } = yield* this.read(named)
+      const changes = { ...patch, updatedAt: this.now() }
+      const after = yield* this.reached(this.repository.update(id, changes, this.author(actor)))
+      this.reader.drop(id)
+      if (after === undefined) return yield* noSuchKey
+      if (after.disabled) this.tellRevoked(id)
+      return after
+    })
+  }
+
+  rotate(named: KeyId, overlapMs: number, actor?: Actor) {
+    return Effect.gen(this, function* () {
+      const { id, kind } = yield* this.read(named)
+      const secret = makeSecret(kind)
+      const author = this.author(actor)
+      const othersEndAt = author.at + overlapMs
+      const added = { id: keyId(secret), label: mask(secret), othersEndAt }
+      const record = yield* this.reached(this.repository.rotate(id, added, author))
+      this.reader.drop(id)
+      if (record === undefined) return yield* noSuchKey
+      return { record, secret: Redacted.make(secret), othersEndAt }
+    })
+  }
+
+  previousEnds(ids: ReadonlyArray<KeyId>): Effect.Effect<ReadonlyMap<KeyId, number>, Unavailable> {
+    return Effect.map(this.reached(this.repository.previousEnds(ids)), (ends) => {
+      const at = this.now()
+      return new Map([...ends].filter(([, end]) => end > at))
+    })
+  }
+
+  remove(named: KeyId, actor?: Actor) {
+    return Effect.gen(this, function* () {
+      const { id } = yield* this.read(named)
+      yield* this.reached(this.repository.remove(id, this.author(actor)))
+      this.reader.drop(id)
+      this.tellRevoked(id)
+    })
+  }
+
+  onRevoked(listener: (id: KeyId) => void): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => this.listeners.add(listener)),
+      () => Effect.sync(() => this.listeners.delete(listener)),
+    )
+  }
+
+  /** A process on the same database has changed it. */
+  changed(id: KeyId, isRevoked: boolean): void {
+    this.reader.drop(id)
+    if (isRevoked) this.tellRevoked(id)
+  }
+
+  private tellRevoked(id: KeyId): void {
+    for (const listener of this.listeners) listener(id)
+  }
+
+  private author(actor: Actor = "gateway"): Author {
+    return { actor, at: this.now() }
+  }
+}
+
+/** A key that is not stored yet, and its secret. */
+const newKey = (key: NewKey, createdAt: number, workspaceId: string): CreatedKey => {
+  const secret = makeSecret(key.kind)
+  // Not all of `key`: a caller's object may have more members.
+  const settings = Struct.pick(key, ...keyMembers.filter(isSettable))
+  const record: KeyRecord = {
+    ...unlimitedKey,
+    ...defined(settings),
+    id: keyId(secret),
+    kind: key.kind,
+    label: mask(secret),
+    createdAt,
+    workspaceId,
+  }
+  return { record, secret: Redacted.make(secret) }
+}
 
 const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
   if (Object.hasOwn(known, "limit") && known.limit === undefined) {
@@ -272,11 +285,6 @@ const defined = <R extends object>(members: R) =>
     readonly [M in keyof R]?: Exclude<R[M], undefined>
   }
 
-/** `now`: read only for a key or a secret that ends. */
-const isOver = ({ disabled, expiresAt, secretEndsAt }: FoundKey, now: () => number): boolean =>
-  disabled || (expiresAt !== null && expiresAt <= now()) || (secretEndsAt !== undefined && secretEndsAt <= now())
-
-const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
 
 const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
@@ -288,36 +296,3 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
   createdAt,
   workspaceId,
 })
-
-/** Reads of keys that run at once, and that wait for their turn. Further ones are refused. */
-const mostLookUps = { running: 8, waiting: 256 }
-
-/** Bounds the reads of unknown keys: an attacker can make up any number of them, and each is read once. */
-class LookUps {
-  private readonly lookUp: (id: KeyId) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
-  private readonly permits = Effect.unsafeMakeSemaphore(mostLookUps.running)
-  private pending = 0
-
-  constructor(lookUp: (id: KeyId) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>) {
-    this.lookUp = lookUp
-  }
-
-  run(id: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> {
-    return Effect.suspend(() => {
-      if (this.pending >= mostLookUps.running + mostLookUps.waiting) return tooManyLookUps
-      this.pending += 1
-      // Another one of the same key may have been answered while this one waited.
-      return this.permits
-        .withPermits(1)(Effect.suspend(() => this.lookUp(id)))
-        .pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              this.pending -= 1
-            }),
-          ),
-        )
-    })
-  }
-}
-
-const tooManyLookUps = Effect.fail(new Unavailable({ why: "overloaded", retryAfterSeconds: 1 }))

@@ -1,5 +1,5 @@
 /**
- * Sliding windows of keys, in memory and of this process. Bounded: beyond 100,000 keys or 4,000,000 remembered requests (32 to
+ * The sliding windows of rate limits of keys, in the memory of this process. Bounded: beyond 100,000 keys or 4,000,000 remembered requests (32 to
  * 128 MB) the window that was used least recently is forgotten, so that its key may make as many requests again.
  */
 import { type RateLimit, SlidingWindow } from "../../domain/structures/SlidingWindow.ts"

@@ -1,6 +1,7 @@
 /**
  * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. Windows are in
- * memory, where processes share a database with `SharedWindows`; the count of a day is kept in `Storage`. See docs/guarantees.md#g8.
+ * memory; where several processes share a database, `SharedWindows` divides them. The count of a day is kept in `Storage`. See
+ * docs/guarantees.md#g8.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -12,12 +13,13 @@ import type { KeyId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import { dayMs, nextReset, windowStart } from "../../domain/keys/limitWindows.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { type EffectRunner, makeEffectRunner, mapErrorOf, mapOf } from "../request/EffectRunner.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
-import { makeStepRunner, mapErrorOf, mapOf, type StepRunner } from "../request/Steps.ts"
-import { orUnavailable, reportTo } from "../storage/ledger.ts"
 import { outageOf } from "../storage/Outage.ts"
 import type { RateWindow } from "../storage/SharedRepositories.ts"
 import { type FreeRequestRepository, Storage } from "../storage/Storage.ts"
+import { orUnavailable, reportTo } from "../storage/StorageUnavailable.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
 import { makeSharedWindows, type SharedWindows } from "./SharedWindows.ts"
@@ -65,7 +67,7 @@ const make = Effect.gen(function* () {
     reached: orUnavailable("storage", { outage }),
     windows: shared === undefined ? ownWindows(nowMs) : yield* makeSharedWindows(shared, reportTo(outage)),
     isShared: shared !== undefined,
-    runner: makeStepRunner(yield* Effect.runtime<never>()),
+    runner: makeEffectRunner(yield* Effect.runtime<never>()),
     now: () => clock.unsafeCurrentTimeMillis(),
   })
   return RequestLimits.of({
@@ -82,7 +84,7 @@ interface CountServices {
   readonly windows: SharedWindows
   /** Whether other processes count in the same database. Then it decides. */
   readonly isShared: boolean
-  readonly runner: StepRunner
+  readonly runner: EffectRunner
   /** Unix milliseconds. */
   readonly now: () => number
 }
@@ -213,11 +215,11 @@ class CountedRequests {
     const added = 1 + count.unsaved
     count.unsaved = 0
     count.writing += 1
-    runner.effect(freeRequests.add(key, day, added), (exit) => {
+    runner.run(freeRequests.add(key, day, added), (exit) => {
       count.writing -= 1
       if (Exit.isSuccess(exit)) return
       if (count.day === day) count.unsaved += added
-      runner.effect(Effect.logError("requests to free models could not be counted", exit.cause), () => {})
+      runner.run(logEvent("free_requests_not_counted", {}, exit.cause), () => {})
     })
   }
 }

@@ -10,15 +10,17 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { preferredPermits, RateShare, shareLeaseMs } from "../../domain/keys/RateShare.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { type EffectRunner, makeEffectRunner, wait } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
-import { StorageUnavailable } from "../storage/ledger.ts"
 import type {
   RateShareRepository,
   RateWindow,
   SharedEvents,
   SharedRepositories,
 } from "../storage/SharedRepositories.ts"
+import { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { forEachToItsEnd, survivingDefects } from "../storage/survivingDefects.ts"
 
 /** The limit is used up. */
 export interface UsedUp {
@@ -120,16 +122,19 @@ const usedUp = (waitMs: number) => Exit.fail<UsedUp>({ _tag: "UsedUp", waitMs })
 /** Keeps shares until the scope closes, when all are given back. `report` is told of each failure. */
 export const makeSharedWindows = (
   { rates, on }: Pick<SharedRepositories, "rates" | "on">,
-  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) => Effect.logError(message),
+  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) =>
+    logEvent("database_failed", { text: message }),
 ): Effect.Effect<SharedWindows, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
     const windows = new LeasedWindows(rates, report, nowMs, runner)
     yield* on(windows.listener)
     yield* Effect.addFinalizer(() => windows.giveBackAll)
-    yield* Effect.scheduleForked(windows.look, Schedule.spaced(lookEveryMs))
-    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(rates.prune), Schedule.spaced(pruneEvery)))
+    const look = survivingDefects("shared rate limits")(windows.look)
+    yield* Effect.scheduleForked(look, Schedule.spaced(lookEveryMs))
+    const prune = survivingDefects("the removal of old shares of rate limits")(Effect.ignore(rates.prune))
+    yield* Effect.forkScoped(Effect.repeat(prune, Schedule.spaced(pruneEvery)))
     return windows
   })
 
@@ -138,8 +143,9 @@ class LeasedWindows implements SharedWindows {
   private readonly report: (failure: StorageUnavailable) => Effect.Effect<void>
   /** Milliseconds of a clock that never steps back. */
   private readonly nowMs: () => number
-  private readonly runner: StepRunner
+  private readonly runner: EffectRunner
   private readonly all = new Map<string, Served>()
+  private readonly surviving = survivingDefects("a share of a rate limit")
   /** Names this process to the others. */
   private readonly process = crypto.randomUUID()
 
@@ -147,7 +153,7 @@ class LeasedWindows implements SharedWindows {
     rates: RateShareRepository,
     report: (failure: StorageUnavailable) => Effect.Effect<void>,
     nowMs: () => number,
-    runner: StepRunner,
+    runner: EffectRunner,
   ) {
     this.rates = rates
     this.report = report
@@ -206,13 +212,10 @@ class LeasedWindows implements SharedWindows {
       share.waitFor(served.limit, now)
       if (share.permits === 0 || share.isExact || remembered > mostRemembered) idle.push(served)
     }
-    return Effect.forEach(
-      idle,
-      (served) =>
-        Effect.map(this.giveBack(served), () => {
-          if (!served.isBusy && served.usedAt <= now - idleMs) this.all.delete(nameOf(served.window))
-        }),
-      { discard: true },
+    return forEachToItsEnd(idle, (served) =>
+      Effect.map(this.giveBack(served), () => {
+        if (!served.isBusy && served.usedAt <= now - idleMs) this.all.delete(nameOf(served.window))
+      }),
     )
   })
 
@@ -309,7 +312,7 @@ class LeasedWindows implements SharedWindows {
         Effect.catchAll(failed),
         Effect.catchAllDefect((defect) =>
           Effect.zipRight(
-            Effect.logError("a defect in a shared rate limit", defect),
+            logEvent("background_defect", { what: "a shared rate limit" }, defect),
             failed(new StorageUnavailable({ reason: "a defect" })),
           ),
         ),
@@ -339,7 +342,7 @@ class LeasedWindows implements SharedWindows {
     }).pipe(Effect.ignore, served.turn.withPermits(1))
 
   private run(effect: Effect.Effect<unknown>): void {
-    this.runner.effect(effect, () => {})
+    this.runner.run(this.surviving(effect), () => {})
   }
 }
 

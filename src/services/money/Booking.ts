@@ -3,12 +3,13 @@ import * as Exit from "effect/Exit"
 import type { Unavailable } from "../../domain/failures/Failure.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
-import { Wait } from "../request/Steps.ts"
+import { Wait } from "../request/EffectRunner.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
 import type { Written } from "./GroupCommit.ts"
 import type { Hold, Settlement } from "./Hold.ts"
 import type { Holds } from "./Holds.ts"
 import type { Journal } from "./Journal.ts"
+import type { LedgerObserver } from "./LedgerObservers.ts"
 import { type LedgerWriter, type Settled, unwritable } from "./LedgerWriter.ts"
 
 /** What a booking changes. */
@@ -16,6 +17,7 @@ export interface Bookkeeping {
   readonly ledger: LedgerWriter
   readonly holds: Holds
   readonly journal: Journal<Hold>
+  readonly observers: LedgerObserver
 }
 
 /** Books the row of a closed hold. Succeeds with its charge once the row is durable. It can be run once. */
@@ -62,7 +64,7 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
 
   // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
   onResolved(booked: LedgerRow | undefined): void {
-    const { holds, journal } = this.services
+    const { holds, journal, observers } = this.services
     const { account, providerKey } = this.hold
     if (booked !== undefined) {
       account.spend(booked.cost, booked.admittedAt)
@@ -70,5 +72,6 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
     }
     holds.giveBack(this.hold, booked?.cost ?? 0n, this.since)
     journal.closed(this.hold)
+    if (booked !== undefined) observers.booked(booked)
   }
 }

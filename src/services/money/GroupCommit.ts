@@ -1,15 +1,15 @@
 /**
- * Many rows, few commits. A row that comes to an idle ledger is committed at once. Rows that come while a commit runs, or
- * shortly after one began, are gathered into the next one: otherwise a gateway whose answers come just slower than commits
- * makes one commit, and one message to the database's thread, of each row. At 1,000 rows a second that is a quarter more
- * processor time for the ledger (bench/README.md). The price is that an answer of a busy gateway waits up to `gatherMs`
- * longer; databases call it a commit delay.
+ * Many rows, few commits. A row that comes to an idle ledger is committed at once. One that comes while a commit runs, or
+ * less than `gatherMs` after one began, waits up to `gatherMs` for others, and all that came are committed together. Otherwise a
+ * gateway whose answers come a little slower than commits would make one commit, and send one message to the database's
+ * thread, for each row. The price is that an answer of a busy gateway waits up to `gatherMs` longer; databases call it a
+ * commit delay. See docs/decisions/0065-writes-at-the-end-of-a-turn.md.
  */
 
 /** The most rows that one commit takes. */
 const largestBatch = 256
 
-/** The least time from the beginning of one commit to that of the next, milliseconds. */
+/** How long the first row waits for others, and how soon after the beginning of a commit a row does, milliseconds. */
 const gatherMs = 2
 
 /** The result for a row. `refused`: the database will never take it; `unavailable`: it may take it later. */
@@ -20,7 +20,12 @@ type OnResult = (written: Written) => void
 export class GroupCommit<Row> {
   private rows: Array<Row> = []
   private writing = false
+  /** When the last commit began. */
   private beganMs = Number.NEGATIVE_INFINITY
+  /** When the first of the waiting rows came, which has waited longest. */
+  private firstMs = 0
+  /** The same of the rows that are being committed. */
+  private committingMs = 0
   private readonly write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void
   private readonly onWritten: (row: Row, written: Written) => void
   private readonly nowMs: () => number
@@ -40,7 +45,7 @@ export class GroupCommit<Row> {
   }
 
   add(row: Row): void {
-    this.rows.push(row)
+    if (this.rows.push(row) === 1) this.firstMs = this.nowMs()
     if (!this.writing) this.next()
   }
 
@@ -49,10 +54,16 @@ export class GroupCommit<Row> {
     return !this.writing
   }
 
+  /** For how long the oldest row has waited that has no result yet, milliseconds; 0: there is none. */
+  get waitedMs(): number {
+    if (!this.writing) return 0
+    return Math.max(0, this.nowMs() - (this.committingMs > 0 ? this.committingMs : this.firstMs))
+  }
+
   private next(): void {
     this.writing = this.rows.length > 0
     if (!this.writing) return
-    const waitMs = this.beganMs + gatherMs - this.nowMs()
+    const waitMs = this.firstMs - this.beganMs < gatherMs ? this.firstMs + gatherMs - this.nowMs() : 0
     // Not longer, also where an embedder's clock steps back.
     if (waitMs > 0) setTimeout(this.commit, Math.min(waitMs, gatherMs))
     else this.commit()
@@ -60,11 +71,13 @@ export class GroupCommit<Row> {
 
   private readonly commit = (): void => {
     this.beganMs = this.nowMs()
+    this.committingMs = this.firstMs
     const rows = this.rows.splice(0, largestBatch)
     this.write(rows, (written) => {
       // A refused row must not affect the other rows of its batch.
       if (written === "refused" && rows.length > 1) this.oneByOne(rows)
       else for (const row of rows) this.onWritten(row, written)
+      this.committingMs = 0
       this.next()
     })
   }

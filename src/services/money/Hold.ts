@@ -1,4 +1,4 @@
-/** The money that is reserved for one attempt, and what it is ended with. */
+/** The money that is reserved for one attempt, and how that reservation ends. */
 
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Answer, ErrorFinish, Measures } from "../../domain/money/Charge.ts"

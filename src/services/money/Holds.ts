@@ -1,6 +1,6 @@
 /**
- * The holds of running attempts: taken from what their key has left, or where several processes share the database from
- * this process's slice of that; grown while a stream runs; given back at its end. See docs/guarantees.md#g1.
+ * The holds of running attempts. A hold is taken from what its key has left or, where several processes share the database, from
+ * this process's slice of that. It grows while a stream runs, and is given back at its end. See docs/guarantees.md#g1.
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -4,17 +4,20 @@
  * delivered (a checkpoint), and the removal of those that are over. So a request that ends within a second costs nothing.
  *
  * Each process has a lease, renewed while it has entries; on a database that several gateways share it is that of
- * `ProcessLease.ts`. Entries of a process whose lease has ended were left by a crash, and the next gateway clears them: what a stream had delivered by its last checkpoint is charged, with the
- * outcome `crashed`; everything else is dropped. See docs/guarantees.md#g2 and docs/decisions/0018-the-journal.md.
+ * `ProcessLease.ts`. Entries of a process whose lease has ended were left by a crash, and the next gateway clears them
+ * (`clearOrphans.ts`). See docs/guarantees.md#g2 and docs/decisions/0018-the-journal.md.
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
-import type { JournalEntry, LedgerRow, Orphan, StorageUnavailable } from "../storage/ledger.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import type { LedgerRow } from "../storage/ledger.ts"
 import { Streak } from "../storage/Outage.ts"
-import type { JournalRepository, LedgerRepository } from "../storage/Storage.ts"
+import type { JournalEntry, JournalRepository, LedgerRepository } from "../storage/Storage.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
+import { clearOrphans } from "./clearOrphans.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
 /** What the journal reads of a request in flight. */
@@ -43,8 +46,6 @@ export interface JournalOptions<Request> {
 const leaseMs = 60_000
 const renewEveryMs = 15_000
 const ticksPerLook = 15
-/** Orphans that are cleared at once. */
-const orphansAtOnce = 500
 
 interface Written extends Member {
   readonly id: string
@@ -55,139 +56,142 @@ interface Written extends Member {
 /** Clears what earlier processes left, then writes until the scope is closed. */
 export const makeJournal = <Request extends Journaled>(
   { journal, ledger }: { readonly journal: JournalRepository; readonly ledger: LedgerRepository },
-  { open, crashed, onBooked, lease }: JournalOptions<Request>,
+  options: JournalOptions<Request>,
 ): Effect.Effect<Journal<Request>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
     const now = () => clock.unsafeCurrentTimeMillis()
-    let process = lease?.id() ?? crypto.randomUUID()
-    let entries = 0
-    /** By request. A closed entry stays until its request is collected as garbage, but is not in `written` any more. */
-    const entryOf = new WeakMap<Request, Written>()
-    const written = new Roster<Written>()
-    /** Requests that were open at the last tick, without output. */
-    const seen = new WeakSet<Request>()
-    let closed: Array<string> = []
-    let leasedAt = Number.NEGATIVE_INFINITY
-
-    const collect = (): Array<JournalEntry> => {
-      const changed: Array<JournalEntry> = []
-      for (const request of open()) {
-        const { progress } = request
-        const outputBytes = typeof progress === "string" ? 0 : progress.outputBytes
-        const state = outputBytes > 0 ? "streaming" : progress === "held" ? "held" : "dispatched"
-        const before = entryOf.get(request)
-        if (before === undefined) {
-          if (outputBytes === 0 && !seen.has(request)) {
-            seen.add(request)
-            continue
-          }
-          const id = `${process}-${entries++}`
-          const entry: Written = { id, state, outputBytes, rosterIndex: -1 }
-          entryOf.set(request, entry)
-          written.add(entry)
-          changed.push({ id, state, row: crashed(request) })
-        } else if (before.outputBytes !== outputBytes || before.state !== state) {
-          before.state = state
-          before.outputBytes = outputBytes
-          changed.push({ id: before.id, state, row: crashed(request) })
-        }
-      }
-      return changed
-    }
-
-    /** Everything is written again by the next tick. */
-    const rewrite = () => {
-      written.each((entry) => {
-        entry.outputBytes = -1
-      })
-    }
-
-    const write = Effect.suspend(() => {
-      if (lease !== undefined && lease.id() !== process) {
-        process = lease.id()
-        rewrite()
-      }
-      const changed = collect()
-      const at = now()
-      const isRenewal = written.size > 0 && at - leasedAt >= renewEveryMs
-      if (changed.length === 0 && closed.length === 0 && !isRenewal) return Effect.void
-      const removed = closed
-      closed = []
-      return Effect.match(journal.write(process, at + leaseMs, changed, removed), {
-        onSuccess: () => {
-          leasedAt = at
-        },
-        onFailure: () => {
-          closed.push(...removed)
-          rewrite()
-        },
-      })
-    })
-
-    /** A row that the database will never take must not keep the others waiting, so a refused batch is booked row by row. */
-    const book = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<void, StorageUnavailable> =>
-      Effect.matchEffect(ledger.append(rows), {
-        onSuccess: () =>
-          Effect.sync(() => {
-            for (const row of rows) onBooked(row)
-          }),
-        onFailure: (failure) => {
-          if (failure.refused !== true) return Effect.fail(failure)
-          const [row, ...more] = rows
-          if (more.length > 0) return Effect.forEach(rows, (one) => book([one]), { discard: true })
-          return Effect.logError(
-            "a stream of a killed process cannot be booked",
-            { requestId: row?.requestId },
-            failure,
-          )
-        },
-      })
-
-    /** Whether a request was booked before the crash, and only its entry is left. */
-    const isBooked = ({ row }: Orphan): Effect.Effect<boolean, StorageUnavailable> =>
-      row === undefined ? Effect.succeed(false) : Effect.map(ledger.find(row.requestId), (found) => found !== undefined)
-
-    const clear = Effect.gen(function* () {
-      for (;;) {
-        const orphans = yield* journal.orphans(now(), orphansAtOnce)
-        if (orphans.length === 0) return
-        const settledAt = now()
-        const left = yield* Effect.filter(orphans, (orphan) => Effect.map(isBooked(orphan), (is) => !is))
-        const rows = left.flatMap(({ state, row }) =>
-          state === "streaming" && row !== undefined ? [{ ...row, settledAt }] : [],
-        )
-        yield* book(rows)
-        yield* journal.clear(orphans.map(({ id }) => id))
-        if (left.length === 0) continue
-        const about = { requests: left.length, charged: rows.map(({ requestId }) => requestId) }
-        yield* Effect.logWarning("an earlier process was killed and left requests, which are cleared", about)
-      }
-    })
+    const writer = new JournalWriter(journal, options, now)
     const clearing = new Streak()
-    const cleared = Effect.matchEffect(clear, {
+    const cleared = Effect.matchEffect(clearOrphans({ journal, ledger, now, onBooked: options.onBooked }), {
       onSuccess: () => Effect.sync(() => clearing.ended()),
       onFailure: ({ message }: StorageUnavailable) =>
-        clearing.failed(Effect.logWarning("requests that an earlier process left could not be cleared", message)),
+        clearing.failed(logEvent("journal_not_cleared", { because: message })),
     })
-
     yield* cleared
     // Added before the fiber starts, so that it runs after the fiber has ended.
-    yield* Effect.addFinalizer(() => Effect.zipRight(write, Effect.ignore(journal.end(process))))
+    yield* Effect.addFinalizer(() => writer.end())
+    const writing = survivingDefects("the journal")(writer.write)
+    const looking = survivingDefects("the journal of earlier processes")(cleared)
     let ticks = 0
     const tick = Effect.suspend(() => {
       ticks += 1
-      return ticks % ticksPerLook === 0 ? Effect.zipRight(write, cleared) : write
+      return ticks % ticksPerLook === 0 ? Effect.zipRight(writing, looking) : writing
     })
-    const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in the journal", Cause.die(cause)))
-    yield* Effect.scheduleForked(guarded, Schedule.spaced("1 second"))
-
-    return {
-      closed: (request) => {
-        const entry = entryOf.get(request)
-        if (entry === undefined || !written.has(entry)) return
-        written.delete(entry)
-        closed.push(entry.id)
-      },
-    }
+    yield* Effect.scheduleForked(tick, Schedule.spaced("1 second"))
+    return writer
   })
+
+/** The entries of this process. */
+class JournalWriter<Request extends Journaled> implements Journal<Request> {
+  private readonly repository: JournalRepository
+  private readonly options: JournalOptions<Request>
+  /** Unix milliseconds. */
+  private readonly now: () => number
+  /** Names this process in the database. */
+  private process: string
+  private entries = 0
+  /** By request. A closed entry stays until its request is collected as garbage, but is not in `written` any more. */
+  private readonly entryOf = new WeakMap<Request, Written>()
+  private readonly written = new Roster<Written>()
+  /** Requests that were open at the last tick, without output. */
+  private readonly seen = new WeakSet<Request>()
+  /** Ids of entries that are removed by the next write. */
+  private removed: Array<string> = []
+  private leasedAt = Number.NEGATIVE_INFINITY
+
+  constructor(repository: JournalRepository, options: JournalOptions<Request>, now: () => number) {
+    this.repository = repository
+    this.options = options
+    this.now = now
+    this.process = options.lease?.id() ?? crypto.randomUUID()
+  }
+
+  closed(request: Request): void {
+    const entry = this.entryOf.get(request)
+    if (entry === undefined || !this.written.has(entry)) return
+    this.written.delete(entry)
+    this.removed.push(entry.id)
+  }
+
+  /** Writes what has changed since the last time. What could not be written is written by the next one. */
+  readonly write: Effect.Effect<void> = Effect.suspend(() => {
+    this.followLease()
+    const { removed } = this
+    this.removed = []
+    const writeAgain = Effect.sync(() => {
+      this.removed.push(...removed)
+      this.rewrite()
+    })
+    // Suspended, so that what throws is written again too.
+    return Effect.suspend(() => this.writeWithout(removed)).pipe(
+      Effect.onError(() => writeAgain),
+      Effect.ignore,
+    )
+  })
+
+  private writeWithout(removed: ReadonlyArray<string>): Effect.Effect<void, StorageUnavailable> {
+    const changed = this.collect()
+    const at = this.now()
+    const isRenewal = this.written.size > 0 && at - this.leasedAt >= renewEveryMs
+    if (changed.length === 0 && removed.length === 0 && !isRenewal) return Effect.void
+    return Effect.map(this.repository.write(this.process, at + leaseMs, changed, removed), () => {
+      this.leasedAt = at
+    })
+  }
+
+  /** The last write, and the end of this process's lease, which ends whatever the write meets. */
+  end(): Effect.Effect<void> {
+    const last = survivingDefects("the last write of the journal")(this.write)
+    return Effect.zipRight(last, Effect.ignore(this.repository.end(this.process)))
+  }
+
+  /** After a lost lease this process has another name, under which it writes everything again. */
+  private followLease(): void {
+    const { lease } = this.options
+    if (lease === undefined || lease.id() === this.process) return
+    this.process = lease.id()
+    this.rewrite()
+  }
+
+  /** Everything is written again by the next write. */
+  private rewrite(): void {
+    this.written.each((entry) => {
+      entry.outputBytes = -1
+    })
+  }
+
+  /** Entries that are new or have changed. */
+  private collect(): ReadonlyArray<JournalEntry> {
+    const changed: Array<JournalEntry> = []
+    for (const request of this.options.open()) {
+      const entry = this.changedEntry(request)
+      if (entry !== undefined) changed.push({ id: entry.id, state: entry.state, row: this.options.crashed(request) })
+    }
+    return changed
+  }
+
+  private changedEntry(request: Request): Written | undefined {
+    const { progress } = request
+    const outputBytes = typeof progress === "string" ? 0 : progress.outputBytes
+    const state = outputBytes > 0 ? "streaming" : progress === "held" ? "held" : "dispatched"
+    const entry = this.entryOf.get(request)
+    if (entry === undefined) return this.newEntry(request, state, outputBytes)
+    if (entry.outputBytes === outputBytes && entry.state === state) return undefined
+    entry.state = state
+    entry.outputBytes = outputBytes
+    return entry
+  }
+
+  /** `undefined`: it has no output, and was not open at the last tick. */
+  private newEntry(request: Request, state: Written["state"], outputBytes: number): Written | undefined {
+    if (outputBytes === 0 && !this.seen.has(request)) {
+      this.seen.add(request)
+      return undefined
+    }
+    const entry: Written = { id: `${this.process}-${this.entries++}`, state, outputBytes, rosterIndex: -1 }
+    this.entryOf.set(request, entry)
+    this.written.add(entry)
+    return entry
+  }
+}

@@ -12,11 +12,14 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { Unavailable } from "../../domain/failures/Failure.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { type EffectRunner, makeEffectRunner, wait } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
-import { hindranceOf, type LedgerRow, type StorageUnavailable } from "../storage/ledger.ts"
+import type { LedgerRow } from "../storage/ledger.ts"
 import type { Hindrance } from "../storage/Outage.ts"
 import type { Appended, DataAtRest, LedgerRepository } from "../storage/Storage.ts"
+import { hindranceOf, type StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 
 /** The failure where the ledger cannot take a row. */
@@ -48,6 +51,15 @@ export interface LedgerWriter {
    * or `LedgerRepository.takesRequests` says so: that is asked a second after each commit, and twice a minute without any.
    */
   readonly hindrance: () => Hindrance | undefined
+  /** Rows that are not in the ledger. `now`: Unix milliseconds. */
+  readonly pending: (now: number) => PendingRows
+}
+
+export interface PendingRows {
+  /** Those that the database could not take. */
+  readonly backlog: number
+  /** Age of the oldest that is not in the ledger, milliseconds; 0: there is none. */
+  readonly oldestMs: number
 }
 
 /** An entry that the database could not take. */
@@ -69,21 +81,24 @@ const away: Hindrance = { kind: "away", cause: "rows are spooled" }
 export const makeLedgerWriter = (
   storage: Pick<DataAtRest, "ledger">,
   onHindrance: (hindrance: Hindrance) => Effect.Effect<void> = () => Effect.void,
+  onCommitted: (rows: number, ms: number) => void = () => {},
 ): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const writer = new GroupWriter(storage, onHindrance, monotonic(yield* Effect.clock), runner)
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
+    const writer = new GroupWriter(storage, onHindrance, onCommitted, monotonic(yield* Effect.clock), runner)
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would
     // take an entry off the backlog that it has not written.
     yield* Effect.addFinalizer(() => writer.end)
-    yield* Effect.scheduleForked(writer.tick, Schedule.spaced("1 second"))
+    yield* Effect.scheduleForked(survivingDefects("the writer of the ledger")(writer.tick), Schedule.spaced("1 second"))
     return writer
   })
 
 class GroupWriter implements LedgerWriter {
   private readonly storage: Pick<DataAtRest, "ledger">
   private readonly onHindrance: (hindrance: Hindrance) => Effect.Effect<void>
-  private readonly runner: StepRunner
+  private readonly onCommitted: (rows: number, ms: number) => void
+  private readonly nowMs: () => number
+  private readonly runner: EffectRunner
   private readonly group: GroupCommit<Settled>
   private readonly backlog: Array<BacklogEntry> = []
   /** Commits under way, and what to call when the last of them has ended. */
@@ -100,15 +115,18 @@ class GroupWriter implements LedgerWriter {
   constructor(
     storage: Pick<DataAtRest, "ledger">,
     onHindrance: (hindrance: Hindrance) => Effect.Effect<void>,
+    onCommitted: (rows: number, ms: number) => void,
     nowMs: () => number,
-    runner: StepRunner,
+    runner: EffectRunner,
   ) {
     this.storage = storage
     this.onHindrance = onHindrance
+    this.onCommitted = onCommitted
+    this.nowMs = nowMs
     this.runner = runner
     this.group = new GroupCommit(
       (entries, onResult) => this.commit(entries, onResult),
-      (entry, written) => this.report(entry, written),
+      (entry, written) => this.reportSafely(entry, written),
       nowMs,
     )
   }
@@ -125,11 +143,19 @@ class GroupWriter implements LedgerWriter {
     return this.hasBacklog() ? this.failed : this.refusal
   }
 
+  pending(now: number): PendingRows {
+    const [first] = this.backlog
+    const late = first === undefined ? 0 : Math.max(0, now - first.row.settledAt)
+    return { backlog: this.backlog.length, oldestMs: Math.max(late, this.group.waitedMs) }
+  }
+
   private commit(entries: ReadonlyArray<Settled>, onResult: (written: Written) => void): void {
     this.commits += 1
     this.hasWritten = true
     const rows = entries.map(({ row }) => row)
-    this.runner.effect(this.appended(rows), (exit) => {
+    const beganMs = this.nowMs()
+    this.runner.run(this.appended(rows), (exit) => {
+      this.onCommitted(rows.length, this.nowMs() - beganMs)
       onResult(this.resultOf(rows, exit))
       this.commits -= 1
       if (this.isIdle) this.onIdle()
@@ -152,11 +178,10 @@ class GroupWriter implements LedgerWriter {
     }
     const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
     const requests = rows.map(({ requestId }) => requestId)
-    const line = ["settled requests could not be written to the ledger", { requests }, exit.cause]
     if (failure === undefined || failure.refused === true) {
-      this.log(Effect.logError(...line))
+      this.log(logEvent("ledger_write_failed", { requests }, exit.cause))
       if (failure !== undefined) return "refused"
-    } else this.log(Effect.logDebug(...line))
+    } else this.log(logEvent("ledger_write_delayed", { requests }, exit.cause))
     this.failed = failure === undefined ? { kind: "away", cause: "a defect of the storage" } : hindranceOf(failure)
     this.log(this.onHindrance(this.failed))
     return "unavailable"
@@ -164,9 +189,19 @@ class GroupWriter implements LedgerWriter {
 
   private wasSpooled(): void {
     this.refusal = away
-    this.runner.effect(this.storage.ledger.takesRequests(), (takes) =>
+    this.runner.run(this.storage.ledger.takesRequests(), (takes) =>
       this.refuse(Exit.isSuccess(takes) && takes.value !== true ? takes.value : away),
     )
+  }
+
+  /** Who is told may throw, which must not keep this row's fellows from their results, nor all later rows from being written. */
+  private reportSafely(entry: Settled, written: Written): void {
+    try {
+      this.report(entry, written)
+    } catch (defect) {
+      const { requestId } = entry.row
+      this.log(logEvent("ledger_row_defect", { requestId }, defect))
+    }
   }
 
   private report(entry: Settled, written: Written): void {
@@ -210,7 +245,13 @@ class GroupWriter implements LedgerWriter {
     this.ticks += 1
     if (this.refusal === undefined && !this.hasWritten && this.ticks % lookEvery !== 0) return Effect.void
     this.hasWritten = false
-    return Effect.match(this.storage.ledger.takesRequests(), {
+    const asked = Effect.tapDefect(this.storage.ledger.takesRequests(), () =>
+      Effect.sync(() => {
+        // Asked again in the next round.
+        this.hasWritten = true
+      }),
+    )
+    return Effect.match(asked, {
       onSuccess: (now) => {
         if (now === true) this.refusal = undefined
         else this.refuse(now)
@@ -228,7 +269,8 @@ class GroupWriter implements LedgerWriter {
   })
 
   readonly end: Effect.Effect<void> = this.idle.pipe(
-    Effect.zipRight(this.retry),
+    // What is left is told, whatever the last try meets.
+    Effect.zipRight(survivingDefects("the last round of the writer of the ledger")(this.retry)),
     Effect.zipRight(Effect.suspend(() => Effect.forEach(this.backlog, ({ row }) => logLost(row), { discard: true }))),
   )
 
@@ -237,7 +279,7 @@ class GroupWriter implements LedgerWriter {
   }
 
   private log(line: Effect.Effect<void>): void {
-    this.runner.effect(line, () => {})
+    this.runner.run(line, () => {})
   }
 }
 
@@ -246,7 +288,7 @@ const lateRow = (row: LedgerRow, cost: Picodollars): LedgerRow =>
 
 /** Logs a row that could not be booked, with enough to book it by hand. */
 const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>
-  Effect.logError("a settled request is not in the ledger", {
+  logEvent("ledger_row_lost", {
     requestId,
     key,
     model,

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
@@ -18,15 +19,17 @@ import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { BudgetSnapshot } from "../../domain/money/hold.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { hindranceOf, orUnavailable, reportTo } from "../storage/ledger.ts"
 import { type Hindrance, type Outage, outageOf } from "../storage/Outage.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
+import { hindranceOf, orUnavailable, reportTo } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 import { Booking, type Bookkeeping } from "./Booking.ts"
 import type { Hold, Settlement } from "./Hold.ts"
 import { type HoldAsk, Holds, noLimit } from "./Holds.ts"
 import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
-import { makeLedgerWriter, unwritable } from "./LedgerWriter.ts"
+import { type LedgerObserver, LedgerObservers } from "./LedgerObservers.ts"
+import { makeLedgerWriter, type PendingRows, unwritable } from "./LedgerWriter.ts"
 import { crashedRow, heldIn, ledgerRow } from "./ledgerRow.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease, type ProcessLease } from "./ProcessLease.ts"
@@ -57,6 +60,12 @@ export interface Settlements extends Pick<Reservations, "release"> {
   readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
 }
 
+/** What the meter has to do at this moment. */
+export interface MeterFigures extends PendingRows {
+  /** What running requests hold, in all. */
+  readonly held: Picodollars
+}
+
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
   Reservations &
@@ -67,6 +76,10 @@ export class Meter extends Context.Tag("headgate/Meter")<
       readonly writable: () => boolean
       /** What a key has spent, and what its requests in flight hold. */
       readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+      /** Tells `observer` of every row of the ledger that this process writes from now on, until the scope is closed. Absent: nobody is told. */
+      readonly observe?: (observer: LedgerObserver) => Effect.Effect<void, never, Scope.Scope>
+      /** Absent: not known. */
+      readonly figures?: () => MeterFigures
       /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
       readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
     }
@@ -94,22 +107,34 @@ const make = Effect.gen(function* () {
   const { shared } = storage
   const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
   const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease, reportTo(outage)))
+  const observers = new LedgerObservers()
   const holds = new Holds({ registry, now, shared: slices && lease && { slices, lease } })
   const journal = yield* makeJournal<Hold>(
     { ledger: ledgerOf, journal: journalOf },
     {
       open: () => holds.open,
-      crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
-      onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
+      crashed: (hold) => {
+        const priceVersion = prices.idOf(hold.host.pricing)
+        return crashedRow(hold, { installation: storage.installation, priceVersion, settledAt: now() })
+      },
+      onBooked: (row) => {
+        accounts.booked(row.key, row.cost, row.admittedAt)
+        observers.booked(row)
+      },
       lease,
     },
   )
   // After the journal, so that it is closed first, and the journal knows what was booked.
-  const ledger = yield* makeLedgerWriter({ ledger: ledgerOf }, (hindrance) => outage.begin(hindrance))
+  const ledger = yield* makeLedgerWriter(
+    { ledger: ledgerOf },
+    (hindrance) => outage.begin(hindrance),
+    (rows, ms) => observers.committed(rows, ms),
+  )
+  observers.opened()
   const metering = new Metering({
-    ...{ storage, outage, reached, accounts, prices, holds, journal, ledger, lease, slices, now },
+    ...{ storage, outage, reached, accounts, prices, holds, journal, ledger, lease, slices, observers, now },
   })
-  yield* Effect.scheduleForked(metering.watch, Schedule.spaced("1 second"))
+  yield* Effect.scheduleForked(survivingDefects("the watch for outages")(metering.watch), Schedule.spaced("1 second"))
   return Meter.of({
     budget: (account) => metering.budget(account),
     reserve: (account, context, ask, host) => metering.reserve(account, context, ask, host),
@@ -118,6 +143,8 @@ const make = Effect.gen(function* () {
     writable: () => metering.isWritable,
     spentByEach: (keys) => metering.spentByEach(keys),
     spent: (key) => metering.spent(key),
+    observe: (observer) => observers.add(observer),
+    figures: () => metering.figures(),
   })
 })
 
@@ -212,6 +239,13 @@ class Metering {
     })
   })
 
+  figures(): MeterFigures {
+    const { holds, ledger, now } = this.parts
+    let held = 0n
+    for (const { amount } of holds.open) held += amount
+    return { held, ...ledger.pending(now()) }
+  }
+
   private hindrance(): Hindrance | undefined {
     return this.parts.ledger.hindrance() ?? this.parts.lease?.hindrance()
   }
@@ -235,10 +269,15 @@ class Metering {
 
   private book(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     const { context, host, errorFinish } = hold
-    const { holds, prices, now } = this.parts
+    const { holds, prices, now, storage } = this.parts
     const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
     if (!holds.close(hold)) return Exit.succeed(charge)
-    const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+    const facts = {
+      installation: storage.installation,
+      priceVersion: prices.idOf(host.pricing),
+      settledAt: now(),
+    }
+    const settled = ledgerRow(hold, settlement, charge, facts)
     const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
     return new Booking(this.parts, hold, settlement, charge, row)
   }

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import { type PriceVersion, priceVersion } from "../../domain/price/PriceVersion.ts"
 import type { Pricing } from "../../domain/price/price.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
 import type { PriceRepository } from "../storage/Storage.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 
 type Write<A extends ReadonlyArray<unknown>, B> = (...values: A) => Effect.Effect<B, StorageUnavailable>
 

@@ -1,15 +1,18 @@
 /**
- * The lease of this process on a database that several gateways share. It is renewed every 15 seconds for a minute. What a
+ * The lease of this process on a database that several gateways share. It lasts a minute, and is renewed every 15 seconds. What a
  * process keeps there (entries of the journal, slices of budgets) counts as long as its lease does; when that has ended,
  * the process counts as killed, and the others clear it. So a process that could not renew in time starts no paid request.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { backoff } from "../../domain/structures/backoff.ts"
+import { LoggedState } from "../../process/log/LoggedState.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
-import { type Hindrance, Streak } from "../storage/Outage.ts"
+import type { Hindrance } from "../storage/Outage.ts"
 import type { LeaseRepository } from "../storage/SharedRepositories.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 
 export interface ProcessLease {
   /** Names this process in the database: another name after the lease was lost. */
@@ -40,6 +43,9 @@ export const makeProcessLease = (
     let heldUntil = Number.NEGATIVE_INFINITY
     /** Why the last renewal failed. */
     let cause = "the lease of this process has ended"
+    const failing = new LoggedState()
+    const lost = new LoggedState()
+    const isHeld = () => nowMs() < heldUntil
 
     const take = Effect.suspend(() => Effect.as(leases.take(id, leaseMs), true))
     const renew = Effect.gen(function* () {
@@ -49,30 +55,42 @@ export const makeProcessLease = (
         isTaken = false
         id = crypto.randomUUID()
         onLost()
-        yield* Effect.logWarning("the lease of this process had ended, and another one is taken")
+        yield* lost.begin(logEvent("lease_lost", { because: "it was not renewed in time" }))
       }
       if (!isTaken) isTaken = yield* take
       heldUntil = from + leaseMs - marginMs
       yield* leases.clear
     })
-    const streak = new Streak()
     /** Whether it was renewed. */
     const tried = Effect.matchEffect(renew, {
       onSuccess: () => {
-        streak.ended()
-        return Effect.succeed(true)
+        const taken = lost.end((lastedS) => logEvent("lease_taken", { lastedS }))
+        const inTime = failing.end((lastedS) => logEvent("lease_renewed", { lastedS }))
+        return Effect.as(
+          lost.hasBegun
+            ? Effect.zipRight(
+                failing.end(() => Effect.void),
+                taken,
+              )
+            : inTime,
+          true,
+        )
       },
       onFailure: (failure: StorageUnavailable) => {
         cause = failure.reason
-        const line = Effect.logWarning("the lease of this process could not be renewed", failure.message)
-        return Effect.as(streak.failed(line), false)
+        const because = failure.message
+        const ended = isHeld() || !isTaken ? Effect.void : lost.begin(logEvent("lease_lost", { because }))
+        return Effect.as(Effect.zipRight(failing.begin(logEvent("lease_not_renewed", { because })), ended), false)
       },
     })
 
     // Added before the fiber starts, so that it runs after the fiber has ended.
     yield* Effect.addFinalizer(() => Effect.ignore(leases.end(id)))
     const first = yield* tried
-    yield* Effect.forkScoped(Effect.scheduleFrom(tried, first, backoff(retrying, renewEveryMs)))
-    const isHeld = () => nowMs() < heldUntil
+    const triedAgain = Effect.map(
+      survivingDefects("the lease of this process")(tried),
+      (isRenewed) => isRenewed === true,
+    )
+    yield* Effect.forkScoped(Effect.scheduleFrom(triedAgain, first, backoff(retrying, renewEveryMs)))
     return { id: () => id, isHeld, hindrance: () => (isHeld() ? undefined : { kind: "away", cause }) }
   })

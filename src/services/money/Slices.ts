@@ -13,10 +13,12 @@ import type { KeyRecord } from "../../domain/keys/key.ts"
 import { type BudgetRefusal, type BudgetSnapshot, type HoldSize, paymentRequired } from "../../domain/money/hold.ts"
 import { type BudgetWindow, budgetWindow, Slice } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { type EffectRunner, makeEffectRunner, wait } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
-import { makeStepRunner, type StepRunner, wait } from "../request/Steps.ts"
-import type { StorageUnavailable } from "../storage/ledger.ts"
 import type { SharedEvents, SharedRepositories } from "../storage/SharedRepositories.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { forEachToItsEnd, survivingDefects } from "../storage/survivingDefects.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
 /** The hold that a request needs of a budget, or why it cannot have one. */
@@ -123,14 +125,15 @@ class Served {
 export const makeSlices = (
   shared: SharedRepositories,
   lease: Pick<ProcessLease, "id">,
-  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) => Effect.logError(message),
+  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) =>
+    logEvent("database_failed", { text: message }),
 ): Effect.Effect<Slices, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
     const slices = new LeasedSlices(shared, lease, report, nowMs, runner)
     yield* shared.on(slices.listener)
-    yield* Effect.scheduleForked(slices.look, Schedule.spaced(lookEveryMs))
+    yield* Effect.scheduleForked(survivingDefects("slices of budgets")(slices.look), Schedule.spaced(lookEveryMs))
     return slices
   })
 
@@ -140,15 +143,16 @@ class LeasedSlices implements Slices {
   private readonly report: (failure: StorageUnavailable) => Effect.Effect<void>
   /** Milliseconds of a clock that never steps back. */
   private readonly nowMs: () => number
-  private readonly runner: StepRunner
+  private readonly runner: EffectRunner
   private readonly all = new Map<string, Served>()
+  private readonly surviving = survivingDefects("a slice of a budget")
 
   constructor(
     shared: SharedRepositories,
     lease: Pick<ProcessLease, "id">,
     report: (failure: StorageUnavailable) => Effect.Effect<void>,
     nowMs: () => number,
-    runner: StepRunner,
+    runner: EffectRunner,
   ) {
     this.shared = shared
     this.lease = lease
@@ -248,15 +252,12 @@ class LeasedSlices implements Slices {
   readonly look: Effect.Effect<void> = Effect.suspend(() => {
     const idleSince = this.nowMs() - idleMs
     const idle = [...this.all.values()].filter((served) => served.isIdle(idleSince))
-    return Effect.forEach(
-      idle,
-      (served) =>
-        Effect.map(this.giveBack(served), () => {
-          const { slice, isUncertain } = served
-          const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
-          if (isEmpty && served.isIdle(idleSince)) this.all.delete(nameOf(slice.budget))
-        }),
-      { discard: true },
+    return forEachToItsEnd(idle, (served) =>
+      Effect.map(this.giveBack(served), () => {
+        const { slice, isUncertain } = served
+        const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
+        if (isEmpty && served.isIdle(idleSince)) this.all.delete(nameOf(slice.budget))
+      }),
     )
   })
 
@@ -273,18 +274,13 @@ class LeasedSlices implements Slices {
   private readonly grow = (served: Served, limit: Picodollars, need: Picodollars, then = () => {}) =>
     Effect.suspend(() => {
       const { slice } = served
-      return Effect.matchEffect(this.shared.slices.take(slice.process, slice.budget, limit, need), {
-        onFailure: (failure) => {
-          served.isUncertain = true
-          return Effect.fail(failure)
-        },
-        onSuccess: (grant) => {
-          // Another process may have cleared what this one had.
-          if (grant === undefined || slice.process !== this.lease.id()) return Effect.fail(unavailable)
-          slice.learn(grant)
-          then()
-          return Effect.void
-        },
+      const taken = this.shared.slices.take(slice.process, slice.budget, limit, need)
+      return Effect.flatMap(Effect.onError(taken, uncertain(served)), (grant) => {
+        // Another process may have cleared what this one had.
+        if (grant === undefined || slice.process !== this.lease.id()) return Effect.fail(unavailable)
+        slice.learn(grant)
+        then()
+        return Effect.void
       })
     }).pipe(served.turn.withPermits(1))
 
@@ -345,7 +341,7 @@ class LeasedSlices implements Slices {
         }),
         Effect.catchAllDefect((defect) => {
           served.fail()
-          return Effect.logError("a defect in a slice of a budget", defect)
+          return logEvent("background_defect", { what: "a slice of a budget" }, defect)
         }),
         Effect.ensuring(stopped),
       ),
@@ -366,18 +362,17 @@ class LeasedSlices implements Slices {
       if (free === 0n) return
       slice.free = 0n
       yield* this.shared.slices.giveBack(slice.process, slice.budget, free)
-    }).pipe(
-      Effect.catchAll(() =>
-        Effect.sync(() => {
-          served.isUncertain = true
-        }),
-      ),
-      served.turn.withPermits(1),
-    )
+    }).pipe(Effect.onError(uncertain(served)), Effect.ignore, served.turn.withPermits(1))
 
   private run(effect: Effect.Effect<unknown>): void {
-    this.runner.effect(effect, () => {})
+    this.runner.run(this.surviving(effect), () => {})
   }
 }
+
+/** After a failure or a defect of a statement. */
+const uncertain = (served: Served) => () =>
+  Effect.sync(() => {
+    served.isUncertain = true
+  })
 
 const nameOf = ({ key, window, start }: BudgetWindow): string => `${key} ${window} ${start}`

@@ -1,14 +1,24 @@
-/** The row of the ledger that an attempt comes to, out of its hold. Pure. */
+/** Makes the row of an attempt for the ledger from its hold. Pure. */
 
 import { priceBasis } from "../../domain/hosts/Host.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
+import { userHash } from "../../domain/request/userHash.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
 import type { Hold, Settlement, Streamed } from "./Hold.ts"
 
+/** What of a row is neither its request's nor its answer's. */
+export interface RowFacts {
+  /** Its id, which names of users are hashed with. */
+  readonly installation: string
+  readonly priceVersion: number | null
+  /** Unix milliseconds. */
+  readonly settledAt: number
+}
+
 /** The row of a request if the process were killed now. */
-export const crashedRow = (hold: Hold, priceVersion: number | null, now: number): LedgerRow => {
+export const crashedRow = (hold: Hold, facts: RowFacts): LedgerRow => {
   const { context, host, progress } = hold
   const { outputBytes, outputMedia, usageSoFar } = typeof progress === "string" ? nothingYet : progress
   const settlement: Settlement = {
@@ -21,7 +31,7 @@ export const crashedRow = (hold: Hold, priceVersion: number | null, now: number)
     isAwaited: false,
   }
   const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt)
-  return ledgerRow(hold, settlement, charge, priceVersion, now)
+  return ledgerRow(hold, settlement, charge, facts)
 }
 
 /** What of a slice the row settles. */
@@ -37,8 +47,7 @@ export const ledgerRow = (
   { context, host, streamed, bounds, providerKey }: Hold,
   settlement: Settlement,
   charge: Charge,
-  priceVersion: number | null,
-  settledAt: number,
+  { installation, priceVersion, settledAt }: RowFacts,
 ): LedgerRow => ({
   // The row of a lost call stands beside that of the call that won.
   requestId: settlement.outcome === "lost" ? `${context.requestId}-lost` : context.requestId,
@@ -74,4 +83,5 @@ export const ledgerRow = (
   operation: context.operation,
   providerKey: providerKey?.id ?? "",
   callerRequestId: context.callerRequestId,
+  userHash: context.user === "" ? "" : userHash(installation, context.user),
 })

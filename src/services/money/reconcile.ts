@@ -1,7 +1,7 @@
 /**
- * Checks the ledger against itself, read-only: whether the kept sums are those of the rows, and whether each row costs what
- * its usage and the prices in force then give. Also: what other prices would have made of it. Works page by page, so that
- * a ledger of any length needs little memory, and beside a gateway that writes. See docs/guarantees.md#g4.
+ * Checks the ledger against itself, read-only: whether the kept sums are those of the rows, and whether the cost of
+ * each row follows from its usage and the prices that were in force. It can also compute what the rows would cost at other prices. It
+ * reads page by page, so that a ledger of any length needs little memory, and may run while a gateway writes. See docs/guarantees.md#g4.
  */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
@@ -10,8 +10,9 @@ import { type Billed, reprice } from "../../domain/money/Charge.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
 import type { Pricing } from "../../domain/price/price.ts"
-import { type LedgerRow, type StorageUnavailable, usageOf } from "../storage/ledger.ts"
+import { type LedgerRow, usageOf } from "../storage/ledger.ts"
 import type { DataAtRest, KeySum, LedgerSum, StoredRow } from "../storage/Storage.ts"
+import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 
 /** What is read of the storage. */
 interface Read {

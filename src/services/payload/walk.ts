@@ -24,7 +24,7 @@ export const findingInBody = (body: JsonObject, dropped: ReadonlyArray<string>):
   const left = dropped.length === 0 ? undefined : new Set(dropped)
   for (const name in body) {
     if (routerOnly.has(name) || left?.has(name) === true) continue
-    const found = member(body, name, "", undefined)
+    const found = member(body, name, body[name], "", undefined)
     if (found !== undefined) return found
   }
   return undefined
@@ -55,14 +55,20 @@ const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding
   const wrong = objectFault(value, inside, tools)
   if (wrong !== undefined) return wrong
   for (const name in value) {
-    const found = member(value, name, inside, tools)
+    const found = member(value, name, value[name], inside, tools)
     if (found !== undefined) return found
   }
   return undefined
 }
 
-const member = (owner: JsonObject, name: string, inside: string, tools: Tools | undefined): Finding | undefined => {
-  const value = owner[name]
+/** `value`: of the member, which a loop over names reads faster than a function that is given the name. */
+const member = (
+  owner: JsonObject,
+  name: string,
+  value: unknown,
+  inside: string,
+  tools: Tools | undefined,
+): Finding | undefined => {
   if (value === null || value === undefined) return undefined
   const rule = ruleOf(name, inside, owner)
   // Most members: a text whose name says nothing.
@@ -89,10 +95,9 @@ const within = (place: string, { path, reason }: Finding): Finding => ({
 const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined): Finding | undefined => {
   const { type } = value
   if (typeof type === "string") {
-    const plain = type.trim().toLowerCase()
-    if (plain === "item_reference" || plain === "container_upload") return { path: "", reason: stored }
-    if (plain === "file" && inside === "source") return { path: "", reason: stored }
-    if (reachesOut(type)) return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
+    const meaning = meaningOf(type)
+    if (meaning === "stored" || (meaning === "file" && inside === "source")) return { path: "", reason: stored }
+    if (meaning === "reaching") return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
   }
   if (inside === "tools" && type === "namespace") {
     const at = objectsIn(value["tools"]).findIndex((tool) => runnerOf(tool) !== "client")
@@ -102,6 +107,28 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
   const runner = runnerOf(value)
   if (runner === "unpriced" || (runner === "web_search" && !tools.searches)) return { path: "", reason: hosted }
   return typeof type === "string" ? undefined : googleTool(value, tools)
+}
+
+/** What a type means here, however it is spelled; `null`: nothing. */
+type TypeMeaning = "stored" | "file" | "reaching" | null
+
+/** Types seen so far, as `seen` in `names.ts` has names. */
+const seenTypes = new Map<string, TypeMeaning>()
+const mostSeen = 4096
+
+const meaningOf = (type: string): TypeMeaning => {
+  const before = seenTypes.get(type)
+  if (before !== undefined) return before
+  const meaning = newMeaningOf(type)
+  if (seenTypes.size < mostSeen && type.length <= 64) seenTypes.set(type, meaning)
+  return meaning
+}
+
+const newMeaningOf = (type: string): TypeMeaning => {
+  const plain = type.trim().toLowerCase()
+  if (plain === "item_reference" || plain === "container_upload") return "stored"
+  if (plain === "file") return "file"
+  return reachesOut(type) ? "reaching" : null
 }
 
 const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"

@@ -6,19 +6,29 @@
  * A claim has a lease, which its process renews. After a crash the lease ends; whether a host was called is not known then, so the
  * request is not carried out again. See docs/guarantees.md#g9 and docs/decisions/0023-idempotency-keys.md.
  */
-import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { RequestRepeated, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import { bodyHash, idempotencyId, keptForMs } from "../../domain/request/idempotencyKey.ts"
-import { type LedgerRow, orUnavailable, type StorageUnavailable } from "../storage/ledger.ts"
-import { type IdempotencyRecord, Storage } from "../storage/Storage.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import type { LedgerRow } from "../storage/ledger.ts"
+import { Streak } from "../storage/Outage.ts"
+import {
+  type DataAtRest,
+  type IdempotencyRecord,
+  type IdempotencyRepository,
+  type LedgerRepository,
+  Storage,
+} from "../storage/Storage.ts"
+import { orUnavailable, type StorageUnavailable } from "../storage/StorageUnavailable.ts"
+import { survivingDefects } from "../storage/survivingDefects.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
 export interface IdempotentRequest {
@@ -79,125 +89,153 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
   )
 }
 
-/** Whether a request must not be carried out again. An answer that broke off and was free may. */
-const isFinal = ({ outcome, cost }: LedgerRow): boolean => outcome === "finished" || cost > 0n
-
 const make = () =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
-    const database = yield* Storage
-    const { idempotency: storage, ledger } = database
-    const reached = orUnavailable("storage", database)
-    const clock = yield* Effect.clock
-    const now = () => clock.unsafeCurrentTimeMillis()
-    /** Claims of this process, by their ids. */
-    const held = new Map<string, Claim>()
-    /** Ends that are being written. Who asks for such an id waits, since a caller who has an answer may ask again at once. */
-    const ending = new Map<string, Deferred.Deferred<void>>()
-    /** Ends that the database could not take. */
-    const unwritten = new Map<Claim, Effect.Effect<void, StorageUnavailable>>()
-
-    const drop = (claim: Claim) => {
-      unwritten.delete(claim)
-      if (held.get(claim.id) === claim) held.delete(claim.id)
-    }
-
-    const end = (claim: Claim, write: Effect.Effect<void, StorageUnavailable>): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const written = Deferred.unsafeMake<void>(FiberId.none)
-        ending.set(claim.id, written)
-        return Effect.matchEffect(write, {
-          onSuccess: () => Effect.sync(() => drop(claim)),
-          onFailure: ({ message }) => {
-            unwritten.set(claim, write)
-            return Effect.logWarning("the outcome of a request under an Idempotency-Key is written later", message)
-          },
-        }).pipe(
-          Effect.ensuring(
-            Effect.suspend(() => {
-              if (ending.get(claim.id) === written) ending.delete(claim.id)
-              return Deferred.succeed(written, undefined)
-            }),
-          ),
-        )
-      })
-
-    /** Keeps the outcome, with the answer if there is one that may be kept. */
-    const keep = (claim: Claim, generationId: string, answer: KeptAnswer | undefined) =>
-      storage.keep({
-        id: claim.id,
-        requestId: claim.requestId,
-        generationId,
-        headers: answer?.headers ?? null,
-        body: answer?.body ?? null,
-      })
-
-    /** What became of an earlier request under the same value. */
-    const outcomeOf = (found: IdempotencyRecord, hash: string) =>
-      Effect.gen(function* () {
-        const { requestId, generationId, headers, body } = found
-        const repeated = (because: RequestRepeated["because"], generation: string | null = null) =>
-          new RequestRepeated({ because, firstRequestId: requestId, generationId: generation })
-        if (found.bodyHash !== hash) return yield* repeated("other-body")
-        if (generationId !== null) {
-          return headers === null || body === null ? yield* repeated("not-kept", generationId) : { headers, body }
-        }
-        if (found.leaseEnd > now() || held.has(found.id)) return yield* repeated("running")
-        // A crash. Its stream may have been charged since, or it came between the booking and its record here.
-        const row = yield* reached(ledger.find(requestId))
-        return yield* row !== undefined && isFinal(row) ? repeated("not-kept", row.generationId) : repeated("unknown")
-      })
-
-    const begin = (request: IdempotentRequest) =>
-      Effect.gen(function* () {
-        const { key, route, value, body, requestId } = request
-        const id = idempotencyId(key, route, value)
-        const hash = bodyHash(value, body)
-        const written = ending.get(id)
-        if (written !== undefined) yield* Deferred.await(written)
-        const at = now()
-        const record: IdempotencyRecord = {
-          ...{ id, bodyHash: hash, requestId, leaseEnd: at + leaseMs, expiresAt: at + keptForMs },
-          ...{ generationId: null, headers: null, body: null },
-        }
-        const found = yield* reached(storage.claim(record, at))
-        if (found !== undefined) return yield* outcomeOf(found, hash)
-        const claim = new Claim(id, request)
-        held.set(id, claim)
-        return claim
-      })
-
-    const tick = Effect.gen(function* () {
-      for (const [claim, write] of unwritten) yield* Effect.tap(write, () => drop(claim))
-      if (held.size > 0) yield* storage.renew([...held.keys()], now() + leaseMs)
-      while ((yield* storage.prune(now(), prunedAtOnce)) === prunedAtOnce);
-    }).pipe(
+    const claims = new Claims(yield* Storage, registry, yield* Effect.clock)
+    const failures = new Streak()
+    const tick = claims.tick.pipe(
+      Effect.tap(() => Effect.sync(() => failures.ended())),
       Effect.catchTag("StorageUnavailable", ({ message }) =>
-        Effect.logWarning("records of Idempotency-Keys could not be written", message),
+        failures.failed(logEvent("idempotency_not_written", { because: message })),
       ),
     )
-
-    yield* Effect.addFinalizer(() => Effect.when(tick, () => unwritten.size > 0))
-    const guarded = Effect.catchAllDefect(tick, (cause) =>
-      Effect.logError("a defect in Idempotency-Keys", Cause.die(cause)),
-    )
-    yield* Effect.forkScoped(Effect.repeat(guarded, Schedule.spaced(tickMs)))
-
-    return {
-      begin,
-      answered: (claim: Claim, generationId: string, answer: KeptAnswer) =>
-        end(
-          claim,
-          keep(claim, generationId, registry.current().keepsAnswers && claim.mayKeepAnswer ? answer : undefined),
-        ),
-      ended: (claim: Claim) => {
-        const booked = claim.context?.booked
-        return end(
-          claim,
-          booked !== undefined && isFinal(booked)
-            ? keep(claim, booked.generationId, undefined)
-            : storage.release(claim),
-        )
-      },
-    }
+    const round = survivingDefects("Idempotency-Keys")(tick)
+    yield* Effect.addFinalizer(() => Effect.when(round, () => claims.hasUnwritten))
+    yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(tickMs)))
+    return Idempotency.of({
+      begin: (request) => claims.begin(request),
+      answered: (claim, generationId, answer) => claims.answered(claim, generationId, answer),
+      ended: (claim) => claims.ended(claim),
+    })
   })
+
+/** The claims of this process. */
+class Claims {
+  private readonly repository: IdempotencyRepository
+  private readonly ledger: LedgerRepository
+  private readonly registry: ConfigInForce
+  private readonly reached: ReturnType<typeof orUnavailable>
+  /** Unix milliseconds. */
+  private readonly now: () => number
+  /** By their ids. */
+  private readonly held = new Map<string, Claim>()
+  /** Ends that are being written. Who asks for such an id waits, since a caller who has an answer may ask again at once. */
+  private readonly ending = new Map<string, Deferred.Deferred<void>>()
+  /** Ends that the database could not take. */
+  private readonly unwritten = new Map<Claim, Effect.Effect<void, StorageUnavailable>>()
+  private readonly survivingEnds = survivingDefects("the end of a request under an Idempotency-Key")
+
+  constructor(storage: DataAtRest, registry: ConfigInForce, clock: Clock.Clock) {
+    this.repository = storage.idempotency
+    this.ledger = storage.ledger
+    this.registry = registry
+    this.reached = orUnavailable("storage", storage)
+    this.now = () => clock.unsafeCurrentTimeMillis()
+  }
+
+  get hasUnwritten(): boolean {
+    return this.unwritten.size > 0
+  }
+
+  begin(request: IdempotentRequest): Effect.Effect<Claim | KeptAnswer, RequestRepeated | Unavailable> {
+    return Effect.gen(this, function* () {
+      const { key, route, value, body, requestId } = request
+      const id = idempotencyId(key, route, value)
+      const hash = bodyHash(value, body)
+      const written = this.ending.get(id)
+      if (written !== undefined) yield* Deferred.await(written)
+      const at = this.now()
+      const record: IdempotencyRecord = {
+        ...{ id, bodyHash: hash, requestId, leaseEnd: at + leaseMs, expiresAt: at + keptForMs },
+        ...{ generationId: null, headers: null, body: null },
+      }
+      const found = yield* this.reached(this.repository.claim(record, at))
+      if (found !== undefined) return yield* this.outcomeOf(found, hash)
+      const claim = new Claim(id, request)
+      this.held.set(id, claim)
+      return claim
+    })
+  }
+
+  answered(claim: Claim, generationId: string, answer: KeptAnswer): Effect.Effect<void> {
+    const mayKeep = this.registry.current().keepsAnswers && claim.mayKeepAnswer
+    return this.end(claim, this.keep(claim, generationId, mayKeep ? answer : undefined))
+  }
+
+  ended(claim: Claim): Effect.Effect<void> {
+    const booked = claim.context?.booked
+    const isKept = booked !== undefined && isFinal(booked)
+    return this.end(
+      claim,
+      isKept ? this.keep(claim, booked.generationId, undefined) : Effect.suspend(() => this.repository.release(claim)),
+    )
+  }
+
+  /** Writes ends again, renews the claims, and removes records that have expired. */
+  readonly tick: Effect.Effect<void, StorageUnavailable> = Effect.gen(this, function* () {
+    for (const [claim, write] of this.unwritten) {
+      const written = Effect.tap(write, () => this.drop(claim))
+      // Its lease is not renewed any more: once that has ended, the ledger tells what became of the request.
+      yield* this.survivingEnds(Effect.tapDefect(written, () => Effect.sync(() => this.held.delete(claim.id))))
+    }
+    if (this.held.size > 0) yield* this.repository.renew([...this.held.keys()], this.now() + leaseMs)
+    while ((yield* this.repository.prune(this.now(), prunedAtOnce)) === prunedAtOnce);
+  })
+
+  /** What became of an earlier request under the same value. */
+  private outcomeOf(found: IdempotencyRecord, hash: string): Effect.Effect<KeptAnswer, RequestRepeated | Unavailable> {
+    return Effect.gen(this, function* () {
+      const { requestId, generationId, headers, body } = found
+      const repeated = (because: RequestRepeated["because"], generation: string | null = null) =>
+        new RequestRepeated({ because, firstRequestId: requestId, generationId: generation })
+      if (found.bodyHash !== hash) return yield* repeated("other-body")
+      if (generationId !== null) {
+        return headers === null || body === null ? yield* repeated("not-kept", generationId) : { headers, body }
+      }
+      if (found.leaseEnd > this.now() || this.held.has(found.id)) return yield* repeated("running")
+      // A crash. Its stream may have been charged since, or it came between the booking and its record here.
+      const row = yield* this.reached(this.ledger.find(requestId))
+      return yield* row !== undefined && isFinal(row) ? repeated("not-kept", row.generationId) : repeated("unknown")
+    })
+  }
+
+  /** Keeps the outcome, with the answer if there is one that may be kept. */
+  private keep(
+    { id, requestId }: Claim,
+    generationId: string,
+    answer: KeptAnswer | undefined,
+  ): Effect.Effect<void, StorageUnavailable> {
+    const { headers, body } = answer ?? { headers: null, body: null }
+    return Effect.suspend(() => this.repository.keep({ id, requestId, generationId, headers, body }))
+  }
+
+  private end(claim: Claim, write: Effect.Effect<void, StorageUnavailable>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const written = Deferred.unsafeMake<void>(FiberId.none)
+      this.ending.set(claim.id, written)
+      return write.pipe(
+        Effect.onError(() => Effect.sync(() => this.unwritten.set(claim, write))),
+        Effect.matchEffect({
+          onSuccess: () => Effect.sync(() => this.drop(claim)),
+          onFailure: ({ message }) => logEvent("idempotency_delayed", { because: message }),
+        }),
+        this.survivingEnds,
+        Effect.ensuring(
+          Effect.suspend(() => {
+            if (this.ending.get(claim.id) === written) this.ending.delete(claim.id)
+            return Deferred.succeed(written, undefined)
+          }),
+        ),
+      )
+    })
+  }
+
+  private drop(claim: Claim): void {
+    this.unwritten.delete(claim)
+    if (this.held.get(claim.id) === claim) this.held.delete(claim.id)
+  }
+}
+
+/** Whether a request must not be carried out again. An answer that broke off and was free may. */
+const isFinal = ({ outcome, cost }: LedgerRow): boolean => outcome === "finished" || cost > 0n

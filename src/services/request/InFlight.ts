@@ -22,6 +22,16 @@ export interface Drained {
   readonly cut: number
 }
 
+/** What runs at this moment. */
+export interface InFlightFigures {
+  readonly running: number
+  /** Those of them that have a place, and how many places there are. */
+  readonly placed: number
+  readonly places: number
+  /** Of their bodies. */
+  readonly bodyBytes: number
+}
+
 const revoked = new NotPermitted({ rule: "The key was disabled or deleted while the request ran." })
 
 /** How often deadlines and callers are checked, milliseconds. */
@@ -86,6 +96,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       /** Ends the running requests now. They settle, and a waiting `announceStop` or drain completes. */
       readonly cut: () => void
       readonly drained: () => Drained
+      readonly figures: () => InFlightFigures
     }
 >() {
   static readonly layer: Layer.Layer<InFlight, never, ProviderRegistry | Timers> = Layer.effect(
@@ -109,6 +120,7 @@ const make = Effect.gen(function* () {
     drain: (milliseconds) => requests.drain(milliseconds),
     cut: () => requests.cut(),
     drained: () => requests.drained,
+    figures: () => requests.figures,
   })
 })
 
@@ -223,6 +235,11 @@ class RunningRequests {
 
   get drained(): Drained {
     return { running: this.runningAtDrain, cut: this.ended.size }
+  }
+
+  get figures(): InFlightFigures {
+    const { requests: placed, bodyBytes } = this.ofProcess
+    return { running: this.running.size, placed, places: this.registry.current().limits.maxInFlight, bodyBytes }
   }
 
   private readonly emptied = Effect.void.pipe(

@@ -1,5 +1,7 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import {
   CallerGone,
   type FailedAttempt,
@@ -87,8 +89,18 @@ export class Lifetime implements Member {
   }
 }
 
-/** Milliseconds on a clock that never steps back. */
-export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+/** The one that Effect has by itself. */
+const liveClock = Context.get(DefaultServices.liveServices, Clock.Clock)
+
+/**
+ * Milliseconds, with fractions, on a clock that never steps back. Only differences mean something. A request reads it some ten times, so the
+ * live clock, whose nanoseconds are bigints, is read in another way. Any other one says the time itself.
+ */
+export const monotonic = (clock: Clock.Clock): (() => number) =>
+  clock === liveClock ? () => performance.now() : () => milliseconds(clock.unsafeCurrentTimeNanos())
+
+/** Whole milliseconds stay whole, which a division of so large a number does not give. */
+const milliseconds = (nanos: bigint): number => Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6
 
 const noKeys: ReadonlyArray<string> = []
 
@@ -99,6 +111,8 @@ export interface RequestFacts {
   readonly attribution: Attribution
   /** The caller's own id of the request, for log and ledger; absent or "": it gave none. */
   readonly callerRequestId?: string
+  /** The end user that the body names; absent or "": nobody. */
+  readonly user?: string
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
@@ -126,6 +140,7 @@ export class RequestContext implements RequestFacts {
   readonly key: KeyRecord
   readonly attribution: Attribution
   readonly callerRequestId: string
+  readonly user: string
   readonly admittedAt: number
   readonly lifetime: Lifetime
   readonly form: string
@@ -146,8 +161,9 @@ export class RequestContext implements RequestFacts {
   readonly conversation: ConversationRecord | undefined
   /** Only where somebody observes. */
   readonly observed: Observation | undefined
+  /** By `nowMs`. */
+  readonly startedMs: number
   private readonly nowMs: () => number
-  private readonly startedMs: number
 
   /** Begins now. `nowMs`: milliseconds of a clock that never steps back. */
   constructor(facts: RequestFacts, nowMs: () => number) {
@@ -156,6 +172,7 @@ export class RequestContext implements RequestFacts {
     this.key = facts.key
     this.attribution = facts.attribution
     this.callerRequestId = facts.callerRequestId ?? ""
+    this.user = facts.user ?? ""
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
     this.form = facts.form

@@ -1,25 +1,26 @@
 /**
  * The one end of a request. Whatever happens to it, refused before it was decoded or cut amid a stream, it ends here, once: its place and
- * its claim are given up, and those who observe are told of it with one value. Money is settled before: the row of an answer
- * is durable before its cost is shown, and with it its entry in the journal goes, which stays as long as the row waits for the
- * database. See docs/guarantees.md#g37 and docs/decisions/0060-one-end-of-a-request.md.
+ * its claim are given up, and those who observe are told of it with one value. Money is settled before that: the row of an answer is
+ * durable before the caller sees its cost. While that row waits for the database, the request keeps its entry in the journal. See docs/guarantees.md#g37 and docs/decisions/0060-one-end-of-a-request.md.
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { type RequestOutcome, requestOutcome } from "../../domain/failures/RequestOutcome.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { Attribution } from "../../domain/request/Attribution.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
+import { makeEffectRunner } from "./EffectRunner.ts"
 import { type Claim, Idempotency } from "./Idempotency.ts"
 import { InFlight } from "./InFlight.ts"
-import { Observation, type ObservedAttempt } from "./Observation.ts"
+import { answeringOf, Observation, type ObservedAttempt, type Origin } from "./Observation.ts"
 import { monotonic } from "./RequestContext.ts"
 import { type EndFailure, ServedRequest } from "./ServedRequest.ts"
-import { makeStepRunner } from "./Steps.ts"
+import type { TraceContext } from "./TraceContext.ts"
 
 /** Milliseconds after the first byte; `null`: it did not come to that. */
 export interface RequestTimes {
@@ -42,6 +43,10 @@ export interface RequestTimes {
 /** A request that is over. */
 export interface RequestEnd {
   readonly requestId: string
+  /** The caller's own id of it; "": none. */
+  readonly callerRequestId: string
+  /** The IP address that it came from; `null`: it is not known, or no observer needs it. */
+  readonly address: string | null
   readonly generationId: string | null
   /** Method and path, as `POST /api/v1/chat/completions`. */
   readonly route: string
@@ -49,6 +54,10 @@ export interface RequestEnd {
   /** `null`: the caller was not known. */
   readonly key: KeyRecord | null
   readonly app: Attribution | null
+  /** The caller's end user, as the body names them; `null`: nobody is named. It may be a person's name. */
+  readonly user: string | null
+  /** Whether its answer was asked for as a stream. */
+  readonly isStreamed: boolean
   /** Of the host that answered, else of the last one that was called, else the first that was asked for. */
   readonly model: string | null
   /** The tag of the host that answered, else of the last one that was called. */
@@ -56,6 +65,8 @@ export interface RequestEnd {
   /** As it was sent, or would have been to a caller who left. Of a stream that broke off: 200, since its head had gone. */
   readonly status: number
   readonly failure: EndFailure | null
+  /** How it ended, in a word. */
+  readonly outcome: RequestOutcome
   /** Calls of hosts, in the order in which they ended. */
   readonly attempts: ReadonlyArray<ObservedAttempt>
   /** The ledger's row of its answer; `null`: nothing was booked. */
@@ -64,9 +75,14 @@ export interface RequestEnd {
   /** What the caller pays. */
   readonly cost: Picodollars
   readonly times: RequestTimes
+  /** Where it stands in a trace; `null`: traces are off, or it is none of the data plane. */
+  readonly trace: TraceContext | null
   /** Of the bodies. `in`: what was read. */
   readonly bytes: { readonly in: number; readonly out: number }
 }
+
+/** Which requests an observer is told the address of. To find it out takes about a microsecond. */
+export type AddressNeed = "always" | "of-failures" | "never"
 
 /** Called within the end of a request, so it must not take long. What it throws is logged. */
 export type RequestObserver = (end: RequestEnd) => void
@@ -74,15 +90,18 @@ export type RequestObserver = (end: RequestEnd) => void
 export class RequestEnds extends Context.Tag("headgate/RequestEnds")<
   RequestEnds,
   {
-    /** A request whose first byte has come. `route`: method and path. */
-    readonly begin: (route: string, form: string | null) => ServedRequest
+    /** A request whose first byte has come. `route`: method and path. `origin` is asked only where an observer needs the address. */
+    readonly begin: (route: string, form: string | null, origin?: Origin) => ServedRequest
     /**
      * The request is over, and everything of it is settled. Succeeds when its claim is given up durably; its place is kept until then, so
      * that a drain waits for it. Does nothing the second time.
      */
     readonly end: (request: ServedRequest, status: number, failure: EndFailure | undefined) => Effect.Effect<void>
-    /** Tells `observer` of the end of each request that begins from now on, until the scope is closed. */
-    readonly subscribe: (observer: RequestObserver) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * Tells `observer` of the end of each request that begins from now on, until the scope is closed. `need`, by default `always`: with
+     * `of-failures` an address is looked for when a stream begins or the request has failed, and a caller who has left then has none.
+     */
+    readonly subscribe: (observer: RequestObserver, need?: AddressNeed) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -95,25 +114,22 @@ const make = Effect.gen(function* () {
   const inFlight = yield* InFlight
   const idempotency = yield* Idempotency
   const clock = yield* Effect.clock
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const nowMs = monotonic(clock)
-  const log = (line: Effect.Effect<void>) => void runner.effect(line, () => {})
-  let observers: ReadonlyArray<{ readonly observe: RequestObserver }> = []
+  const observers = new Observers((line) => void runner.run(line, () => {}))
 
-  const tell = (end: RequestEnd): void => {
-    for (const { observe } of observers) {
-      try {
-        observe(end)
-      } catch (cause) {
-        log(Effect.logError("an observer of requests failed", { requestId: end.requestId }, Cause.die(cause)))
-      }
-    }
+  const observation = (origin: Origin | undefined): Observation => {
+    const later = observers.addressNeed === "never" ? undefined : origin
+    const observed = new Observation(clock.unsafeCurrentTimeMillis(), nowMs, later)
+    if (observers.addressNeed === "always") observed.findAddress()
+    return observed
   }
 
   const settle = (request: ServedRequest, status: number, failure: EndFailure | undefined): void => {
     if (request.lifetime !== undefined) inFlight.leave(request.lifetime)
-    if (request.observed !== undefined && observers.length > 0) {
-      tell(endOf(request, request.observed, status, failure ?? null))
+    if (request.observed !== undefined && !observers.isEmpty) {
+      if (failure !== undefined) request.observed.findAddress()
+      observers.tell(endOf(request, request.observed, status, failure ?? null))
     }
   }
 
@@ -129,20 +145,13 @@ const make = Effect.gen(function* () {
         ? idempotency.ended(claim)
         : idempotency.answered(claim, context.generationId, kept)
     return givenUp.pipe(
-      Effect.catchAllDefect((cause) =>
-        Effect.logError("a claim could not be given up", { requestId: request.requestId }, Cause.die(cause)),
-      ),
+      Effect.catchAllDefect((cause) => logEvent("claim_not_ended", { requestId: request.requestId }, cause)),
       Effect.ensuring(Effect.sync(() => settle(request, status, failure))),
     )
   }
 
   return RequestEnds.of({
-    begin: (route, form) =>
-      new ServedRequest(
-        route,
-        form,
-        observers.length === 0 ? undefined : new Observation(clock.unsafeCurrentTimeMillis(), nowMs),
-      ),
+    begin: (route, form, origin) => new ServedRequest(route, form, observers.isEmpty ? undefined : observation(origin)),
     end: (request, status, failure) => {
       if (request.isOver) return Exit.void
       request.isOver = true
@@ -150,20 +159,57 @@ const make = Effect.gen(function* () {
       settle(request, status, failure)
       return Exit.void
     },
-    subscribe: (observe) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          const observer = { observe }
-          observers = [...observers, observer]
-          return observer
-        }),
-        (observer) =>
-          Effect.sync(() => {
-            observers = observers.filter((other) => other !== observer)
-          }),
-      ),
+    subscribe: (observe, need = "always") => observers.subscribe({ observe, need }),
   })
 })
+
+interface Observer {
+  readonly observe: RequestObserver
+  readonly need: AddressNeed
+}
+
+class Observers {
+  /** The greatest of theirs. */
+  addressNeed: AddressNeed = "never"
+  private all: ReadonlyArray<Observer> = []
+  private readonly log: (line: Effect.Effect<void>) => void
+
+  constructor(log: (line: Effect.Effect<void>) => void) {
+    this.log = log
+  }
+
+  get isEmpty(): boolean {
+    return this.all.length === 0
+  }
+
+  subscribe(observer: Observer): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => this.set([...this.all, observer])),
+      () => Effect.sync(() => this.set(this.all.filter((other) => other !== observer))),
+    )
+  }
+
+  private set(all: ReadonlyArray<Observer>): void {
+    this.all = all
+    this.addressNeed = greatestNeed(all)
+  }
+
+  tell(end: RequestEnd): void {
+    for (const { observe } of this.all) {
+      try {
+        observe(end)
+      } catch (cause) {
+        this.log(logEvent("observer_failed", { requestId: end.requestId }, cause))
+      }
+    }
+  }
+}
+
+const greatestNeed = (observers: ReadonlyArray<Observer>): AddressNeed => {
+  const needs = new Set(observers.map(({ need }) => need))
+  if (needs.has("always")) return "always"
+  return needs.has("of-failures") ? "of-failures" : "never"
+}
 
 const endOf = (
   { requestId, route, form, key, lifetime, models, context }: ServedRequest,
@@ -171,32 +217,49 @@ const endOf = (
   status: number,
   failure: EndFailure | null,
 ): RequestEnd => {
-  const { attempts, app, receivedAt, admitted, firstByte, lastByte, booked, bytesOut } = observed
+  const { callerRequestId, address, attempts, app, user, isStreamed, trace, bytesOut } = observed
+  const { receivedAt, admitted, firstByte, lastByte, booked } = observed
   const row = context?.booked ?? null
-  const answering = attempts.findLast(({ outcome }) => outcome !== "lost" && outcome !== "failed")
+  const answering = answeringOf(attempts)
   const last = (answering ?? attempts.at(-1))?.host
-  const began = attempts.map((attempt) => attempt.began)
   return {
     requestId,
+    callerRequestId,
+    address,
     generationId: context?.generationId ?? null,
     route,
     form,
     key: key ?? null,
     app,
+    user,
+    isStreamed,
     model: row?.model ?? last?.model ?? models[0] ?? null,
     host: row?.host ?? last?.tag ?? null,
     status,
     failure,
+    outcome: requestOutcome(failure, row?.outcome),
     attempts,
     row,
     tokens: row === null ? null : { prompt: row.promptTokens, completion: row.completionTokens },
     cost: row?.cost ?? 0n,
     times: {
-      ...{ receivedAt, admitted, firstByte, lastByte, booked },
-      firstAttempt: began.length === 0 ? null : Math.min(...began),
+      receivedAt,
+      admitted,
+      firstAttempt: firstBegan(attempts),
+      firstByte,
+      lastByte,
+      booked,
       firstToken: answering?.firstEvent ?? null,
       ended: observed.elapsed(),
     },
+    trace,
     bytes: { in: lifetime?.bodyRead ?? 0, out: bytesOut },
   }
+}
+
+/** They stand in the order in which they ended. */
+const firstBegan = (attempts: ReadonlyArray<ObservedAttempt>): number | null => {
+  let first: number | null = null
+  for (const { began } of attempts) if (first === null || began < first) first = began
+  return first
 }

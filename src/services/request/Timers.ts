@@ -3,11 +3,12 @@
  * number that is compared once per tick, and moving it is an assignment, which costs far less than a runtime timer or a
  * fiber. Runs on Effect's clock, so that a test can control it.
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type Member, Roster } from "../../domain/structures/Roster.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { monotonic } from "./RequestContext.ts"
 
 export interface Timer {
   /** Fires this many milliseconds after the last tick, in place of its previous time. */
@@ -31,12 +32,11 @@ export class Timers extends Context.Tag("headgate/Timers")<Timers, TickTimers>()
 }
 
 const make = Effect.gen(function* () {
-  const clock = yield* Effect.clock
-  const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-  const ticks = new Ticks(monotonic())
-  const tick = Effect.sync(() => ticks.tick(monotonic()))
+  const nowMs = monotonic(yield* Effect.clock)
+  const ticks = new Ticks(nowMs())
+  const tick = Effect.sync(() => ticks.tick(nowMs()))
   // A timer that throws is a defect, and must not stop the others.
-  const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
+  const guarded = Effect.catchAllDefect(tick, (cause) => logEvent("background_defect", { what: "a timer" }, cause))
   // No `Schedule`, whose round takes 28 µs and many objects in place of one.
   yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 

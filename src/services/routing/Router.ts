@@ -42,7 +42,7 @@ import { type HostAvailability, HostHealth } from "../hosts/HostHealth.ts"
 import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Conversation } from "../request/Conversations.ts"
-import { makeStepRunner } from "../request/Steps.ts"
+import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
@@ -109,7 +109,7 @@ export class Router extends Context.Tag("headgate/Router")<
 const make = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
-  const runner = makeStepRunner(yield* Effect.runtime<never>())
+  const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const planner = new Planner({
     registry: yield* ProviderRegistry,
     stats: yield* HostStats,
@@ -118,7 +118,7 @@ const make = Effect.gen(function* () {
     now,
     // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
     seeds: randomSequence(seedFrom(yield* Random.next)),
-    faults: new StrategyFaults(now, (line) => runner.effect(line, () => {})),
+    faults: new StrategyFaults(now, (line) => runner.run(line, () => {})),
   })
   return Router.of({
     plan: (request, budget, options) => planner.plan(request, budget, options),
@@ -174,10 +174,10 @@ class Planner {
   private decide(
     request: AnyRequest,
     budget: BudgetSnapshot,
-    options: PlanOptions | undefined,
+    options: PlanOptions = {},
     onRanking?: OnRanking,
   ): Either.Either<Decided, BadRequest> {
-    const { registry, health, keys, stats } = this.services
+    const { registry, stats } = this.services
     const { models: names, preferences } = request.routing
     const { routing } = registry.current()
     const named = wantedModels(request.operation, names, registry)
@@ -186,35 +186,16 @@ class Planner {
     const unknown = unknownSort(preferences.sort, routing)
     if (unknown !== undefined) return Either.left(unknown)
     const now = this.services.now()
-    const seed = options?.seed ?? seedFrom(this.services.seeds())
-    const { conversation, permissions = unrestricted, key } = options ?? {}
-    const random = randomSequence(seed)
-    const context = { request, now, random, conversation: conversation ?? unknownConversation }
-    const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
-    const isRanked = hasChoice || onRanking !== undefined
-    // Where only one is left of several, the ranking may still want the conversation to be remembered.
-    const order: OrderBy = (hosts, sort) => {
-      if (hosts.length === 0 || !isRanked) return hosts
-      const ranked = this.rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
-      return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
-    }
+    const seed = options.seed ?? seedFrom(this.services.seeds())
+    const conversation = options.conversation ?? unknownConversation
+    const context = { request, now, random: randomSequence(seed), conversation }
 
     const excluded = new Exclusions()
-    const { maxTokens } = request
-    const states: States = {
-      registry,
-      health,
-      keys,
-      budget,
-      maxTokens,
-      permissions,
-      key,
-      probes: [],
-      unaffordable: undefined,
-    }
+    const states = this.states(request, budget, options)
     const kept = keptHosts(request, wanted, now, states, excluded)
     // A model may be wanted twice, by names with and without a variant.
     const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
+    const order = this.orderBy(wanted, context, options.conversation, onRanking)
     const ordered = orderedGroups(preferences, groups, wanted, order)
     const tried = withoutFallbacks(request, ordered, stats, excluded)
     const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
@@ -233,6 +214,33 @@ class Planner {
         ? undefined
         : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
     return Either.right({ plan, failure })
+  }
+
+  private states(
+    { maxTokens }: AnyRequest,
+    budget: BudgetSnapshot,
+    { permissions = unrestricted, key }: PlanOptions,
+  ): States {
+    const { registry, health, keys } = this.services
+    return { registry, health, keys, budget, maxTokens, permissions, key, probes: [], unaffordable: undefined }
+  }
+
+  /** How the hosts of the wanted models are ordered: not at all where there is one, unless the plan is explained. */
+  private orderBy(
+    wanted: ReadonlyArray<WantedModel>,
+    context: RankContext,
+    conversation: Conversation | undefined,
+    onRanking: OnRanking | undefined,
+  ): OrderBy {
+    const { routing } = this.services.registry.current()
+    const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
+    const isRanked = hasChoice || onRanking !== undefined
+    // Where only one is left of several, the ranking may still want the conversation to be remembered.
+    return (hosts, sort) => {
+      if (hosts.length === 0 || !isRanked) return hosts
+      const ranked = this.rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
+      return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
+    }
   }
 
   private rankedBy(
@@ -255,7 +263,7 @@ class Planner {
     const { registry, faults } = this.services
     const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
     if (!(reasons instanceof PluginFault)) return reasons
-    faults.report(strategy, reasons, "a strategy failed to explain its order")
+    faults.report(strategy, reasons, "strategy_unexplained")
     return undefined
   }
 }

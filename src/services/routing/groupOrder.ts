@@ -1,4 +1,4 @@
-/** By what the hosts of a plan are sorted: the caller's own order, a sort, the wanted service tier, or the configured strategy. Pure. */
+/** What the hosts of a plan are sorted by: the caller's own order, a sort, the wanted service tier, or the configured strategy. Pure. */
 import type { RoutingConfig } from "../../catalogue/ResolvedConfig.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { hostFacts } from "../../domain/hosts/hostFacts.ts"

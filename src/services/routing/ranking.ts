@@ -1,8 +1,8 @@
 /** Orders hosts by a strategy plugin. A mistake of the plugin costs the order, not the request. */
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Candidate, Rank, RankContext } from "../../plugin/strategy.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 
 /**
  * Orders hosts by a strategy; `candidates` are the same hosts with their statistics. When the strategy throws, or loses or
@@ -33,7 +33,7 @@ const isPermutation = (hosts: ReadonlyArray<Host>, given: ReadonlyArray<Host>): 
   // For few hosts a search is cheaper than a set.
   if (given.length < 8) return given.every((host) => hosts.includes(host))
   const distinct = new Set(hosts)
-  return distinct.size === given.length && given.every((host) => distinct.has(host))
+  return given.every((host) => distinct.has(host))
 }
 
 /** Faults of strategies: counted, and logged once a minute for each strategy. */
@@ -47,13 +47,17 @@ export class StrategyFaults {
     this.log = log
   }
 
-  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
+  report(
+    strategy: string,
+    fault: unknown,
+    event: "strategy_failed" | "strategy_unexplained" = "strategy_failed",
+  ): void {
     const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
     this.counts.set(strategy, count)
     count.faults += 1
     if (this.now() < count.logAgainAt) return
     count.logAgainAt = this.now() + 60_000
     const facts = { strategy, faults: count.faults }
-    this.log(Effect.logError(what, facts, Cause.die(fault)))
+    this.log(logEvent(event, facts, fault))
   }
 }

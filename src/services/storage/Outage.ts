@@ -4,6 +4,8 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { lasted } from "../../process/log/LoggedState.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 
 /** Why no paid request may start. */
 export interface Hindrance {
@@ -21,6 +23,8 @@ const texts: Readonly<Record<Hindrance["kind"], string>> = {
   gone: "the file of the database was removed, replaced or damaged",
   away: "the database does not answer",
 }
+
+const beginnings = { full: "disk_full", gone: "database_gone", away: "database_away" } as const
 
 /** The kind in words, without paths and addresses: `/readyz` tells it to anybody. */
 export const hindranceText = ({ kind }: Hindrance): string => texts[kind]
@@ -59,23 +63,17 @@ export class Outage {
       this.current = hindrance
       if (this.told.has(hindrance.kind)) return Effect.void
       this.told.add(hindrance.kind)
-      const { kind, cause } = hindrance
-      const where = this.storage.where?.()
-      if (kind === "away") {
-        const message = `The database is not available: ${cause}`
-        return where === undefined ? Effect.logError(message) : Effect.logError(message, where)
-      }
-      return Effect.logError(`no paid request starts: ${texts[kind]}`, { cause, ...where })
+      return logEvent(beginnings[hindrance.kind], { because: hindrance.cause, ...this.storage.where?.() })
     })
   }
 
   /** Does nothing where there is none. */
   readonly end: Effect.Effect<void> = Effect.flatMap(Effect.clock, (clock) => {
     if (this.current === undefined) return Effect.void
+    const event = this.told.has("full") ? "disk_free" : "database_back"
     this.current = undefined
     this.told.clear()
-    const seconds = Math.round((secondsOf(clock) - this.since) * 1000) / 1000
-    return Effect.logInfo("the database takes requests again", { after_s: seconds })
+    return logEvent(event, { lastedS: lasted(secondsOf(clock) - this.since) })
   })
 }
 

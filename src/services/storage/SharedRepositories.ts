@@ -5,7 +5,7 @@ import type { KeyId } from "../../domain/ids.ts"
 import type { BudgetWindow, Grant } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { RateLimit } from "../../domain/structures/SlidingWindow.ts"
-import type { StorageUnavailable } from "./ledger.ts"
+import type { StorageUnavailable } from "./StorageUnavailable.ts"
 
 /** Leases of processes, by the clock of the database: see `ProcessLease.ts`. A process's slices end with its lease, and with its entries in the journal. */
 export interface LeaseRepository {

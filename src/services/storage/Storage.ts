@@ -11,14 +11,17 @@ import type * as Effect from "effect/Effect"
 import type { KeptSlot } from "../../domain/hosts/HostFigures.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import type { AuditedChange, Author } from "../../domain/keys/audit.ts"
-import type { KeyRecord } from "../../domain/keys/key.ts"
+import type { ChangeableMember, KeyRecord } from "../../domain/keys/key.ts"
 import type { LimitReset, Spend } from "../../domain/keys/limitWindows.ts"
-import type { DaySum, SumQuery } from "../../domain/money/activity.ts"
+import type { DaySum, SpanQuery, SpanSum, SumQuery } from "../../domain/money/activity.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
-import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
+import type { AlertRepository } from "./alerts.ts"
+import type { LedgerRow, NewRow } from "./ledger.ts"
 import type { Hindrance, Outage } from "./Outage.ts"
+import type { RequestRepository } from "./requests.ts"
 import type { SharedRepositories } from "./SharedRepositories.ts"
+import type { StorageUnavailable } from "./StorageUnavailable.ts"
 
 /** A key as one of its secrets names it. */
 export interface FoundKey extends KeyRecord {
@@ -35,6 +38,15 @@ export interface NewSecret {
   /** The secrets before it end then at the latest, Unix milliseconds. */
   readonly othersEndAt: number
 }
+
+export interface KeyPage {
+  readonly offset: number
+  readonly limit: number
+  readonly includeDisabled: boolean
+}
+
+/** Members that an update may set; absent: unchanged. */
+export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>
 
 /** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
@@ -160,6 +172,20 @@ export interface ProviderSum extends LedgerSum {
   readonly providerKey: string
 }
 
+/** A request in flight, as its process last wrote it. */
+export interface JournalEntry {
+  readonly id: string
+  /** `held`: its host was not called yet; `dispatched`: it had sent nothing; `streaming`: something was delivered. */
+  readonly state: "held" | "dispatched" | "streaming"
+  /** Its row if the process were killed then. */
+  readonly row: LedgerRow
+}
+
+/** An entry whose process is gone. `row` is `undefined` where it cannot be read, since another version wrote it. */
+export interface Orphan extends Omit<JournalEntry, "row"> {
+  readonly row: LedgerRow | undefined
+}
+
 /**
  * Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. Where several gateways share the
  * database, `LeaseRepository` has the leases: `leaseEnd` and `end` do nothing, and `now` is the database's.
@@ -189,10 +215,21 @@ export interface Spender {
   readonly spend: Spend
 }
 
+export interface SpanPart {
+  readonly sums: ReadonlyArray<SpanSum>
+  /** The id below which the next part begins; `null`: this was the last one. */
+  readonly next: string | null
+}
+
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
 export interface ActivityRepository {
   /** The newest day first, then by model, host, key and app. */
   readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
+  /**
+   * Sums of a part of the rows of a span of time, of those whose ids are below `below` ("": the newest). So many rows are read, at most.
+   * All parts together have each row once, if it was there when its part was read.
+   */
+  readonly spanSums: (query: SpanQuery, below: string) => Effect.Effect<SpanPart, StorageUnavailable>
   /** At most `limit` keys above `after` ("": from the first), in the order of their ids. `now`: Unix milliseconds. */
   readonly spenders: (
     after: string,
@@ -294,10 +331,16 @@ export interface DataAtRest {
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository
+  readonly alerts: AlertRepository
+  readonly requests: RequestRepository
   /** What is logged of its outages, once for all services over it. Absent: each service logs them by itself. */
   readonly outage?: Outage
   /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
   readonly where?: () => Readonly<Record<string, string | number>>
+  /** Rows and prices on this machine's disk that are not in the database yet. Absent: there is no such place. */
+  readonly spooled?: () => number
+  /** When the certificate of the database's server ends, Unix milliseconds; `undefined`: it shows none. Absent: there is no server. */
+  readonly certificate?: Effect.Effect<number | undefined>
   /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
   readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>
   /** `undefined`: this process has the data for itself. */

@@ -1,53 +1,12 @@
-/**
- * What the repositories of `Storage` take and return: rows of the ledger, pages and changes of keys, and the one
- * failure.
- */
-import * as Data from "effect/Data"
-import * as Effect from "effect/Effect"
-import { Unavailable } from "../../domain/failures/Failure.ts"
+/** Rows of the ledger. */
+
+import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import type { PriceBasis } from "../../domain/hosts/Host.ts"
 import type { KeyId } from "../../domain/ids.ts"
-import type { ChangeableMember, KeyRecord } from "../../domain/keys/key.ts"
-import type { AnswerOutcome, Waiver } from "../../domain/money/Charge.ts"
+import type { Waiver } from "../../domain/money/Charge.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { noUsage, type Usage } from "../../domain/price/Usage.ts"
-import { type Hindrance, type Outage, type Outaged, outageOf } from "./Outage.ts"
-
-/** The database could not be read or written. Nothing was changed. */
-export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
-  readonly reason: string
-  /** The database refused the values, so a retry cannot succeed. */
-  readonly refused?: boolean
-  readonly isDiskFull?: boolean
-}> {
-  override get message() {
-    return `The database is not available: ${this.reason}`
-  }
-}
-
-export const hindranceOf = ({ reason, isDiskFull }: StorageUnavailable): Hindrance => ({
-  kind: isDiskFull === true ? "full" : "away",
-  cause: reason,
-})
-
-/** Logs a statement that the database refused; else begins an outage, which is logged once. */
-export const reportTo =
-  (outage: Outage) =>
-  (failure: StorageUnavailable): Effect.Effect<void> =>
-    failure.refused === true ? Effect.logError(failure.message) : outage.begin(hindranceOf(failure))
-
-/**
- * The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. `storage`: the
- * service that was asked.
- */
-export const orUnavailable = (why: "metering" | "storage", storage: Outaged) => {
-  const report = reportTo(outageOf(storage))
-  return <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
-    Effect.catchTag(effect, "StorageUnavailable", (failure) =>
-      Effect.zipRight(report(failure), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
-    )
-}
 
 /** One settled request: a line of the ledger. Never changed, never removed. */
 export interface LedgerRow {
@@ -103,6 +62,8 @@ export interface LedgerRow {
   readonly providerKey: string
   /** The caller's own id of the request; "": it gave none, or the row is from before this column. */
   readonly callerRequestId: string
+  /** `userHash` of the caller's end user; "": nobody was named, or the row is from before this column. */
+  readonly userHash: string
 }
 
 /** A row that is not in the ledger yet. */
@@ -170,26 +131,3 @@ export const usageOf = (row: LedgerRow): Usage => {
     reasoningTokens: row.reasoningTokens,
   }
 }
-
-/** A request in flight, as its process last wrote it. */
-export interface JournalEntry {
-  readonly id: string
-  /** `held`: its host was not called yet; `dispatched`: it had sent nothing; `streaming`: something was delivered. */
-  readonly state: "held" | "dispatched" | "streaming"
-  /** Its row if the process were killed then. */
-  readonly row: LedgerRow
-}
-
-/** An entry whose process is gone. `row` is `undefined` where it cannot be read, since another version wrote it. */
-export interface Orphan extends Omit<JournalEntry, "row"> {
-  readonly row: LedgerRow | undefined
-}
-
-export interface KeyPage {
-  readonly offset: number
-  readonly limit: number
-  readonly includeDisabled: boolean
-}
-
-/** Members that an update may set; absent: unchanged. */
-export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>

@@ -7,10 +7,11 @@ import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import type { Pool } from "pg"
 import { windowStart } from "../../domain/keys/limitWindows.ts"
-import type { StepRunner } from "../../services/request/Steps.ts"
-import { wait } from "../../services/request/Steps.ts"
-import type { NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
+import type { EffectRunner } from "../../services/request/EffectRunner.ts"
+import { wait } from "../../services/request/EffectRunner.ts"
+import type { NewRow } from "../../services/storage/ledger.ts"
 import type { LedgerRepository } from "../../services/storage/Storage.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
 import { ledger } from "../repositories/ledgerRepository.ts"
 
@@ -98,7 +99,7 @@ const preparedFor = (rows: ReadonlyArray<NewRow>): Prepared => {
  */
 export const makeAppend = (
   pool: Pool,
-  runner: StepRunner,
+  runner: EffectRunner,
   retryMs: number,
   countRows: (rows: number) => void,
 ): LedgerRepository["append"] => {
@@ -119,7 +120,7 @@ export const makeAppend = (
         const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined
         if (failure === undefined) countRows(rows.length)
         if (failure === undefined || failure.refused === true) resume(exit)
-        else runner.effect(again, resume)
+        else runner.run(again, resume)
       }),
     )
   }

@@ -9,8 +9,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { parametersFault } from "../../domain/json/postgresUrl.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import type { Say } from "../../process/withProgress.ts"
-import { makeStepRunner } from "../../services/request/Steps.ts"
+import { makeEffectRunner } from "../../services/request/EffectRunner.ts"
 import { Outage } from "../../services/storage/Outage.ts"
 import { type DataAtRest, NoCopy } from "../../services/storage/Storage.ts"
 import { isCausedBy, reasonOf, sqlState } from "../failure.ts"
@@ -18,12 +19,14 @@ import type { PostgresOpening } from "../opening.ts"
 import { withEncodedEntries } from "../repositories/journalRepository.ts"
 import { makeLedgerReads } from "../repositories/ledgerRepository.ts"
 import { sharedRepositories } from "../repositories/repositories.ts"
+import { withEncodedRecords } from "../repositories/requestRepository.ts"
 import { StorageNotOpened } from "../StorageNotOpened.ts"
 import { withSpool } from "../spool/withSpool.ts"
 import { installationId } from "../tables/installation.ts"
 import { migrate, migrationsTable, schemaVersion } from "../tables/migrations.ts"
 import { addressOf } from "./postgresAddress.ts"
 import { makeAppend } from "./postgresAppend.ts"
+import { certificateEnd } from "./postgresCertificate.ts"
 import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
@@ -149,20 +152,22 @@ export const openDatabase = (
       yield* migrateDatabase(connecting, name, patience)
     }
     yield* expectTriggers(address, sql)
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
     const countRows = makeCountRows(pool, (cause) =>
-      runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),
+      runner.run(logEvent("sums_behind", { because: reasonOf(cause) }), () => {}),
     )
     const installation = yield* Effect.provideService(installationId, SqlClient, sql)
-    const { journal, ...shared } = sharedRepositories(sql, installation)
+    const { journal, requests, ...shared } = sharedRepositories(sql, installation)
     const where = () => ({ database: address })
     const storage = {
       installation,
       ...shared,
       where,
       outage: new Outage({ where }),
+      certificate: certificateEnd(connecting.url, patience.connectMs),
       copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
+      requests: withEncodedRecords(requests),
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),

@@ -10,6 +10,7 @@ import type { ActivityRepository, Spender } from "../../services/storage/Storage
 import { query } from "../tables/query.ts"
 import { castToText, originalText, storedText } from "../tables/table.ts"
 import { type SumKind, unsummedSums } from "./dailySums.ts"
+import { makeSpanSums } from "./spanSums.ts"
 
 /** A row as it is selected: money as text, since drivers return inexact numbers above 2^53. */
 interface SelectedSum extends Omit<DaySum, "cost" | "upstreamCost"> {
@@ -103,6 +104,7 @@ export const makeActivityRepository = (sql: SqlClient, installation: string): Ac
       (rows) => rows.map(decoded),
     )
   },
+  spanSums: makeSpanSums(sql, installation),
   spenders: (after, limit, now) => {
     const amountOf = (kind: LimitReset) =>
       sql`(SELECT ${sql.literal(castToText("s.amount"))} FROM spend s WHERE s.key_id = t.key_id

@@ -13,7 +13,7 @@ import {
   emptyHead,
   follow,
 } from "../../domain/keys/audit.ts"
-import type { StorageUnavailable } from "../../services/storage/ledger.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { column, table, text } from "../tables/table.ts"
 

@@ -27,7 +27,7 @@ const sumNames = ["requests", ...tokens, "cost", "upstream_cost"]
 const names = [place, ...sumNames].join(", ")
 
 // The request of a lost call has another row, which counts.
-const unlessLost = (value: string) => `CASE outcome WHEN 'lost' THEN 0 ELSE ${value} END`
+export const unlessLost = (value: string) => `CASE outcome WHEN 'lost' THEN 0 ELSE ${value} END`
 
 /** The rows of a range of the ledger, added up by day and all columns of groups. */
 const finest = (range: string): string =>

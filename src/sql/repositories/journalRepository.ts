@@ -2,8 +2,9 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { JournalEntry, LedgerRow, StorageUnavailable } from "../../services/storage/ledger.ts"
-import type { JournalRepository } from "../../services/storage/Storage.ts"
+import type { LedgerRow } from "../../services/storage/ledger.ts"
+import type { JournalEntry, JournalRepository } from "../../services/storage/Storage.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
 import { query } from "../tables/query.ts"
 import { ledger } from "./ledgerRepository.ts"
@@ -21,7 +22,7 @@ export const encodeRow = (row: LedgerRow): string => {
 }
 
 /** What rows of earlier versions lack. */
-const addedLater = { callerRequestId: "" }
+const addedLater = { callerRequestId: "", userHash: "" }
 
 /** `undefined`: another version wrote it, and a member is missing. */
 export const decodeRow = (text: string): LedgerRow | undefined =>

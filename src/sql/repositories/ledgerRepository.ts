@@ -6,8 +6,9 @@ import { priceBases } from "../../domain/hosts/Host.ts"
 import { type KeyId, requestOfGeneration } from "../../domain/ids.ts"
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../../domain/keys/limitWindows.ts"
 import { waivers } from "../../domain/money/Charge.ts"
-import type { LedgerRow, StorageUnavailable } from "../../services/storage/ledger.ts"
+import type { LedgerRow } from "../../services/storage/ledger.ts"
 import type { KeySum, LedgerRepository, ProviderSum, StoredRow } from "../../services/storage/Storage.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import {
   castToText,
@@ -72,6 +73,7 @@ const columns = {
   operation: column("operation", Schema.String),
   providerKey: column("provider_key", Schema.String),
   callerRequestId: text("caller_request_id"),
+  userHash: text("user_hash"),
 }
 
 export const ledger = table<LedgerRow>(columns)
@@ -113,8 +115,10 @@ export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnava
     ([counted]) => counted?.rows ?? 0,
   )
 
-/** The ledger without what is specific to each database. */
-export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "takesRequests"> => {
+type Reads<Name extends keyof LedgerRepository> = Pick<LedgerRepository, Name>
+
+/** What keys and keys of providers have spent in the windows that contain a time. */
+const makeSpendReads = (sql: SqlClient): Reads<"spend" | "spendOf" | "providerSpend" | "providerSpends"> => {
   /** Reads the sums of a key, which `column` of that table names. */
   const spendIn = (sums: "spend" | "provider_spend", column: "key_id" | "provider_key") => {
     const sumOf = (key: string, kind: string, start: number) =>
@@ -162,64 +166,78 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
             .map(([key, spend]) => ({ providerKey: originalText(key), spend }))
             .toSorted((a, b) => (a.providerKey < b.providerKey ? -1 : 1)),
       ),
-    find: (requestId) =>
-      firstRowOf(
-        ledger,
-        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger WHERE request_id = ${storedText(requestId)}`,
-      ),
-    rows: (key, limit) =>
-      rowsOf(
-        ledger,
-        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
-          WHERE key_id = ${storedText(key)} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
-      ),
-    generation: (id) => {
-      const request = requestOfGeneration(id)
-      if (request === undefined) return Effect.succeed(undefined)
-      const narrowed = sql.onDialectOrElse({
-        // It has an index of its own, since the order of text there depends on the server's language.
-        pg: () => sql.literal(""),
-        // The index of request ids finds it; "~" comes after all characters of ids.
-        orElse: () => sql`AND request_id > ${request} AND request_id < ${`${request}~`}`,
-      })
-      return firstRowOf(
-        ledger,
-        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
-          WHERE generation_id = ${storedText(id)} AND outcome <> 'lost' ${narrowed}`,
-      )
-    },
-    page: (after, limit) =>
-      rowsOf(
-        storedLedger,
-        sql`SELECT ${sql.literal(storedLedger.selection)} FROM ledger WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
-      ),
-    // One statement, since several could see several states of the database while a gateway writes.
-    keySums: (after, most) => {
-      const isOfPage = sql`key_id > ${storedText(after)} AND COALESCE(key_id <= (SELECT key_id FROM last), TRUE)`
-      return rowsOf(
-        keySums,
-        sql`WITH last AS (
-          SELECT key_id FROM spend WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT 1 OFFSET ${most}
-        )
-        SELECT ${sql.literal(keySums.selection)} FROM (
-          SELECT key_id, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
-            SUM(cost) AS amount
-          FROM ledger WHERE ${isOfPage} GROUP BY key_id, 4
-          UNION ALL
-          SELECT key_id, 'spend', window_kind, window_start, amount FROM spend WHERE ${isOfPage}
-        ) known ORDER BY key_id`,
-      )
-    },
-    providerSums: () =>
-      rowsOf(
-        providerSums,
-        sql`SELECT ${sql.literal(providerSums.selection)} FROM (
-          SELECT provider_key, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
-            SUM(upstream_cost) AS amount
-          FROM ledger WHERE provider_key <> '' GROUP BY provider_key, 4
-          UNION ALL
-          SELECT provider_key, 'spend', window_kind, window_start, amount FROM provider_spend
-        ) known`,
-      ),
   }
 }
+
+const makeRowReads = (sql: SqlClient): Reads<"find" | "rows" | "generation" | "page"> => ({
+  find: (requestId) =>
+    firstRowOf(
+      ledger,
+      sql`SELECT ${sql.literal(ledger.selection)} FROM ledger WHERE request_id = ${storedText(requestId)}`,
+    ),
+  rows: (key, limit) =>
+    rowsOf(
+      ledger,
+      sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
+        WHERE key_id = ${storedText(key)} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
+    ),
+  generation: (id) => {
+    const request = requestOfGeneration(id)
+    if (request === undefined) return Effect.succeed(undefined)
+    const narrowed = sql.onDialectOrElse({
+      // It has an index of its own, since the order of text there depends on the server's language.
+      pg: () => sql.literal(""),
+      // The index of request ids finds it; "~" comes after all characters of ids.
+      orElse: () => sql`AND request_id > ${request} AND request_id < ${`${request}~`}`,
+    })
+    return firstRowOf(
+      ledger,
+      sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
+        WHERE generation_id = ${storedText(id)} AND outcome <> 'lost' ${narrowed}`,
+    )
+  },
+  page: (after, limit) =>
+    rowsOf(
+      storedLedger,
+      sql`SELECT ${sql.literal(storedLedger.selection)} FROM ledger WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+    ),
+})
+
+/** The sums of rows, and those that were kept along with them: `reconcile` compares the two. */
+const makeSumReads = (sql: SqlClient): Reads<"keySums" | "providerSums"> => ({
+  // One statement, since several could see several states of the database while a gateway writes.
+  keySums: (after, most) => {
+    const isOfPage = sql`key_id > ${storedText(after)} AND COALESCE(key_id <= (SELECT key_id FROM last), TRUE)`
+    return rowsOf(
+      keySums,
+      sql`WITH last AS (
+        SELECT key_id FROM spend WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT 1 OFFSET ${most}
+      )
+      SELECT ${sql.literal(keySums.selection)} FROM (
+        SELECT key_id, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+          SUM(cost) AS amount
+        FROM ledger WHERE ${isOfPage} GROUP BY key_id, 4
+        UNION ALL
+        SELECT key_id, 'spend', window_kind, window_start, amount FROM spend WHERE ${isOfPage}
+      ) known ORDER BY key_id`,
+    )
+  },
+  providerSums: () =>
+    rowsOf(
+      providerSums,
+      sql`SELECT ${sql.literal(providerSums.selection)} FROM (
+        SELECT provider_key, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+          SUM(upstream_cost) AS amount
+        FROM ledger WHERE provider_key <> '' GROUP BY provider_key, 4
+        UNION ALL
+        SELECT provider_key, 'spend', window_kind, window_start, amount FROM provider_spend
+      ) known`,
+    ),
+})
+
+/** The ledger without what is specific to each database. */
+export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "takesRequests"> => ({
+  ...makeSpendReads(sql),
+  ...makeRowReads(sql),
+  ...makeSumReads(sql),
+})

@@ -4,7 +4,8 @@
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import type { LedgerRow, StorageUnavailable } from "../../services/storage/ledger.ts"
+import type { AlertRepository } from "../../services/storage/alerts.ts"
+import type { LedgerRow } from "../../services/storage/ledger.ts"
 import type {
   ActivityRepository,
   AuditRepository,
@@ -16,7 +17,9 @@ import type {
   LedgerRepository,
   PriceRepository,
 } from "../../services/storage/Storage.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { makeActivityRepository } from "./activityRepository.ts"
+import { makeAlertRepository } from "./alertRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
 import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
 import { makeHostStatsRepository } from "./hostStatsRepository.ts"
@@ -25,6 +28,7 @@ import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./jo
 import { makeKeyRepository } from "./keyRepository.ts"
 import { ledger, makeLedgerReads } from "./ledgerRepository.ts"
 import { makePriceRepository } from "./priceRepository.ts"
+import { makeRequestRepository, type SqlRequests, withEncodedRecords } from "./requestRepository.ts"
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
@@ -45,6 +49,8 @@ export interface SqlRepositories {
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository
+  readonly alerts: AlertRepository
+  readonly requests: SqlRequests
 }
 
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
@@ -57,6 +63,8 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
   idempotency: makeIdempotencyRepository(sql),
+  alerts: makeAlertRepository(sql),
+  requests: makeRequestRepository(sql),
 })
 
 export const makeRepositories = (
@@ -69,7 +77,10 @@ export const makeRepositories = (
 })
 
 /** The `Storage` service over repositories in either place. */
-export const storageOf = (installation: string, { ledger, journal, ...others }: SqlRepositories): DataAtRest => ({
+export const storageOf = (
+  installation: string,
+  { ledger, journal, requests, ...others }: SqlRepositories,
+): DataAtRest => ({
   installation,
   ...others,
   ledger: {
@@ -77,4 +88,5 @@ export const storageOf = (installation: string, { ledger, journal, ...others }: 
     append: (rows) => (rows.length === 0 ? Effect.void : ledger.append(encodeRows(rows))),
   },
   journal: withEncodedEntries(journal),
+  requests: withEncodedRecords(requests),
 })

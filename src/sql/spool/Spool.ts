@@ -1,6 +1,7 @@
 /** The spool of this process: a file of its own, and those of ended processes that it has taken over. */
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
+import { LoggedState } from "../../process/log/LoggedState.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
 import { Streak } from "../../services/storage/Outage.ts"
 import { type SpoolEntry, SpoolFile, type SpoolOptions } from "./SpoolFile.ts"
 
@@ -13,6 +14,7 @@ export class Spool {
   private readonly unreadable = new Set<string>()
   private readonly opening = new Streak()
   private readonly putting = new Streak()
+  private readonly inUse = new LoggedState()
 
   constructor(options: SpoolOptions, log: (line: Effect.Effect<void>) => void) {
     this.options = options
@@ -21,6 +23,11 @@ export class Spool {
 
   get isEmpty(): boolean {
     return this.left.length === 0 && (this.own === undefined || this.own.isEmpty)
+  }
+
+  /** Entries of all files. */
+  get size(): number {
+    return this.files.reduce((sum, { size }) => sum + size, 0)
   }
 
   /** Those that were left are the older ones. */
@@ -35,9 +42,7 @@ export class Spool {
       this.opening.ended()
       return true
     } catch (cause) {
-      const about = { folder: this.options.folder }
-      const line = "rows cannot be kept on this machine while the database is away"
-      this.log(this.opening.failed(Effect.logWarning(line, about, Cause.fail(cause))))
+      this.log(this.opening.failed(logEvent("spool_not_opened", { folder: this.options.folder }, cause)))
       return false
     }
   }
@@ -50,11 +55,10 @@ export class Spool {
       this.own.put(entries)
       this.putting.ended()
     } catch (cause) {
-      const line = Effect.logError("rows could not be spooled", { file: this.own.path }, Cause.fail(cause))
-      this.log(this.putting.failed(line))
+      this.log(this.putting.failed(logEvent("spool_not_written", { file: this.own.path }, cause)))
       return false
     }
-    if (wasEmpty) this.log(Effect.logWarning("the database is away: rows are spooled", { file: this.own.path }))
+    if (wasEmpty) this.log(this.inUse.begin(logEvent("spool_in_use", { file: this.own.path })))
     return true
   }
 
@@ -70,9 +74,16 @@ export class Spool {
         else this.left.push(file)
       } catch (cause) {
         this.unreadable.add(path)
-        this.log(Effect.logError("a spool of an earlier process cannot be read", { file: path }, Cause.fail(cause)))
+        this.log(logEvent("spool_unreadable", { file: path }, cause))
       }
     }
+  }
+
+  /** Everything was written into the database. */
+  get replayed(): Effect.Effect<void> {
+    return this.inUse.hasBegun
+      ? this.inUse.end((lastedS) => logEvent("spool_replayed", { lastedS }))
+      : logEvent("spool_replayed")
   }
 
   /** Lets go of a file that was left, once it is empty. */

@@ -109,6 +109,10 @@ export class SpoolFile {
     return this.entries === 0
   }
 
+  get size(): number {
+    return this.entries
+  }
+
   /** All or none, durable when it returns. */
   put(entries: ReadonlyArray<SpoolEntry>): void {
     const add = this.db.query<never, [string, string, string]>(

@@ -7,13 +7,15 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
 import { backoff } from "../../domain/structures/backoff.ts"
-import { makeStepRunner, type StepRunner, wait } from "../../services/request/Steps.ts"
-import { type NewRow, StorageUnavailable } from "../../services/storage/ledger.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { type EffectRunner, makeEffectRunner, wait } from "../../services/request/EffectRunner.ts"
+import type { NewRow } from "../../services/storage/ledger.ts"
 import type { Hindrance } from "../../services/storage/Outage.ts"
+import type { SharedRepositories } from "../../services/storage/SharedRepositories.ts"
 import type { Appended, DataAtRest } from "../../services/storage/Storage.ts"
+import { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { reasonOf, unavailable } from "../failure.ts"
 import { decodeRow, encodeRow } from "../repositories/journalRepository.ts"
 import { Spool } from "./Spool.ts"
@@ -80,7 +82,7 @@ const makeBook = ({ ledger, prices }: Pick<Parts, "ledger" | "prices">) => {
       (failure) =>
         entries.length > 1
           ? Effect.forEach(entries, (entry) => book([entry]), { discard: true })
-          : Effect.logError("a spooled entry will never be in the database", entries[0], failure),
+          : logEvent("spool_entry_refused", { ...entries[0] }, failure),
     )
   return book
 }
@@ -98,14 +100,14 @@ const makeReplay = (spool: Spool, parts: Parts): Effect.Effect<void, StorageUnav
       }
       spool.finished(file)
     }
-    yield* Effect.logInfo("what was spooled is in the database")
+    yield* spool.replayed
   })
   return Effect.unsafeMakeSemaphore(1).withPermits(1)(replay)
 }
 
 /** Makes writes that go to the spool when they fail or take longer than `patienceMs`, or when something is there already. */
 const makeSpooling =
-  (spool: Spool, runner: StepRunner, patienceMs: number, onFailure: (reason: string) => void) =>
+  (spool: Spool, runner: EffectRunner, patienceMs: number, onFailure: (reason: string) => void) =>
   <A>(
     write: (values: ReadonlyArray<A>) => Effect.Effect<Appended, StorageUnavailable>,
     entryOf: (value: A) => SpoolEntry,
@@ -123,7 +125,7 @@ const makeSpooling =
         onFailure(`it has not answered for ${patienceMs} ms`)
         put()
       }, patienceMs)
-      runner.effect(write(values), (exit) => {
+      runner.run(write(values), (exit) => {
         clearTimeout(late)
         const failure = unavailableIn(exit)
         if (failure !== undefined) onFailure(failure.reason)
@@ -137,6 +139,67 @@ const spooled = Exit.succeed("spooled" as const)
 const unavailableIn = (exit: Exit.Exit<unknown, StorageUnavailable>): StorageUnavailable | undefined =>
   Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true ? exit.cause.error : undefined
 
+/** Reads of the database that wait until what is spooled is in it. */
+type AfterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>) => Effect.Effect<A, StorageUnavailable>
+
+/** What `withSpool` puts in place of `parts`. `replay`: of `makeReplay`. */
+const spooledParts = (
+  { ledger, prices, journal, shared }: Parts,
+  spool: Spool,
+  replay: Effect.Effect<void, StorageUnavailable>,
+  runner: EffectRunner,
+  patienceMs: number,
+) => {
+  let away: Hindrance = { kind: "away", cause: "rows of an earlier process are spooled" }
+  const spooling = makeSpooling(spool, runner, patienceMs, (cause) => {
+    away = { kind: "away", cause }
+  })
+  const afterReplay: AfterReplay = (read) =>
+    Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replay, read)))
+  const append = spooling(ledger.append, rowEntry)
+  const put = spooling(prices.put, priceEntry)
+  return {
+    spooled: () => spool.size,
+    ledger: {
+      ...ledger,
+      append,
+      takesRequests: () => Effect.suspend(() => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(away))),
+      spend: (key, now) => afterReplay(ledger.spend(key, now)),
+      spendOf: (keys, now) => afterReplay(ledger.spendOf(keys, now)),
+      providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
+      providerSpends: (now) => afterReplay(ledger.providerSpends(now)),
+    } satisfies Parts["ledger"],
+    prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) } satisfies Parts["prices"],
+    journal: {
+      ...journal,
+      orphans: (now, limit) =>
+        Effect.suspend(() => {
+          spool.adopt()
+          return afterReplay(journal.orphans(now, limit))
+        }),
+    } satisfies Parts["journal"],
+    ...(shared && { shared: sharedAfterReplay(shared, afterReplay, patienceMs) }),
+  }
+}
+
+const sharedAfterReplay = (
+  shared: SharedRepositories,
+  afterReplay: AfterReplay,
+  patienceMs: number,
+): SharedRepositories => {
+  const late = { duration: patienceMs, onTimeout: () => unavailable("what is spooled was not written in time") }
+  const replayed = Effect.timeoutFail(Effect.interruptible(afterReplay(Effect.void)), late)
+  return {
+    ...shared,
+    leases: {
+      ...shared.leases,
+      // It gives back slices, which others could spend before the spooled costs have left them.
+      end: (process) => Effect.zipRight(replayed, shared.leases.end(process)),
+    },
+    slices: { ...shared.slices, kept: (process, budget) => afterReplay(shared.slices.kept(process, budget)) },
+  }
+}
+
 /**
  * `parts` with a spool, until the scope closes. `patienceMs`: how long a write may take. While something is spooled, no new
  * requests start, and three things are read only after it is replayed: what a key has spent, and what the database has as a slice of
@@ -148,18 +211,9 @@ export const withSpool = <P extends Parts>(
   { patienceMs, ...options }: SpoolOptions & { readonly patienceMs: number },
 ): Effect.Effect<P, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const spool = new Spool(options, (line) => void runner.effect(line, () => {}))
+    const runner = makeEffectRunner(yield* Effect.runtime<never>())
+    const spool = new Spool(options, (line) => void runner.run(line, () => {}))
     const replay = makeReplay(spool, parts)
-    let away: Hindrance = { kind: "away", cause: "rows of an earlier process are spooled" }
-    const spooling = makeSpooling(spool, runner, patienceMs, (cause) => {
-      away = { kind: "away", cause }
-    })
-    const replayed = Effect.suspend(() => (spool.isEmpty ? Effect.void : replay))
-    const afterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
-      Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replay, read)))
-    const late = { duration: patienceMs, onTimeout: () => unavailable("what is spooled was not written in time") }
-
     spool.open()
     spool.adopt()
     yield* Effect.addFinalizer(() =>
@@ -169,44 +223,5 @@ export const withSpool = <P extends Parts>(
       ),
     )
     yield* Effect.forkScoped(Effect.scheduleFrom(Effect.isSuccess(replay), true, backoff(replaying)))
-
-    const { ledger, prices, journal, shared } = parts
-    const append = spooling(ledger.append, rowEntry)
-    const put = spooling(prices.put, priceEntry)
-    return {
-      ...parts,
-      ledger: {
-        ...ledger,
-        append,
-        takesRequests: () => Effect.suspend(() => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(away))),
-        spend: (key, now) => afterReplay(ledger.spend(key, now)),
-        spendOf: (keys, now) => afterReplay(ledger.spendOf(keys, now)),
-        providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
-        providerSpends: (now) => afterReplay(ledger.providerSpends(now)),
-      },
-      prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) },
-      journal: {
-        ...journal,
-        orphans: (now, limit) =>
-          Effect.suspend(() => {
-            spool.adopt()
-            return afterReplay(journal.orphans(now, limit))
-          }),
-      },
-      ...(shared && {
-        shared: {
-          ...shared,
-          leases: {
-            ...shared.leases,
-            // It gives back slices, which others could spend before the spooled costs have left them.
-            end: (process: string) =>
-              Effect.zipRight(Effect.timeoutFail(Effect.interruptible(replayed), late), shared.leases.end(process)),
-          },
-          slices: {
-            ...shared.slices,
-            kept: (process: string, budget: BudgetWindow) => afterReplay(shared.slices.kept(process, budget)),
-          },
-        },
-      }),
-    }
+    return { ...parts, ...spooledParts(parts, spool, replay, runner, patienceMs) }
   })

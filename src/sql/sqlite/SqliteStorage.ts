@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { logEvent } from "../../process/log/logEvent.ts"
 import type { Say } from "../../process/withProgress.ts"
-import { wait } from "../../services/request/Steps.ts"
-import { StorageUnavailable } from "../../services/storage/ledger.ts"
+import { wait } from "../../services/request/EffectRunner.ts"
 import { Outage } from "../../services/storage/Outage.ts"
 import { type DataAtRest, Storage } from "../../services/storage/Storage.ts"
+import { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { type Call, proxyOf } from "../calls.ts"
 import { isReadableByAll } from "../files/privateFile.ts"
 import { realPath } from "../files/realPath.ts"
@@ -142,8 +143,7 @@ export const makeWith = (
     new Thread(start()).open({ path, durability: options.durability }, say, resume),
   )
   return Effect.gen(function* () {
-    if (isReadableByAll(path))
-      yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
+    if (isReadableByAll(path)) yield* logEvent("database_readable_by_all", { path })
     const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
     // It is made of what is at the path.
     const isThere = Effect.flatMap(

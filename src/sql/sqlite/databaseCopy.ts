@@ -6,8 +6,8 @@
 import { rmSync } from "node:fs"
 import { open } from "node:fs/promises"
 import * as Effect from "effect/Effect"
-import { StorageUnavailable } from "../../services/storage/ledger.ts"
 import type { DatabaseCopy } from "../../services/storage/Storage.ts"
+import { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
 import type { Copied, Order } from "./copyThread.ts"
 

@@ -11,16 +11,19 @@ export const startThread = (options: WorkerOptions = {}): Worker => new Worker(t
 /** A thread that is started before it is known whether it is needed. Until it is taken it does not keep the process alive. */
 export class ThreadAhead {
   /** Started and not taken yet. */
-  private worker: Worker | undefined = startThread({ ref: false })
+  private worker: Worker | undefined
 
-  constructor() {
-    const { worker } = this
+  /** `isLikely`: whether it will be needed, as far as is known yet. Else it is started when it is taken. */
+  constructor(isLikely: boolean) {
+    if (!isLikely) return
+    const worker = startThread({ ref: false })
+    this.worker = worker
     // One that cannot load is forgotten, so that the next start reports why.
     const forget = () => {
       if (this.worker === worker) this.worker = undefined
     }
-    worker?.addEventListener("error", forget)
-    worker?.addEventListener("close", forget)
+    worker.addEventListener("error", forget)
+    worker.addEventListener("close", forget)
   }
 
   /** For a program that turns out not to need it. */

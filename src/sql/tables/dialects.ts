@@ -21,6 +21,10 @@ export interface Dialect {
   /** For budgets, and for rate limits, that several processes share. */
   readonly slices: ReadonlyArray<string>
   readonly rateShares: ReadonlyArray<string>
+  /** Text that sorts by its characters, whatever the language of the server. */
+  readonly orderedText: string
+  /** Makes the ids of the ledger's requests such text. */
+  readonly orderedLedger: ReadonlyArray<string>
 }
 
 /**
@@ -59,6 +63,8 @@ export const sqlite: Dialect = {
   ],
   slices: [],
   rateShares: [],
+  orderedText: "TEXT",
+  orderedLedger: [],
 }
 
 export const postgres: Dialect = {
@@ -88,6 +94,15 @@ export const postgres: Dialect = {
   ],
   slices: slicesOfBudgets,
   rateShares: sharesOfRateLimits,
+  orderedText: 'TEXT COLLATE "C"',
+  // It makes the index of the ids anew, and nothing else. Where somebody has a view of the ledger it is refused, and there is one more index.
+  orderedLedger: [
+    `DO $$ BEGIN
+      ALTER TABLE ledger ALTER COLUMN request_id TYPE TEXT COLLATE "C";
+    EXCEPTION WHEN feature_not_supported THEN
+      CREATE INDEX ledger_by_time ON ledger (request_id COLLATE "C");
+    END $$`,
+  ],
 }
 
 /** The statements that make the append-only triggers in PostgreSQL, for a comparison with what is there (`postgresSchema.ts`). */

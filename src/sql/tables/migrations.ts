@@ -297,6 +297,87 @@ export const steps = {
     // For the names of deleted keys.
     "CREATE INDEX deleted_keys ON audit (object) WHERE action = 'key.delete'",
   ]),
+
+  // JSON: ranges of IP addresses that a key may be used from; NULL: all.
+  "17_addresses_of_keys": inOrder(() => ["ALTER TABLE keys ADD COLUMN allowed_addresses TEXT"]),
+
+  // Requests that the ledger does not tell of, or not all: refused, failed, answered without a charge. Ids sort by time. `user_hash` and
+  // `why` are "" where there is none, `attempts` and `times` JSON. See services/records.
+  "18_records_of_requests": inOrder(
+    ({ sequence, integer, real, flag, options, optionsByKey, orderedText, orderedLedger }) => [
+      `CREATE TABLE requests (
+        seq ${sequence},
+        request_id ${orderedText} NOT NULL UNIQUE,
+        generation_id TEXT,
+        caller_request_id TEXT NOT NULL,
+        created_at ${integer} NOT NULL,
+        key_id TEXT NOT NULL,
+        app_title TEXT NOT NULL,
+        app_url TEXT NOT NULL,
+        user_hash TEXT NOT NULL,
+        route TEXT NOT NULL,
+        form TEXT,
+        model TEXT,
+        host TEXT,
+        status ${integer} NOT NULL,
+        outcome TEXT NOT NULL,
+        why TEXT NOT NULL,
+        streamed ${flag} NOT NULL,
+        attempts TEXT NOT NULL,
+        times TEXT NOT NULL,
+        duration_ms ${real} NOT NULL,
+        bytes_in ${integer} NOT NULL,
+        bytes_out ${integer} NOT NULL,
+        address TEXT
+      ) ${options}`,
+      "CREATE INDEX requests_by_key ON requests (key_id, request_id)",
+      "CREATE INDEX requests_by_status ON requests (status, request_id)",
+      // Refused requests of nobody known, counted. `minute`: its first Unix millisecond; `address`: "" where it is not known.
+      `CREATE TABLE unknown_requests (
+        minute ${integer} NOT NULL,
+        address TEXT NOT NULL,
+        status ${integer} NOT NULL,
+        requests ${integer} NOT NULL,
+        PRIMARY KEY (minute, address, status)
+      ) ${optionsByKey}`,
+      ...orderedLedger,
+    ],
+  ),
+
+  // Alerts: one for each rule, subject and period. `resolved_at` is NULL while a state lasts, of which there is one at a time; what is
+  // no state is resolved from the beginning. `seen_at`: when a process last saw that it holds. `content`: JSON.
+  // What of them is to be sent to which webhook: `webhook` is the hash of its address. `lease_until`: until then a process sends it.
+  "19_alerts": inOrder(({ integer, options }) => [
+    `CREATE TABLE alerts (
+      id TEXT PRIMARY KEY,
+      rule TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      period TEXT NOT NULL,
+      content TEXT NOT NULL,
+      created_at ${integer} NOT NULL,
+      seen_at ${integer} NOT NULL,
+      resolved_at ${integer},
+      UNIQUE (rule, subject, period)
+    ) ${options}`,
+    "CREATE UNIQUE INDEX lasting_alerts ON alerts (rule, subject) WHERE resolved_at IS NULL",
+    `CREATE TABLE alert_deliveries (
+      alert_id TEXT NOT NULL,
+      webhook TEXT NOT NULL,
+      state TEXT NOT NULL,
+      created_at ${integer} NOT NULL,
+      due_at ${integer} NOT NULL,
+      attempts ${integer} NOT NULL,
+      lease_until ${integer} NOT NULL,
+      PRIMARY KEY (alert_id, webhook, state)
+    ) ${options}`,
+  ]),
+
+  // `user_hash`: of the end user that a request named; "": nobody, or the row is from before this column. `requests`: how many requests a
+  // record stands for (services/records/RecordQuota.ts). Neither writes a row anew.
+  "20_users_and_counts_of_requests": inOrder(({ integer }) => [
+    "ALTER TABLE ledger ADD COLUMN user_hash TEXT NOT NULL DEFAULT ''",
+    `ALTER TABLE requests ADD COLUMN requests ${integer} NOT NULL DEFAULT 1`,
+  ]),
 }
 
 /** The version of the schema that this program writes. */

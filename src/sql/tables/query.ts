@@ -1,7 +1,7 @@
 /** Runs statements for the repositories. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import type { StorageUnavailable } from "../../services/storage/ledger.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
 import type { Table } from "./table.ts"
 

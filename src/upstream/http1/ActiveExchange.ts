@@ -4,9 +4,10 @@ import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } fr
 import type { Connection, Origin, Served } from "./Connection.ts"
 import { Dial, type DialContext } from "./Dial.ts"
 import { Inflater, type InflaterReceiver } from "./Inflater.ts"
+import type { Unsent } from "./SendBatch.ts"
 import { isShortage } from "./shortage.ts"
 
-export class ActiveExchange implements Exchange, Served, InflaterReceiver {
+export class ActiveExchange implements Exchange, Served, InflaterReceiver, Unsent {
   readonly #sink: Sink
   readonly #context: DialContext
   readonly #origin: Origin
@@ -30,10 +31,21 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     this.#request = request
   }
 
-  start(): void {
-    const connection = this.#context.pool.take(this.#origin)
-    if (connection === undefined) this.#dialNew()
-    else this.#begin(connection)
+  /** Takes a connection, or dials one. Called at the end of the turn in which the exchange began. */
+  send(): void {
+    if (this.#over) return
+    try {
+      const connection = this.#context.pool.take(this.#origin)
+      if (connection === undefined) this.#dialNew()
+      else this.#begin(connection)
+    } catch (cause) {
+      this.#fail(new HostFailed({ reason: "unsendable", cause }))
+    }
+  }
+
+  /** The client is closed before anything was sent. */
+  shutdown(cause: Error): void {
+    this.#fail(new HostFailed({ reason: "unreachable", cause }))
   }
 
   // Properties and not methods, so that they can be passed on without the object.
@@ -136,6 +148,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
 
   /** The second try has a new connection, which cannot be stale: there is no third. */
   #sendAgain(): void {
+    this.#origin.counts.resends += 1
     try {
       this.#sink.resent?.()
     } catch (cause) {

@@ -42,6 +42,21 @@ export interface Origin {
   readonly network: Network
   /** Open and unused, the one used last at the end. */
   readonly idle: Connection[]
+  readonly counts: OriginCounts
+}
+
+/** What was counted of the connections to an origin, for metrics. */
+export class OriginCounts {
+  /** Open now, also while they are dialled. */
+  open = 0
+  dials = 0
+  dialFailures = 0
+  /** Of TLS, that succeeded. */
+  handshakes = 0
+  /** Calls on a connection that had served another one. */
+  reuses = 0
+  /** Calls that went out again, since the host had closed the kept connection. */
+  resends = 0
 }
 
 /** Where connections wait for their next exchange. */
@@ -88,7 +103,9 @@ export class Connection implements AnswerReceiver, Watched {
   /** Dials. The result comes through the opener, never before this has returned. */
   connect(address: string, tls: ClientTls | undefined): void {
     this.#registry.add(this)
-    const { port } = this.origin
+    const { port, counts } = this.origin
+    counts.dials += 1
+    counts.open += 1
     const options = { hostname: address, port, data: this, socket: socketHandlers }
     // Invalid options, such as a certificate that is none, make it throw instead of reject.
     Promise.try(() => Bun.connect(tls === undefined ? options : { ...options, tls })).catch((cause: Error) =>
@@ -107,7 +124,10 @@ export class Connection implements AnswerReceiver, Watched {
       return false
     }
     this.#served = served
-    if (this.kept) this.#writtenAt = performance.now()
+    if (this.kept) {
+      this.#writtenAt = performance.now()
+      this.origin.counts.reuses += 1
+    }
     const total = typeof request === "string" ? Buffer.byteLength(request) : request.length
     if (sent < total) this.#unsent = (typeof request === "string" ? Buffer.from(request) : request).subarray(sent)
     return true
@@ -188,7 +208,10 @@ export class Connection implements AnswerReceiver, Watched {
     if (!ok || error !== null || !socket.authorized) this.#openFailed(explainHandshake(error))
     else if (alpnProtocol !== false && alpnProtocol !== "http/1.1")
       this.#openFailed(new Error(`the host chose ${alpnProtocol} although it was offered HTTP/1.1 only`))
-    else this.#ready(socket)
+    else {
+      this.origin.counts.handshakes += 1
+      this.#ready(socket)
+    }
   }
 
   onSocketData(bytes: Buffer): void {
@@ -222,6 +245,7 @@ export class Connection implements AnswerReceiver, Watched {
     const cause = error ?? new Error("the host closed the connection")
     const opener = this.#opener
     this.#opener = undefined
+    if (opener !== undefined) this.origin.counts.dialFailures += 1
     const report = () => this.#reportClosed(cause, error === undefined && this.#ended)
     if (opener !== undefined) opener.onOpenFailed(this, cause)
     else if (this.#parser.paused) this.#closedWhilePaused = report
@@ -264,6 +288,7 @@ export class Connection implements AnswerReceiver, Watched {
 
   #openFailed(cause: Error): void {
     const opener = this.#opener
+    this.origin.counts.dialFailures += 1
     this.abort()
     opener?.onOpenFailed(this, cause)
   }
@@ -291,6 +316,7 @@ export class Connection implements AnswerReceiver, Watched {
   }
 
   #finish(): void {
+    if (!this.#closed) this.origin.counts.open -= 1
     this.#closed = true
     this.#unsent = undefined
     this.#registry.remove(this)

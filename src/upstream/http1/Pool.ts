@@ -9,6 +9,7 @@ const reserveMs = 1_000
 
 export class Pool {
   #size = 0
+  /** Those with idle connections, and some whose last one was taken. */
   readonly #origins = new Set<Origin>()
 
   /** A connection for one exchange, if there is one. */
@@ -53,5 +54,6 @@ export class Pool {
     if (index === -1) return
     idle.splice(index, 1)
     this.#size--
+    if (idle.length === 0) this.#origins.delete(connection.origin)
   }
 }

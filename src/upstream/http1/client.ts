@@ -4,12 +4,13 @@
  * and no stream per chunk. See docs/decisions/0008-http-client.md.
  */
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { type Exchange, type Sink, type StartExchange, tellFailed } from "../Exchange.ts"
+import { type Exchange, type OriginFigures, type Sink, type StartExchange, tellFailed } from "../Exchange.ts"
 import { ActiveExchange } from "./ActiveExchange.ts"
 import { Pool } from "./Pool.ts"
 import { Registry } from "./Registry.ts"
 import { type Lookup, makeResolve } from "./Resolve.ts"
-import { HeaderLines, requestOf } from "./request.ts"
+import { requestOf } from "./request.ts"
+import { SendBatch } from "./SendBatch.ts"
 import { Targets } from "./Targets.ts"
 import { makeTlsOptions } from "./tls.ts"
 
@@ -22,6 +23,7 @@ export interface HttpClientOptions {
 
 export interface HttpClient {
   readonly exchange: StartExchange
+  readonly figures: () => ReadonlyArray<OriginFigures>
   /** Closes every connection. Running and later exchanges fail. */
   readonly close: () => void
 }
@@ -29,7 +31,7 @@ export interface HttpClient {
 export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
   const registry = new Registry()
   const targets = new Targets()
-  const lines = new HeaderLines()
+  const batch = new SendBatch()
   const context = {
     resolve: makeResolve(options.lookup),
     tls: makeTlsOptions(options.ca),
@@ -47,18 +49,21 @@ export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
           sink,
           context,
           target.origin,
-          requestOf(call, target, lines),
+          requestOf(call, target.heads),
           call.isOnce === true,
         )
-        exchange.start()
+        batch.add(exchange)
         return exchange
       } catch (cause) {
         return failedExchange(sink, cause)
       }
     },
+    figures: () => targets.figures,
     close: () => {
       closed = true
-      registry.shutdown(new Error("the client is closed"))
+      const cause = new Error("the client is closed")
+      batch.shutdown(cause)
+      registry.shutdown(cause)
     },
   }
 }

@@ -58,7 +58,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
     if (request.routing.needs.hosted !== undefined) withoutEmptyChoice(out, dropped)
-    return Either.right({ path: path(host.upstreamModel), ...jsonBody(out), dropped })
+    const { body, source } = jsonBody(out)
+    return Either.right({ path: path(host.upstreamModel), body, source, dropped })
   }
 }
 

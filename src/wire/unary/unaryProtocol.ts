@@ -42,13 +42,14 @@ export const unaryProtocol = <Name extends string, Payload extends JsonObject, A
   { path, names = {}, write, read, usage = promptUsage }: Deviations<Payload> = {},
 ): UnaryProtocol<UnaryRequest<Name, Payload>, Answer> => {
   const refused = new Set(drop)
+  const hostNames = new Map(Object.entries(names))
   return {
     passes,
     encode: ({ payload }, { upstreamModel: model }) => {
       const written = write?.(payload)
       if (written instanceof Unsupported) return Either.left(written)
-      const { body, dropped } = membersFor(payload, refused)
-      const sent = jsonBody({ ...renamed(body, names), model, ...written })
+      const { body, dropped } = membersFor(payload, refused, hostNames)
+      const sent = jsonBody({ ...body, model, ...written })
       const lost = dropped.filter((name) => !operation.madeHere.has(name))
       return Either.right({ path: path?.(model) ?? operation.path, ...sent, dropped: lost })
     },
@@ -63,24 +64,16 @@ export const unaryProtocol = <Name extends string, Payload extends JsonObject, A
   }
 }
 
-/** The members of a payload for a host that refuses some of them. */
-const membersFor = (payload: JsonObject, refused: ReadonlySet<string>) => {
+/** The members of a payload for a host that refuses some of them and has names of its own for others. */
+const membersFor = (payload: JsonObject, refused: ReadonlySet<string>, hostNames: ReadonlyMap<string, string>) => {
   const body: Record<string, unknown> = {}
   const dropped: Array<string> = []
   for (const name in payload) {
-    if (!refused.has(name)) body[name] = payload[name]
+    if (!refused.has(name)) body[hostNames.get(name) ?? name] = payload[name]
     else if (payload[name] != null) dropped.push(name)
   }
   return { body, dropped }
 }
-
-const renamed = (body: JsonObject, names: Readonly<Record<string, string>>): JsonObject =>
-  Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [
-      (Object.hasOwn(names, name) ? names[name] : undefined) ?? name,
-      value,
-    ]),
-  )
 
 /** The object of an answer with status 200, or the failure that it reports. */
 const answerIn = (body: unknown): JsonObject | HostFailed => {

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { bodyTests, stalledTests } from "./bodies.ts"
 import { callerTests } from "./callers.ts"
-import { covered, startHarness, stopHarness } from "./harness.ts"
+import { covered, endsAndRecords, startHarness, stopHarness } from "./harness.ts"
 import { managementTests } from "./management.ts"
 import { memberTests } from "./members.ts"
 import { moneyTests } from "./money.ts"
@@ -33,4 +33,11 @@ test("every number has a test or is pending", () => {
   expect([...covered].filter((number) => pending.has(number))).toEqual([])
   const all = Array.from({ length: 84 }, (_, at) => at + 1)
   expect([...covered, ...pending.keys()].toSorted((a, b) => a - b)).toEqual(all)
+})
+
+test("each that failed and whose key is known has one record, with what its caller saw", async () => {
+  const { ends, records } = await endsAndRecords()
+  const told = ({ requestId, status, outcome }: { requestId: string; status: number; outcome: string }) =>
+    `${requestId} ${status} ${outcome}`
+  expect(records.map(told).toSorted()).toEqual(ends.map(told).toSorted())
 })

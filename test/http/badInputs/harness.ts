@@ -7,12 +7,14 @@ import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { render } from "../../../src/http/errorBody.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
+import type { RequestPage, RequestRecord } from "../../../src/services/storage/requests.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { wholeBodyOf } from "../../support/clients/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/clients/badInputs.ts"
 import { listening } from "../../support/clients/rawCaller.ts"
 import { until } from "../../support/clocks/until.ts"
+import { free, paid } from "../../support/gateways/everyRoute.ts"
 import { startGateway, type TestGateway, type TestGatewayOptions } from "../../support/gateways/gateway.ts"
 import { observe, toldAgain } from "../../support/gateways/observed.ts"
 import {
@@ -155,6 +157,29 @@ export const stopHarness = async (): Promise<void> => {
   await gateway.stop()
   await host.stop()
 }
+
+/** Requests of the data plane that the first gateway refused and whose key is known, and records of requests that have a failure. */
+export const endsAndRecords = async () => {
+  // It writes what waits.
+  await gateway.call("/requests?limit=1")
+  const records: Array<RequestRecord> = []
+  for (let next: string | null = ""; next !== null; ) {
+    const page: RequestPage = await gateway.run(
+      Effect.flatMap(Storage, ({ requests }) => requests.page({}, next ?? "", 1000)),
+    )
+    records.push(...page.found.flatMap(({ record }) => record ?? []))
+    next = page.next
+  }
+  const ends = (observed[0] ?? []).filter(
+    ({ key, failure, route }) => key !== null && failure !== null && dataRoutes.has(route),
+  )
+  return { ends, records: records.filter(({ outcome }) => outcome !== "ok") }
+}
+
+const dataRoutes = new Set([
+  ...[...Object.keys(paid), ...Object.keys(free)].map((path) => `POST /api/v1${path}`),
+  "GET /api/v1/responses",
+])
 
 type Body = string | Uint8Array<ArrayBuffer>
 

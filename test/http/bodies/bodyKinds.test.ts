@@ -6,9 +6,9 @@ import { BadRequest } from "../../../src/domain/failures/Failure.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
 import { type Body, bytesBody, multipartBody } from "../../../src/http/data/Body.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
+import { DataHandlers } from "../../../src/http/data/DataHandlers.ts"
 import type { Asked, Form } from "../../../src/http/data/Form.ts"
-import { Inference } from "../../../src/http/data/Inference.ts"
-import { inference } from "../../../src/http/data/infer.ts"
+import { modelRoute } from "../../../src/http/data/ModelRequest.ts"
 import { rerank } from "../../../src/http/data/rerank/index.ts"
 import { chatErrorBody } from "../../../src/http/errorBody.ts"
 import { chatReader } from "../../../src/services/dispatch/AnswerReader.ts"
@@ -74,8 +74,8 @@ const kinds = ["native", "effect"] as const
 
 /** The handler of a form, as the server's own routes call it, or as an app does. */
 const ask = async (kind: (typeof kinds)[number], form: Form, init: RequestInit, secret = gateway.key) => {
-  const { handler } = await gateway.run(Inference)
-  const handle = handler(inference("/api/v1/spoken", form), (_, response) => response)
+  const { handler } = await gateway.run(DataHandlers)
+  const handle = handler(modelRoute("/api/v1/spoken", form), (_, response) => response)
   const request = new Request("http://gateway.test/api/v1/spoken", { method: "POST", ...init })
   request.headers.set("authorization", `Bearer ${secret}`)
   return kind === "native" ? handle.native(request, () => false) : Effect.runPromise(handle.effect(request))

@@ -6,7 +6,7 @@ import * as Runtime from "effect/Runtime"
 import { escapedBytes, JsonScan, mostMembers, mostValues } from "../../../src/http/decode/JsonScan.ts"
 import { parseBody } from "../../../src/http/decode/json.ts"
 import { ownTurn } from "../../../src/http/decode/turns.ts"
-import { finished, makeStepRunner } from "../../../src/services/request/Steps.ts"
+import { finished, makeEffectRunner } from "../../../src/services/request/EffectRunner.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { startGateway } from "../../support/gateways/gateway.ts"
 import { closeAfterEach, opened } from "../../support/gateways/watched.ts"
@@ -97,13 +97,13 @@ describe("a scan of a body", () => {
 })
 
 test("work on long bodies takes turns of the event loop, one each", async () => {
-  const runner = makeStepRunner(Runtime.defaultRuntime)
+  const runner = makeEffectRunner(Runtime.defaultRuntime)
   const order: Array<string> = []
   const done = ["a", "b", "c"].map(
     (name) =>
       new Promise<void>((resolve) => {
         expect(finished(ownTurn)).toBeUndefined()
-        runner.effect(ownTurn, () => {
+        runner.run(ownTurn, () => {
           order.push(name)
           setImmediate(() => order.push(`after ${name}`))
           resolve()

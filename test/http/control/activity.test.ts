@@ -5,8 +5,9 @@ import { GetCreditsResponse$inboundSchema } from "@openrouter/sdk/models/operati
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
-import { type LedgerRow, StorageUnavailable } from "../../../src/services/storage/ledger.ts"
+import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import {
   type Anything,
@@ -168,7 +169,7 @@ describe("activity", () => {
     [`api_key_hash=${"A".repeat(64)}`, "api_key_hash", "64 lower-case hex digits"],
     ["user_id=", "user_id", "a text of 1 to 200 characters"],
     ["workspace_id=x", "workspace_id", "expected the workspace of this installation, got another"],
-    ["group_by=model", "group_by", 'expected "workspace", "api_key" or "app"'],
+    ["group_by=model", "group_by", 'expected "workspace", "api_key", "app" or "user"'],
     [`group_by=app&api_key_hash=${hash}`, "group_by", "cannot be app together with api_key_hash or user_id"],
     ["group_by=app&user_id=u", "group_by", "cannot be app together with api_key_hash or user_id"],
     ["date=2026-07-14&date=2026-07-13", "date", ""],
@@ -307,11 +308,11 @@ test("a database that fails is 503 with Retry-After", async () => {
     Storage,
     Effect.map(Storage, (whole) => ({
       ...whole,
-      activity: { sums: () => lost, total: () => lost, spenders: () => lost, names: () => lost },
+      activity: { sums: () => lost, spanSums: () => lost, total: () => lost, spenders: () => lost, names: () => lost },
     })),
   ).pipe(Layer.provide(memoryStorage))
   const broken = await startControlPlane({ storage })
-  for (const path of ["/api/v1/activity", "/api/v1/credits"]) {
+  for (const path of ["/api/v1/activity", "/api/v1/activity?interval=hour", "/api/v1/credits"]) {
     const response = await broken.send(path, asManager())
     expect(response.headers.get("retry-after")).toBe("5")
     expect(JSON.stringify(await expectError(response, 503))).not.toContain("secret")

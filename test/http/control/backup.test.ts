@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { gatewayWithoutSocket } from "../../support/gateways/gateway.ts"
 

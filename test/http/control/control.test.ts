@@ -132,6 +132,8 @@ describe("authorization", () => {
       "GET /api/v1/models/user",
       "GET /api/v1/openapi.json",
       "GET /api/v1/providers",
+      "GET /api/v1/requests",
+      "GET /api/v1/requests/unknown",
       "GET /api/v1/spend",
       "GET /api/v1/spend/provider_keys",
       "GET /api/v1/version",

@@ -12,8 +12,8 @@ import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import {
   type Anything,
@@ -75,6 +75,7 @@ describe("the life of a key", () => {
       rate_limit: null,
       allowed_models: null,
       allowed_providers: null,
+      allowed_addresses: null,
       created_at: "2026-07-15T12:00:00.000Z",
       updated_at: null,
       expires_at: null,
@@ -556,6 +557,6 @@ describe("the control plane itself", () => {
           expect(content["application/json"].schema.allOf).toEqual([{ $ref: "#/components/schemas/Error" }])
       }
     }
-    expect(Object.keys(paths["/api/v1/key"].get.responses)).toEqual(["200", "401", "503"])
+    expect(Object.keys(paths["/api/v1/key"].get.responses)).toEqual(["200", "401", "403", "503"])
   })
 })

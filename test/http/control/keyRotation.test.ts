@@ -170,7 +170,7 @@ describe.skipIf(!hasPostgres)("a rotation at one of two gateways on a database",
     const old = await one.newKey()
     expect(await accepted(other, old)).toBe(true)
     const { key } = await rotate(one, keyId(old), { overlap_s: 0 })
-    await until(async () => !(await accepted(other, old)), "the end of the old secret", 5000)
+    await until(async () => !(await accepted(other, old)), "the end of the old secret")
     expect([await accepted(other, key), await accepted(one, old)]).toEqual([true, false])
     const [found] = await execute(
       database,

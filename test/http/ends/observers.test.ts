@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
+import { DataPlane } from "../../../src/http/data/routes.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import { type RequestEnd, RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { errorOf } from "../../support/clients/answers.ts"
@@ -75,8 +76,18 @@ test("one whose scope is closed is told nothing more, also of requests that run"
   expect(ends).toHaveLength(1)
 })
 
+/** The rules that observe requests. */
+const withoutRules = Object.fromEntries(
+  ["key_budget", "daily_spend", "uncharged_cost", "account_refused", "error_rate"].map((rule) => [
+    rule,
+    { enabled: false },
+  ]),
+)
+
 test("without any, nothing is gathered of a request", async () => {
-  const gateway = opened(await gatewayWithoutSocket())
+  const server = { metrics: { enabled: false }, access_log: "off" } as const
+  const config = { alerts: withoutRules, records: { requests_days: 0 }, server }
+  const gateway = opened(await gatewayWithoutSocket({ config }))
   const begun = () => gateway.run(Effect.map(RequestEnds, ({ begin }) => begin("GET /", null).observed))
   expect(await begun()).toBeUndefined()
   const scope = Effect.runSync(Scope.make())
@@ -89,6 +100,35 @@ test("without any, nothing is gathered of a request", async () => {
   expect(await begun()).toBeDefined()
   await Effect.runPromise(Scope.close(scope, Exit.void))
   expect(await begun()).toBeUndefined()
+})
+
+test("a stream that runs does not keep its request, which has the prompt", async () => {
+  const held = scriptedHost((_, request) => {
+    const stream = heldStream(request)
+    stream.send(chunkOf({ delta: { content: "fine" }, finish_reason: null }))
+    return stream.response
+  })
+  const gateway = opened(await gatewayWithoutSocket({ config: configFor({ a: opened(held) }) }))
+  const { handlers } = await gateway.run(DataPlane)
+  const handler = handlers.get("/api/v1/chat/completions")
+  const begin = async () => {
+    const body = JSON.stringify({ ...hi, stream: true })
+    const headers = { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" }
+    const request = new Request(`${gateway.url}/chat/completions`, { method: "POST", headers, body })
+    const response = await handler?.native(request, () => false)
+    const reader = response?.body?.getReader()
+    await reader?.read()
+    return { request: new WeakRef(request), reader }
+  }
+  const running = []
+  for (let at = 0; at < 20; at++) running.push(await begin())
+  for (let turn = 0; turn < 5; turn++) {
+    await Bun.sleep(1)
+    Bun.gc(true)
+  }
+  // The collector may take some of the last ones for referred to from the stack.
+  expect(running.filter(({ request }) => request.deref() !== undefined).length).toBeLessThan(5)
+  for (const { reader } of running) await reader?.cancel()
 })
 
 test("a request that is ended twice is told of once, with its first end", async () => {
@@ -146,4 +186,19 @@ test("an explanation whose key is revoked while it waits for the key's spend end
       "The key was disabled or deleted while the request ran.",
     ])
   }
+})
+
+test.each(["over a socket", "in an app"])("the bytes of a stream are those that its reader gets, %s", async (where) => {
+  const words = ["é", " 漢字", " 🙂"]
+  const config = configFor({ a: opened(scriptedHost(() => streamAnswer(words))) })
+  const gateway =
+    where === "in an app" ? opened(await gatewayWithoutSocket({ config })) : await startWatched({ config })
+  const ends = await observe(gateway)
+  const response = await gateway.chat({ ...hi, stream: true })
+  const { byteLength } = await response.bytes()
+  await until(() => ends.length === 1, "the end")
+  const { firstByte, lastByte, ended } = ends[0]?.times ?? {}
+  expect(ends[0]?.bytes.out).toBe(byteLength)
+  expect(firstByte).toBeLessThanOrEqual(lastByte ?? 0)
+  expect(lastByte).toBeLessThanOrEqual(ended ?? 0)
 })

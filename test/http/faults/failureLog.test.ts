@@ -6,6 +6,7 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type ChatChunk, chatProtocol, defineProvider, HostFailed, httpError, malformed } from "headgate/plugin"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
 import { chunkOf, configFor, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
@@ -15,6 +16,9 @@ closeAfterEach()
 
 const prompt = "words of the prompt"
 const said = "words of the answer"
+
+/** The lines of single failures. */
+const events = ["attempt_failed", "request_refused_by_host", "plugin_fault"]
 
 interface Line {
   readonly level: string
@@ -28,7 +32,7 @@ const failuresOf = async (config: object, stream: boolean, plugins?: ReadonlyArr
   const lines: Array<Line> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message, cause }) => {
     const [text, about] = Array.isArray(message) ? message : [message]
-    if (logLevel.label === "WARN" || logLevel.label === "ERROR" || text === "a host refused a request") {
+    if (isJsonObject(about) && events.includes(String(about["event"]))) {
       const why = Cause.isEmpty(cause) ? "" : Cause.pretty(cause).split("\n", 1)[0]
       lines.push({ level: logLevel.label, message: text, about, cause: why ?? "" })
     }
@@ -52,7 +56,7 @@ test("the line of a failed host has the caller's own id of the request, beside o
   const answer = await gateway.chat(body, { headers: { "x-request-id": "trace-7" } })
   expect(answer.status).toBe(502)
   await answer.text()
-  expect(gateway.log()).toContain('callerRequestId: "trace-7"')
+  expect(gateway.log()).toContain('caller_request_id: "trace-7"')
   expect(gateway.log()).toContain(answer.headers.get("x-request-id") ?? "none")
 })
 
@@ -109,7 +113,7 @@ describe("a mistake of a plugin was logged like a failure of the host, without w
     const { lines } = await failuresOf(configWithOdd({ first: host }), false, await withOdd({ whole }))
     const thrownAt = expect.stringMatching(/^at .*failureLog\.test\.ts/)
     const problem = 'odd.protocols.chat.decode threw "TypeError: no disk"'
-    const about = { plugin: "odd", hook: "decode", problem, thrownAt }
+    const about = { plugin: "odd", hook: "decode", problem, thrown_at: thrownAt }
     expect(lines).toMatchObject([{ level: "ERROR", message: "a plugin made a mistake", about }])
   })
 })
@@ -117,14 +121,20 @@ describe("a mistake of a plugin was logged like a failure of the host, without w
 describe("the log of a failed host", () => {
   const word = chunkOf({ delta: { content: said }, finish_reason: null })
   const failed = (about: object, cause = "") => [
-    { level: "WARN", message: "a host failed", about: { host: "acme", model: "acme/small", ...about }, cause },
+    { level: "DEBUG", message: "a host failed", about: { host: "acme", model: "acme/small", ...about }, cause },
   ]
 
   const refused = (about: object) => [
     {
-      level: "INFO",
+      level: "DEBUG",
       message: "a host refused a request",
-      about: { host: "acme", model: "acme/small", requestId: expect.any(String), caller: expect.any(String), ...about },
+      about: {
+        host: "acme",
+        model: "acme/small",
+        request_id: expect.any(String),
+        caller: expect.any(String),
+        ...about,
+      },
       cause: "",
     },
   ]

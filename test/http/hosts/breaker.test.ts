@@ -127,7 +127,7 @@ describe("the log", () => {
     const gateway = await clocked({ first: host, next: good() })
     await broken(gateway)
     expect(gateway.log().match(/a circuit breaker opened/g)).toHaveLength(1)
-    expect(gateway.log()).toMatch(/host: "first",\s+model: "acme\/small",\s+reason: "overloaded",\s+forMs: \d+/)
+    expect(gateway.log()).toMatch(/host: "first",\s+model: "acme\/small",\s+reason: "overloaded",\s+for_s: \d+/)
     gateway.clock.advance(37_000)
     await statusesOf(gateway, 1)
     state.answer = good()
@@ -136,7 +136,7 @@ describe("the log", () => {
     expect(gateway.calls("first")).toBe(7)
     expect(gateway.log().match(/a circuit breaker opened/g)).toHaveLength(1)
     expect(gateway.log().match(/a circuit breaker closed/g)).toHaveLength(1)
-    expect(gateway.log()).toMatch(/reason: "overloaded",\s+openMs: 117000/)
+    expect(gateway.log()).toMatch(/reason: "overloaded",\s+lasted_s: 117,?/)
   })
 })
 

@@ -107,14 +107,14 @@ describe("cooling down", () => {
   })
 
   test("the other hosts answer meanwhile, and the provider's other models are not affected", async () => {
-    const gateway = await routed({ first: status(429), second: good() })
+    const gateway = await routed({ first: status(429), second: good() }, { clock: new ManualClock() })
     for (let at = 0; at < 3; at++) expect((await gateway.chat(ask())).status).toBe(200)
     expect(gateway.called()).toEqual(["first", "second", "second", "second"])
   })
 
   test("after a rate limit inside a stream too", async () => {
     const limited = () => sse([word, '{"error":{"code":429,"message":"slow"}}'])
-    const gateway = await routed({ host: limited })
+    const gateway = await routed({ host: limited }, { clock: new ManualClock() })
     await (await gateway.chat(ask({ stream: true }))).text()
     expect((await gateway.chat(ask({ stream: true }))).status).toBe(429)
     expect(gateway.called()).toEqual(["host"])

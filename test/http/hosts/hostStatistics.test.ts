@@ -9,12 +9,13 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { Histogram } from "../../../src/domain/structures/Histogram.ts"
 import { defineStrategy, type HostSnapshot } from "../../../src/plugin.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import * as SqliteStorage from "../../../src/sql/sqlite/SqliteStorage.ts"
 import { openInProcess } from "../../sql/sqlite/openInProcess.ts"
 import type { Json } from "../../support/clients/badInputs.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
+import { until } from "../../support/clocks/until.ts"
 import { ownPlugins } from "../../support/gateways/gateway.ts"
 import { type Answer, ask, good, status } from "../../support/gateways/routed.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
@@ -134,12 +135,15 @@ describe("latency and throughput", () => {
     stream.send(word)
     await asked
     leaving.abort()
-    // Its host is read on for a second.
-    for (let step = 0; step < 12; step++) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
-      gateway.clock.advance(100)
-    }
-    await stream.left
+    let hasLeft = false
+    void stream.left.then(() => {
+      hasLeft = true
+    })
+    // Its host is read on for a second, from when the gateway has noticed.
+    await until(() => {
+      if (!hasLeft) gateway.clock.advance(100)
+      return hasLeft
+    }, "the end of the call")
     await turns()
     const { latency_last_30m, throughput_last_30m, uptime_last_5m } = await gateway.listing()
     expect(latency_last_30m).toMatchObject({ p50: listed(200) })

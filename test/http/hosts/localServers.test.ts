@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { until } from "../../support/clocks/until.ts"
 import { install, type RunningGateway } from "../../support/gateways/process.ts"
 
 const ownPlugins = new URL("../../../plugins", import.meta.url).pathname
@@ -78,12 +79,9 @@ test("a server that is there is called, costs nothing, and never gets a key", as
     const { data } = (await answer.json()) as { data: ReadonlyArray<{ id: string; pricing: unknown }> }
     return data.find(({ id }) => id === model)
   }
-  let found = await listed()
-  for (let turn = 0; turn < 500 && found === undefined; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    found = await listed()
-  }
-  expect(found?.pricing).toMatchObject({ prompt: "0", completion: "0" })
+  // One that did not answer within two seconds is looked for again after half a minute.
+  await until(async () => (await listed()) !== undefined, "the model", 100_000)
+  expect((await listed())?.pricing).toMatchObject({ prompt: "0", completion: "0" })
   const answer = await fetch(`${url}/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -96,5 +94,5 @@ test("a server that is there is called, costs nothing, and never gets a key", as
   const chat = calls.find(({ path }) => path === "/api/chat")
   expect(chat?.body).toMatchObject({ model: "llama3.2:3b", options: { num_predict: 20 }, stream: true })
   expect(calls.map(({ authorization }) => authorization)).toEqual(calls.map(() => null))
-  expect(gateway.err() + gateway.out()).toContain("Found Ollama (local)")
-})
+  await until(() => (gateway.err() + gateway.out()).includes("Found Ollama (local)"), "the line of the log")
+}, 240_000)

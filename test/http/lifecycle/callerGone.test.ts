@@ -223,6 +223,7 @@ describe("a caller who leaves", () => {
 
   test("three hundred times at any moment: each is booked once at most, and nothing is left of them", async () => {
     const atOnce = 12
+    let answersAll = true
     const stage = await scene(
       (peer, call) => {
         const parts = [Buffer.from(streamHead), delta("one "), delta("two "), delta("three "), ending]
@@ -233,7 +234,7 @@ describe("a caller who leaves", () => {
           if (call % 7 === 0) next()
           else setTimeout(next, call % 4)
         }
-        if (call % 5 !== 0) next()
+        if (answersAll || call % 5 !== 0) next()
       },
       { max_in_flight: atOnce },
     )
@@ -253,10 +254,15 @@ describe("a caller who leaves", () => {
       clearTimeout(timer)
       return status
     }
+    // A busy machine takes longer for every step of a request.
+    const begun = performance.now()
+    for (let calls = 0; calls < atOnce; calls++) expect(await one(60_000)).toBe(200)
+    const slowness = Math.max(1, (performance.now() - begun) / atOnce / 10)
+    answersAll = false
     const statuses: Array<number> = []
     const caller = async () => {
       for (let next = moments.pop(); next !== undefined; next = moments.pop()) {
-        const status = await one(next)
+        const status = await one(next * slowness)
         // The request before may still be in flight when its caller sends the next one.
         if (status === 503) moments.push(next)
         else statuses.push(status)
@@ -267,10 +273,10 @@ describe("a caller who leaves", () => {
 
     await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
     const rows = await stage.account.rows()
-    expect(rows.length).toBeLessThanOrEqual(300)
+    expect(rows.length).toBeLessThanOrEqual(300 + atOnce)
     expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(rows.length)
     expect(rows.filter(({ outcome }) => outcome === "caller-gone").length).toBeGreaterThan(50)
-    expect(rows.filter(({ outcome }) => outcome === "finished").length).toBeGreaterThan(10)
+    expect(rows.filter(({ outcome }) => outcome === "finished").length).toBeGreaterThan(10 + atOnce)
     expect(await stage.account.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
 
     // As many requests as may be in flight at once: so none of the earlier ones is in flight any more.

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { until } from "../../support/clocks/until.ts"
-import { firstKey, install, killPatience, killRounds } from "../../support/gateways/process.ts"
+import { firstKey, install, killPatience, killRounds, reportKills } from "../../support/gateways/process.ts"
 import { chunkOf, configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
 const closing: Array<() => unknown> = []
@@ -144,6 +144,7 @@ test(
     expect(rows).toHaveLength(killRounds * (streams + 1))
     expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(booked)
     expect(spend.total).toBe(booked)
+    reportKills("Streams, killed", { rows: rows.length, spent: spend.total, sum: booked })
   },
   killPatience,
 )

@@ -18,6 +18,7 @@ import {
   install,
   killPatience,
   type RunningGateway,
+  reportKills,
 } from "../../support/gateways/process.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 import { delta, tail } from "../../support/hosts/rawAnswers.ts"
@@ -259,7 +260,7 @@ describe.concurrent("the process", () => {
         return new Response(body, { headers: { "content-type": "text/event-stream" } })
       })
       const installation = installed()
-      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 2 } }) })
+      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 10 } }) })
       const url = await gateway.url()
       await until(() => gateway.out().includes("curl "), "the keys")
       const key = firstKey(gateway.out())
@@ -327,6 +328,9 @@ describe.concurrent("the process", () => {
       }
       for (const least of costsBeforeKill()) await round(least)
       expect(reported.size).toBeGreaterThan(200)
+      const { rows, spent } = await accountOf(installation, key)
+      const sum = rows.reduce((total, { cost }) => total + cost, 0n)
+      reportKills("SQLite, killed", { answered: reported.size, rows: rows.length, spent: spent.total, sum })
     },
     killPatience,
   )
@@ -423,7 +427,7 @@ describe.concurrent("the process", () => {
       const gateway = installation.start({ config })
       const url = await gateway.url()
       expect((await fetch(url.replace("/api/v1", "/healthz"))).status).toBe(200)
-      expect(gateway.err()).toContain("unhandled rejection: Error: forgotten")
+      await until(() => gateway.err().includes("unhandled rejection: Error: forgotten"), "the line of the log")
       gateway.kill("SIGTERM")
       expect(await gateway.exited).toBe(0)
     },

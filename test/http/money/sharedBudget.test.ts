@@ -121,6 +121,10 @@ const endless = () =>
 
 const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status
 
+/** A gateway that stood still for a moment gives back too late what another one needs for a request that is refused meanwhile. */
+const answeredAtLast = (ask: () => Promise<Response>): Promise<void> =>
+  until(async () => (await statusOf(ask())) === 200, "the money")
+
 const patience = 240_000
 
 describePostgres("two gateways on one database", () => {
@@ -130,7 +134,7 @@ describePostgres("two gateways on one database", () => {
       const { first, second, newKey } = await pair()
       const key = await newKey({ limit: 40n * one })
       // The first ones lease more than they need, which the last ones have to get from the other gateway.
-      for (let at = 0; at < 40; at++) expect(await statusOf(key.chat(at < 4 ? first : second))).toBe(200)
+      for (let at = 0; at < 40; at++) await answeredAtLast(() => key.chat(at < 4 ? first : second))
       for (const gateway of [first, second]) {
         expect(await statusOf(key.chat(gateway))).toBe(402)
         expect(await key.spent(gateway)).toMatchObject({ total: 40n * one, daily: 40n * one, held: 0n })
@@ -176,7 +180,10 @@ describePostgres("two gateways on one database", () => {
       const statuses = await Promise.all(
         Array.from({ length: 40 }, (_, at) => statusOf(key.chat(at % 2 === 0 ? first : second))),
       )
-      expect(statuses.filter((status) => status === 200)).toHaveLength(3)
+      const answered = statuses.filter((status) => status === 200).length
+      expect(answered).toBeLessThanOrEqual(3)
+      for (let at = answered; at < 3; at++) await answeredAtLast(() => key.chat(at % 2 === 0 ? first : second))
+      for (const gateway of [first, second]) expect(await statusOf(key.chat(gateway))).toBe(402)
       expect(await key.booked()).toBe(5n * one)
     },
     patience,
@@ -305,13 +312,16 @@ describePostgres("two gateways on one database", () => {
         models: [{ id: "acme/echo:free", context_length: 1000, hosts: [{ provider: "echo", model: "headgate/echo" }] }],
       })
       const key = await newKey({})
-      const answers = []
-      for (let at = 0; at < 9; at++) {
-        const answer = await key.chat(at < 3 ? first : second, { model: "acme/echo:free" })
-        answers.push(answer.status === 200 ? 200 : await answer.text())
+      const ask = (gateway: TestGateway) => key.chat(gateway, { model: "acme/echo:free" })
+      for (let at = 0; at < 3; at++) expect(await statusOf(ask(first))).toBe(200)
+      // What the first one has left of the minute comes to the second one, in the end.
+      const refusal = async () => {
+        const answer = await ask(second)
+        expect(answer.status).toBe(429)
+        return answer.text()
       }
-      expect(answers.slice(0, 3)).toEqual([200, 200, 200])
-      for (const refusal of answers.slice(3)) expect(refusal).toContain("free-models-per-day")
+      for (let at = 3; at < 9; at++)
+        await until(async () => (await refusal()).includes("free-models-per-day"), "the refusal of the day")
     },
     patience,
   )
@@ -334,7 +344,7 @@ describePostgres("two gateways on one database", () => {
       expect(statuses.slice(14)).toEqual(Array.from({ length: 6 }, () => 200))
       const admitted = statuses.slice(0, 14).filter((status) => status === 200).length
       expect(statuses.slice(0, 14).filter((status) => ![200, 402].includes(status))).toEqual([])
-      for (let left = admitted; left < 5; left++) expect(await statusOf(key.chat(first))).toBe(200)
+      for (let left = admitted; left < 5; left++) await answeredAtLast(() => key.chat(first))
       expect(await statusOf(key.chat(second))).toBe(402)
       expect(await key.booked()).toBe(5n * one)
     },

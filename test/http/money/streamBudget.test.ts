@@ -7,6 +7,7 @@ import { Meter } from "../../../src/services/money/Meter.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { streamOf, wholeBodyOf } from "../../support/clients/answers.ts"
 import { finishesOf, readStrictly } from "../../support/clients/strictSse.ts"
+import { until } from "../../support/clocks/until.ts"
 import type { TestGateway } from "../../support/gateways/gateway.ts"
 import { type Answer, ask, closeAfterEach, type RoutedOptions, routed } from "../../support/gateways/routed.ts"
 import { chunkOf, type HeldStream, heldStream, sse, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
@@ -231,10 +232,7 @@ describe("money is reserved in blocks", () => {
     }
     const heldIs = async (tokens: number) => {
       // The host of a caller who left is read on for a second.
-      for (let patience = 0; patience < 150 && (await key.spent()).held !== microdollars(tokens); patience++) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-      expect((await key.spent()).held).toBe(microdollars(tokens))
+      await until(async () => (await key.spent()).held === microdollars(tokens), `a hold of ${tokens} tokens`)
     }
     return { gateway, key, stream, heldIs }
   }

@@ -1,7 +1,8 @@
 /** One gateway with a host of every protocol that a caller's words reach, and what each was sent. */
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { DataPlane } from "../../../src/http/data/routes.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { nativeAnswer } from "../../support/hosts/messages.ts"
 import { message, responseObject } from "../../support/hosts/responsesHost.ts"
@@ -114,21 +115,30 @@ export const startHosts = async ({
     models,
     limits: { breaker: { open_s: 0 }, cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } },
   } as unknown as GatewayConfigInput
-  const gateway = await startGateway({ config })
+  const gateway = await gatewayWithoutSocket({ config })
+  const { handlers } = await gateway.run(DataPlane)
   return {
     gateway,
     host,
     ask: async (form, protocol, body, key = gateway.key) => {
-      const before = host.calls.length
-      const response = await gateway.call(form, {
+      host.forget()
+      const handler = handlers.get(`/api/v1${form}`)
+      if (handler === undefined) throw new Error(`there is no form at ${form}`)
+      const text = JSON.stringify({ model: `acme/${protocol}`, ...minimal[form], ...body })
+      const request = new Request(`${gateway.url}${form}`, {
         method: "POST",
-        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-        body: JSON.stringify({ model: `acme/${protocol}`, ...minimal[form], ...body }),
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${key}`,
+          "content-length": String(Buffer.byteLength(text)),
+        },
+        body: text,
       })
+      const response = await handler.native(request, () => false)
       const names = response.headers.get("x-gw-dropped")
       return {
         status: response.status,
-        sent: host.calls.length > before ? host.calls.at(-1)?.body : undefined,
+        sent: host.calls[0]?.body,
         dropped: names === null ? [] : names.split(", "),
         text: await response.text(),
       }

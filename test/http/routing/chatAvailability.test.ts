@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { errorOf, streamOf } from "../../support/clients/answers.ts"
+import { ManualClock } from "../../support/clocks/manualClock.ts"
 import {
   type Answer,
   ask,
@@ -193,7 +194,7 @@ describe("no host is left", () => {
     ["500", status(500), 502, "temporarily_unavailable", null],
     ["408", status(408), 408, "temporarily_unavailable", null],
   ] as const)("every host answers %s", async (_name, answer, code, reason, wait) => {
-    const gateway = await routed({ a: answer, b: answer })
+    const gateway = await routed({ a: answer, b: answer }, { clock: new ManualClock() })
     const error = await errorOf(await gateway.chat(ask({ model: "small" })))
     expect([error.code, error.availability]).toMatchObject([
       code,
@@ -208,7 +209,7 @@ describe("no host is left", () => {
   })
 
   test("every host rests after a 429: 429, and when to come back", async () => {
-    const gateway = await routed({ a: status(429, { "retry-after": "9" }) })
+    const gateway = await routed({ a: status(429, { "retry-after": "9" }) }, { clock: new ManualClock() })
     await gateway.chat(ask())
     const response = await gateway.chat(ask())
     const { code, availability } = await errorOf(response)

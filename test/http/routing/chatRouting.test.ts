@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../../support/clients/answers.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
+import { until } from "../../support/clocks/until.ts"
 import {
   type Answer,
   answerAfter,
@@ -106,10 +107,13 @@ describe("a host that does not answer", () => {
       await waiting.promise
       return good("at last")(body, request, call)
     }
-    const gateway = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 } })
+    const clock = new ManualClock()
+    const gateway = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 }, clock })
     const answered = gateway.chat(ask())
+    await until(() => gateway.called().length === 1, "the call")
     // Once the stream to the other host has timed out, the whole answer has waited at least as long.
-    expect((await gateway.chat(ask({ stream: true, provider: { only: ["quick"] } }))).status).toBe(408)
+    const timedOut = gateway.chat(ask({ stream: true, provider: { only: ["quick"] } }))
+    expect((await answerAfter(gateway, clock, timedOut, { calls: 2, milliseconds: 100 })).status).toBe(408)
     waiting.resolve()
     expect(await textOf(await answered, false)).toBe("at last")
     expect(gateway.called().toSorted()).toEqual(["quick", "slow"])
@@ -202,10 +206,8 @@ describe("a plan that is exhausted", () => {
   })
 
   test("429 gives the shortest wait", async () => {
-    const gateway = await routed({
-      first: status(429, { "retry-after": "40" }),
-      second: status(429, { "retry-after": "20" }),
-    })
+    const answers = { first: status(429, { "retry-after": "40" }), second: status(429, { "retry-after": "20" }) }
+    const gateway = await routed(answers, { clock: new ManualClock() })
     const response = await gateway.chat(ask())
     expect(response.status).toBe(429)
     expect(response.headers.get("retry-after")).toBe("20")

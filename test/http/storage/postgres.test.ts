@@ -17,6 +17,7 @@ import {
   install,
   killPatience,
   type RunningGateway,
+  reportKills,
 } from "../../support/gateways/process.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../../support/storage/postgres.ts"
@@ -143,6 +144,9 @@ describePostgres("a gateway on PostgreSQL", () => {
       }
       for (const [at, least] of costsBeforeKill().entries()) await round(least, at % 5 === 2)
       expect(reported.size).toBeGreaterThan(200)
+      const { rows, spent } = await accountIn(database, key)
+      const sum = rows.reduce((total, { cost }) => total + cost, 0n)
+      reportKills("PostgreSQL, killed", { answered: reported.size, rows: rows.length, spent: spent.total, sum })
     },
     killPatience,
   )

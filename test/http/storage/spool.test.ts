@@ -163,6 +163,7 @@ describePostgres("a gateway with a spool, whose server", () => {
       await proxy.up()
       await until(async () => (await readiness(gateway)) === 200, "the recovery")
       expect((await asking(gateway, account)).status).toBe(200)
+      await until(async () => (await account.rows()).length >= 7, "the last row")
       expect((await account.rows()).map((row) => row.cost)).toEqual(Array(7).fill(cost))
       // Their prices were used for the first time while it was away.
       const prices = await gateway.run(Effect.flatMap(Storage, (storage) => storage.prices.list(0, 10)))
@@ -215,7 +216,8 @@ describePostgres("a gateway with a spool, whose server", () => {
       const host = streamingHost()
       const spoolFolder = join(newFolder(), "a file")
       writeFileSync(spoolFolder, "")
-      const { proxy, gateway } = await throughProxy(host.url, { spoolFolder })
+      // Nothing takes what a busy machine does not write in time.
+      const { proxy, gateway } = await throughProxy(host.url, { spoolFolder, appendMs: 3000 })
       const account = await openAccount(gateway)
       expect((await asking(gateway, account)).status).toBe(200)
       await proxy.down()

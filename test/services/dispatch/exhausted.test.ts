@@ -12,7 +12,7 @@ import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
 import { HostTag } from "../../../src/domain/ids.ts"
 import type { Plan } from "../../../src/domain/routing/Plan.ts"
 import { exhausted } from "../../../src/services/dispatch/exhausted.ts"
-import { outcomeOf } from "../../../src/services/dispatch/tryHosts.ts"
+import { outcomeOf } from "../../../src/services/dispatch/outcomeOf.ts"
 
 const failed = (reason: HostReason, { coolsMs, ...more }: { coolsMs?: number; [member: string]: unknown } = {}) => {
   const attempt: FailedAttempt = {

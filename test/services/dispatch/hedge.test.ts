@@ -1,11 +1,17 @@
 /** Hedging: a second host beside a slow one, under a clock that the test advances. docs/hedging.md */
 import { describe, expect, test } from "bun:test"
+import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
+import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import { HedgeBudget } from "../../../src/domain/hosts/HedgeBudget.ts"
+import { Failover } from "../../../src/services/dispatch/Failover.ts"
+import { Race } from "../../../src/services/dispatch/Hedge.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
+import { sampleKey } from "../../sql/samples.ts"
 import { contentOf, readStrictly } from "../../support/clients/strictSse.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
+import { closeServices, hostsConfig } from "../../support/clocks/services.ts"
 import { gatewayWithoutSocket } from "../../support/gateways/gateway.ts"
 import {
   type HostCall,
@@ -14,7 +20,10 @@ import {
   type TimedGateway,
   type TimedOptions,
 } from "../../support/gateways/timedGateway.ts"
+import { trying } from "../../support/gateways/trying.ts"
 import { chunkOf, streamAnswer } from "../../support/hosts/host.ts"
+
+closeServices()
 
 const delta = (content: string) => chunkOf({ delta: { content }, finish_reason: null })
 const finish = chunkOf({ delta: {}, finish_reason: "stop" })
@@ -447,6 +456,61 @@ describe("no second host is called", () => {
     }))
 })
 
+describe("a request with two calls is ended from outside", () => {
+  const ends = {
+    revoked: { code: 403, end: ({ revoke }: TimedGateway) => revoke() },
+    "timed out": { code: 408, end: ({ pass }: TimedGateway) => pass(5000) },
+    "cut by the stop": {
+      code: 503,
+      end: ({ stop, pass }: TimedGateway) => void Promise.all([stop(), pass(31_000)]),
+    },
+  }
+  /** What has happened to the calls before. */
+  const states = {
+    "while the first one waits alone": async (gateway: TimedGateway) => {
+      await gateway.call(21)
+    },
+    "while both wait": async (gateway: TimedGateway) => {
+      await gateway.call(21)
+      await gateway.pass(200)
+      await gateway.call(22)
+    },
+    "when the first one has failed": async (gateway: TimedGateway) => {
+      const first = await gateway.call(21)
+      await gateway.pass(200)
+      await gateway.call(22)
+      first.head().end()
+      await gateway.settle()
+    },
+    "when the second one has failed": async (gateway: TimedGateway) => {
+      await gateway.call(21)
+      await gateway.pass(200)
+      const second = await gateway.call(22)
+      second.head().end()
+      await gateway.settle()
+    },
+  }
+  for (const [how, { code, end }] of Object.entries(ends)) {
+    test.each(Object.entries(states))(`${how}: %s: nothing stays held or called, and nobody pays`, (_, reach) =>
+      hedging(
+        async (gateway) => {
+          const before = await gateway.total()
+          const asked = gateway.ask()
+          await reach(gateway)
+          await end(gateway)
+          await gateway.settle()
+          const response = await asked
+          expect([response.status, JSON.parse(await response.text()).error.code]).toEqual([code, code])
+          expect(gateway.calls.slice(20).every(({ aborted }) => aborted)).toBe(true)
+          expect([await gateway.held(), await gateway.total()]).toEqual([0n, before])
+        },
+        {},
+        { commit_after_ms: 60_000, ...(code === 408 ? { deadline_ms: 4000 } : {}) },
+      ),
+    )
+  }
+})
+
 test("any race: the caller gets the beginning of one host's answer, and nothing stays held", () =>
   inTimedGateway(
     {
@@ -625,4 +689,62 @@ describe("the budget of hedging", () => {
     expect(budget.take(3_600_000, 30)).toBe(true)
     expect(budget.take(3_600_000, 1)).toBe(false)
   })
+})
+
+test("a second call whose preparation throws is none: the race ends with the first", async () => {
+  const { askBy, runner, endAttempt, hosts } = await trying(await hostsConfig({ a: {}, b: {} }))
+  const [, b] = hosts
+  if (b === undefined) throw new Error("no hosts")
+  const results: Array<unknown> = []
+  await askBy((begun, listener) => {
+    let startSecond = () => {}
+    const set = (_: number, fire: () => void) => {
+      startSecond = fire
+      return { restart: () => {}, clear: () => {} }
+    }
+    const services = { timers: { now: () => 0, set }, runner, endAttempt, hedges: new HedgeBudget(1) }
+    const second = () => {
+      throw new Error("a bug")
+    }
+    const contest = { call: () => {}, second, callFailed: () => {} }
+    const race = new Race(services, begun.attempt.context, begun, { host: b, delayMs: 1, cost: 0 }, contest)
+    race.startBy(runner, (exit) => results.push(exit))
+    startSecond()
+    race.answered(begun, new HostFailed({ reason: "timeout" }))
+    listener.answered(begun, {})
+  })
+  expect(results).toEqual([Exit.succeed({ won: undefined, left: [] })])
+})
+
+test("a defect while the failure of one of two calls is recorded left both without an end: it ends the request", async () => {
+  const priced = { pricing: { prompt: "0.000001", completion: "0.000002" } }
+  const { askBy, runner, endAttempt, hosts, newContext, held } = await trying(
+    await hostsConfig({ a: priced, b: priced }),
+  )
+  const payer = sampleKey("payer", { limit: 10_000_000_000_000n })
+  const [, b] = hosts
+  if (b === undefined) throw new Error("no hosts")
+  const results: Array<unknown> = []
+  const asked = { context: newContext(payer) }
+  let wasHeld = 0n
+  const asking = askBy(async (begun, listener) => {
+    wasHeld = await held(payer)
+    if (!(listener instanceof Failover)) throw new Error("another listener")
+    Object.defineProperty(begun.attempt, "stopped", {
+      get: () => {
+        throw new Error("a bug")
+      },
+    })
+    const timers = { now: () => 0, set: () => ({ restart: () => {}, clear: () => {} }) }
+    const services = { timers, runner, endAttempt, hedges: new HedgeBudget(1) }
+    const callFailed = (failed: typeof begun, failure: HostFailed) => listener.callFailed(failed, failure)
+    const contest = { call: () => {}, second: () => Exit.succeed(undefined), callFailed }
+    const race = new Race(services, begun.attempt.context, begun, { host: b, delayMs: 1, cost: 0 }, contest)
+    race.startBy(runner, (exit) => results.push(exit))
+    race.answered(begun, new HostFailed({ reason: "timeout" }))
+    listener.answered(begun, new HostFailed({ reason: "timeout" }))
+  }, asked)
+  await expect(asking).rejects.toThrow("a bug")
+  expect([wasHeld > 0n, await held(payer)]).toEqual([true, 0n])
+  expect(results).toEqual([Exit.succeed({ won: undefined, left: [] })])
 })

@@ -14,9 +14,13 @@ const cooldown = { account_s: 60, not_found_s: 40, rate_limit_s: 5, max_s: 300 }
 const breaker = { consecutive_failures: 3, error_rate: 0.5, min_requests: 20, open_s: 30 }
 
 /** Hosts `a` and `b` of one model. */
-const scene = async (limits: object = {}, providers: Readonly<Record<string, object>> = {}) => {
+const scene = async (
+  limits: object = {},
+  providers: Readonly<Record<string, object>> = {},
+  env: Readonly<Record<string, string>> = {},
+) => {
   const configured = { limits: { cooldown, breaker, ...limits } }
-  const resolved = await hostsConfig({ a: {}, b: {} }, configured, providers)
+  const resolved = await hostsConfig({ a: {}, b: {} }, configured, providers, env)
   const services = await servicesOf(HostHealth.layer.pipe(Layer.provideMerge(ProviderRegistry.layer(resolved))))
   const [health, registry] = [services.get(HostHealth), services.get(ProviderRegistry)]
   const [a, b] = resolved.models[0]?.hosts ?? []
@@ -256,4 +260,100 @@ test("a reload: other rules hold from the next failure on, and what is known of 
   fails(unreachable, "k", replaced)
   fails(unreachable, "k", replaced)
   expect(out("k", replaced)).toMatchObject({ because: "breaker" })
+})
+
+describe("a reload that removes a host", () => {
+  const withoutA = () => hostsConfig({ b: {} }, { limits: { cooldown, breaker } })
+  const withBoth = () => hostsConfig({ a: {}, b: {} }, { limits: { cooldown, breaker } })
+
+  test("ends its open breaker, its figures and those of its provider", async () => {
+    const { fails, answers, other, health, registry } = await scene()
+    for (let failures = 0; failures < 3; failures++) fails(unreachable)
+    answers("k", other)
+    expect([health.openBreakers().length, health.figures?.().endpoints.length]).toEqual([1, 2])
+    registry.replace(await withoutA())
+    expect(health.openBreakers()).toEqual([])
+    expect(health.figures?.()).toMatchObject({ endpoints: [{ host: "b" }], calls: [["b", 0]] })
+  })
+
+  test("forgets its cooldown, and one that comes back begins anew", async () => {
+    const { fails, out, registry } = await scene()
+    fails(limited(60))
+    registry.replace(await withoutA())
+    const again = await withBoth()
+    registry.replace(again)
+    const [host] = again.models[0]?.hosts ?? []
+    const called = host && registry.endpoint(host)
+    if (called === undefined) throw new Error("no such host")
+    expect(out("k", called)).toBeUndefined()
+    fails(limited(60), "k", called)
+    expect(out("k", called)).toMatchObject({ because: "cooldown" })
+  })
+
+  test("and one that puts back the very same hosts has them in working order", async () => {
+    const { fails, out, registry } = await scene()
+    const first = registry.current()
+    fails(limited(60))
+    registry.replace(await withoutA())
+    registry.replace(first)
+    expect(out()).toBeUndefined()
+    fails(limited(60))
+    expect(out()).toMatchObject({ because: "cooldown" })
+  })
+
+  test("leaves no trace of calls that fail after it, and counts those that run to their end", async () => {
+    const { acquire, health, registry } = await scene()
+    const permits = [acquire(), acquire(), acquire()]
+    registry.replace(await withoutA())
+    expect(health.figures?.().calls).toEqual([["a", 3]])
+    for (const permit of permits) {
+      permit.failed(unreachable)
+      permit.release()
+    }
+    expect([health.openBreakers(), health.figures?.().endpoints]).toEqual([[], []])
+    registry.replace(await withoutA())
+    expect(health.figures?.().calls).toEqual([])
+  })
+})
+
+describe("the log of a host that is left alone", () => {
+  /** Name and facts of each line. */
+  const events = (logged: ReadonlyArray<string>) => logged.map((line) => JSON.parse(line.slice(line.indexOf("{"))))
+
+  test("has a line when that begins, and one with the time that it lasted when it answers: none for each try in vain", async () => {
+    const { fails, answers, clock, logged } = await scene()
+    fails(limited(10))
+    for (let tries = 0; tries < 3; tries++) {
+      clock.advance(10_000)
+      fails(limited(10))
+    }
+    expect(events(logged)).toEqual([
+      { event: "host_rests", provider: "a", host: "a", model: "acme/small", reason: "rate-limited", for_s: 10 },
+    ])
+    clock.advance(10_000)
+    answers()
+    answers()
+    const back = { provider: "a", host: "a", model: "acme/small", reason: "rate-limited" }
+    expect(events(logged).slice(1)).toEqual([{ event: "host_back", ...back, lasted_s: 40 }])
+    fails(limited(10))
+    expect(events(logged).slice(2)).toMatchObject([{ event: "host_rests" }])
+  })
+
+  test("names the provider of an account that is refused, and the variable of its key, never the key", async () => {
+    const named = { a: { api_key: { env: "TEST_KEY_OF_A" } } }
+    const { fails, answers, clock, logged } = await scene({}, named, { TEST_KEY_OF_A: "the-key-of-a" })
+    fails(refused)
+    expect(logged[0]).toStartWith("ERROR a host refuses our account")
+    expect(events(logged)).toMatchObject([{ event: "account_refused", provider: "a", key: "TEST_KEY_OF_A", for_s: 60 }])
+    clock.advance(60_000)
+    answers()
+    expect(events(logged).slice(1)).toMatchObject([{ event: "host_back", reason: "account", lasted_s: 60 }])
+    expect(logged.join()).not.toContain("the-key-of-a")
+  })
+
+  test("says that a key stands in the configuration", async () => {
+    const { fails, logged, other } = await scene()
+    fails(refused, "k", other)
+    expect(events(logged)).toMatchObject([{ event: "account_refused", provider: "b", key: "plain text" }])
+  })
 })

@@ -8,9 +8,9 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { modelsOf } from "../../../src/catalogue/localServers.ts"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
+import { unconfigured } from "../../../src/config/fields/providerFields.ts"
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../../src/config/loadConfig.ts"
-import { unconfigured } from "../../../src/config/providerFields.ts"
 import { resolveConfig } from "../../../src/config/resolveConfig.ts"
 import type { ProviderPlugin } from "../../../src/plugin/Provider.ts"
 import { layerLocalServers } from "../../../src/services/hosts/localServers.ts"
@@ -97,7 +97,7 @@ const watching = async (ports: Readonly<Record<string, number>>, config: Gateway
   const log: Array<string> = []
   const quiet = Logger.replace(
     Logger.defaultLogger,
-    Logger.make(({ message }) => log.push(String(message))),
+    Logger.make(({ message }) => log.push(String([message].flat()[0]))),
   )
   const built = Effect.gen(function* () {
     const decoded = yield* decodeConfig({ discovery: { environment: false }, ...config })

@@ -4,10 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { dayMs } from "../../../src/domain/keys/limitWindows.ts"
 import { type ChosenKey, ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { sampleRow } from "../../sql/samples.ts"
 import { pass } from "../../support/clocks/manualClock.ts"
 import { closeServices, hostsConfig, servicesOf, turns } from "../../support/clocks/services.ts"
@@ -215,4 +216,17 @@ test("a reload: a key at another place is the same one, and stays passed over", 
   const [a] = registry.current().models[0]?.hosts ?? []
   const keys = (a && registry.endpoint(a)?.keys) ?? []
   expect(placesOf((seed) => choice.choose(keys, { seed, triedKeys: [] }))).toEqual(new Set([first.key.place]))
+})
+
+test("a reload that removes a key forgets what was known of it, and it comes back as a new one", async () => {
+  const { start, configured } = await scene([{ key: "one" }, { key: "two" }])
+  const { registry, choice, chosen } = await start()
+  choice.failed(chosen(), refused)
+  const keysIn = () => registry.endpoint(registry.current().models[0]?.hosts[0] as Host)?.keys ?? []
+  const places = () => placesOf((seed) => choice.choose(keysIn(), { seed, triedKeys: [] }))
+  expect(places().size).toBe(1)
+  registry.replace(await configured([{ key: "three" }, { key: "four" }]))
+  expect(places()).toEqual(new Set([1, 2]))
+  registry.replace(await configured([{ key: "one" }, { key: "two" }]))
+  expect(places()).toEqual(new Set([1, 2]))
 })

@@ -5,7 +5,7 @@ import type { PriceVersion } from "../../../src/domain/price/PriceVersion.ts"
 import { freePricing } from "../../../src/domain/price/price.ts"
 import { GroupCommit, type Written } from "../../../src/services/money/GroupCommit.ts"
 import { PriceVersions } from "../../../src/services/money/PriceVersions.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 
 /** A database that ends its commits when the test says so. */
 const scene = () => {
@@ -46,6 +46,57 @@ describe("rows in groups (GroupCommit)", () => {
     commits[2]?.end("durable")
     expect(group.isIdle).toBe(true)
     expect(written.map(([row]) => row)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test("one that comes less than 2 ms after a commit began waits for others, although that commit has ended", async () => {
+    const { group, commits, clock, rowsOf } = scene()
+    clock.now = 10
+    group.add(1)
+    clock.now = 11
+    commits[0]?.end("durable")
+    clock.now = 11.9
+    group.add(2)
+    clock.now = 12.5
+    group.add(3)
+    expect([rowsOf(), group.isIdle]).toEqual([[[1]], false])
+    await timePasses()
+    expect(rowsOf()).toEqual([[1], [2, 3]])
+  })
+
+  test("one that comes 2 ms after a commit began, or later, is committed at once", () => {
+    const { group, commits, clock, rowsOf } = scene()
+    for (const now of [10, 12, 14.5]) {
+      clock.now = now
+      group.add(now)
+      commits.at(-1)?.end("durable")
+    }
+    expect(rowsOf()).toEqual([[10], [12], [14.5]])
+  })
+
+  test("one that has waited less while a commit ran waits for the rest of its 2 ms, however long ago that began", async () => {
+    const { group, commits, clock, rowsOf } = scene()
+    clock.now = 10
+    group.add(1)
+    clock.now = 11.9
+    group.add(2)
+    clock.now = 12.5
+    commits[0]?.end("durable")
+    expect(rowsOf()).toEqual([[1]])
+    await timePasses()
+    expect(rowsOf()).toEqual([[1], [2]])
+  })
+
+  test("one that has waited 2 ms while a long commit ran is committed when that ends", () => {
+    const { group, commits, clock, rowsOf } = scene()
+    clock.now = 10
+    group.add(1)
+    clock.now = 10.5
+    group.add(2)
+    clock.now = 11.9
+    group.add(3)
+    clock.now = 12.6
+    commits[0]?.end("durable")
+    expect(rowsOf()).toEqual([[1], [2, 3]])
   })
 
   test("a commit takes 256 of them at most", () => {

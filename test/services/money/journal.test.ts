@@ -7,8 +7,9 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { type Journaled, makeJournal } from "../../../src/services/money/Journal.ts"
-import { type LedgerRow, StorageUnavailable } from "../../../src/services/storage/ledger.ts"
+import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { alice, sampleRow } from "../../sql/samples.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
@@ -26,7 +27,7 @@ const scene = async () => {
   const context = await run(Effect.scoped(Layer.build(lastingStorage)))
   const storage: Context.Tag.Service<Storage> = Effect.runSync(Effect.provide(Storage, context))
   /** Calls that wrote, and whether the next ones fail. */
-  const state = { writes: 0, fails: false }
+  const state = { writes: 0, fails: false, isBroken: false, throws: false, hasBadRow: false }
   const start = async () => {
     let isKilled = false
     const journal: typeof storage.journal = {
@@ -34,6 +35,8 @@ const scene = async () => {
       write: (...write) => {
         if (isKilled) return Effect.never
         state.writes += 1
+        if (state.throws) throw new Error("a bug of the storage")
+        if (state.isBroken) return Effect.die(new Error("a bug of the storage"))
         return state.fails ? Effect.fail(new StorageUnavailable({ reason: "locked" })) : storage.journal.write(...write)
       },
     }
@@ -46,11 +49,13 @@ const scene = async () => {
           { ...storage, journal },
           {
             open: () => open,
-            crashed: ({ id, progress }) =>
-              sampleRow(id, {
+            crashed: ({ id, progress }) => {
+              if (state.hasBadRow && id === "bad") throw new Error("a bug of the meter")
+              return sampleRow(id, {
                 outcome: "crashed",
                 cost: typeof progress === "string" ? 0n : BigInt(progress.outputBytes),
-              }),
+              })
+            },
             onBooked: (row) => booked.push(row),
           },
         ),
@@ -146,6 +151,42 @@ describe("what is written", () => {
     await pass(1)
     expect((await entries()).map(([id]) => id)).toEqual(["stays", "new"])
   })
+
+  test("what met a storage that throws, or a request without a row, is written by the next second", async () => {
+    const { state, start, pass, entries } = await scene()
+    const { begin, end } = await start()
+    for (const broken of ["throws", "hasBadRow"] as const) {
+      const gone = begin(`gone ${broken}`, { outputBytes: 1 })
+      const stays = begin(`stays ${broken}`, { outputBytes: 1 })
+      await pass(1)
+      state[broken] = true
+      end(gone)
+      stays.progress = { outputBytes: 2 }
+      const bad = begin("bad", { outputBytes: 1 })
+      await pass(2)
+      state[broken] = false
+      end(bad)
+      await pass(1)
+      expect(await entries()).toEqual([[`stays ${broken}`, "streaming", 2n]])
+      end(stays)
+    }
+  })
+
+  test("what met a defect of the storage is written by the next second", async () => {
+    const { state, start, pass, entries } = await scene()
+    const { begin, end } = await start()
+    const gone = begin("gone", { outputBytes: 1 })
+    begin("stays", { outputBytes: 1 })
+    await pass(1)
+    state.isBroken = true
+    end(gone)
+    begin("new", { outputBytes: 1 })
+    await pass(2)
+    expect((await entries()).map(([id]) => id)).toEqual(["gone", "stays"])
+    state.isBroken = false
+    await pass(1)
+    expect((await entries()).map(([id]) => id)).toEqual(["stays", "new"])
+  })
 })
 
 describe("what a killed process leaves", () => {
@@ -213,6 +254,18 @@ describe("what a killed process leaves", () => {
     const one = await start()
     one.begin("cut off", { outputBytes: 5 })
     await pass(1)
+    await one.stop()
+    await start()
+    expect(await rows()).toEqual([["cut off", 5n]])
+  })
+
+  test("nor does one whose last write meets a storage that throws", async () => {
+    const { state, start, pass, rows } = await scene()
+    const one = await start()
+    one.begin("cut off", { outputBytes: 5 })
+    await pass(1)
+    one.begin("later", { outputBytes: 5 })
+    state.throws = true
     await one.stop()
     await start()
     expect(await rows()).toEqual([["cut off", 5n]])

@@ -10,9 +10,10 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import type { Written } from "../../../src/services/money/GroupCommit.ts"
 import { type LedgerWriter, makeLedgerWriter } from "../../../src/services/money/LedgerWriter.ts"
-import { type LedgerRow, StorageUnavailable } from "../../../src/services/storage/ledger.ts"
+import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Hindrance } from "../../../src/services/storage/Outage.ts"
 import { type LedgerRepository, Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { layer as sqliteStorage } from "../../../src/sql/sqlite/SqliteStorage.ts"
 import { alice, sampleRow } from "../../sql/samples.ts"
@@ -158,10 +159,14 @@ test("a defect of the storage is reported, and no caller waits for ever", async 
 })
 
 /** A writer, and what it reported for each entry. */
-const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
+const writing = async (
+  ledger: LedgerRepository,
+  clock = new ManualClock(),
+  logger = Logger.remove(Logger.defaultLogger),
+) => {
   const scope = Effect.runSync(Scope.make())
   const run = <A, E>(effect: Effect.Effect<A, E>) =>
-    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(Logger.remove(Logger.defaultLogger))))
+    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(logger)))
   const writer: LedgerWriter = await run(Scope.extend(makeLedgerWriter({ ledger }), scope))
   const results: Array<readonly [string, Written]> = []
   const resolved: Array<readonly [string, boolean]> = []
@@ -268,7 +273,44 @@ test("a row that was written although the database said otherwise is booked as t
   await run(Scope.close(scope, Exit.void))
 })
 
+test("who is told of a row throws: the others of its commit are told, and later rows are written", async () => {
+  const { ledger, next, written } = slowLedger()
+  const { writer, add, results, close } = await writing(ledger)
+  add(sampleRow("r1"))
+  const throws = () => {
+    throw new Error("a bug")
+  }
+  writer.add({ row: sampleRow("r2"), lateCost: 0n, onWritten: throws, onResolved: () => {} })
+  add(sampleRow("r3"))
+  await next()
+  await next()
+  add(sampleRow("r4"))
+  await next()
+  await until(() => results.length === 3)
+  expect(results.map(([id]) => id)).toEqual(["r1", "r3", "r4"])
+  expect(written).toEqual(["r1", "r2", "r3", "r4"])
+  await close()
+})
+
 describe("at stop", () => {
+  test("rows that are left are told, although the last try to write them meets a defect", async () => {
+    const { ledger, next, pending } = slowLedger()
+    const lines: Array<string> = []
+    const logger = Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ message }) => void lines.push(JSON.stringify(message))),
+    )
+    const find: LedgerRepository["find"] = () => Effect.die(new Error("a bug of the storage"))
+    const { add, close } = await writing({ ...ledger, find }, new ManualClock(), logger)
+    add(sampleRow("r1"))
+    await next(locked)
+    const closed = close()
+    await until(() => pending.length > 0)
+    pending.shift()?.end()
+    await closed
+    expect(lines.filter((line) => line.includes("is not in the ledger"))).toHaveLength(1)
+  })
+
   test("during a slow attempt to write the backlog: both of its rows are booked, and reported once", async () => {
     const { ledger, pending, written, next } = slowLedger()
     const { add, clock, resolved, close } = await writing(ledger)

@@ -6,10 +6,11 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
 import { makeProcessLease } from "../../../src/services/money/ProcessLease.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import type { SharedRepositories } from "../../../src/services/storage/SharedRepositories.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
 import { gatewayWithoutSocket } from "../../support/gateways/gateway.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
@@ -56,13 +57,20 @@ const held = async () => {
   const { state, ends, leases } = leasesIn(clock)
   let lost = 0
   const scope = Effect.runSync(Scope.make())
-  const quiet = Effect.provide(Logger.remove(Logger.defaultLogger))
+  const events: Array<Readonly<Record<string, unknown>>> = []
+  const logger = Logger.make(({ message }) => {
+    const [, facts] = Array.isArray(message) ? message : []
+    if (isJsonObject(facts)) events.push(facts)
+  })
+  const collected = Logger.replace(Logger.defaultLogger, logger)
   const making = makeProcessLease(leases, () => {
     lost += 1
   })
-  const lease = await Effect.runPromise(making.pipe(Scope.extend(scope), Effect.withClock(clock), quiet))
+  const lease = await Effect.runPromise(
+    making.pipe(Scope.extend(scope), Effect.withClock(clock), Effect.provide(collected)),
+  )
   return {
-    ...{ clock, state, ends, lease },
+    ...{ clock, state, ends, lease, events },
     lost: () => lost,
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void).pipe(Effect.withClock(clock))),
   }
@@ -89,6 +97,23 @@ test("counts as ended before the database can let others clear it, and is held a
   state.isAway = false
   await pass(clock, 1)
   expect([lease.isHeld(), lease.id(), lost()]).toEqual([true, first, 0])
+})
+
+test("is logged once when it cannot be renewed, once when it has ended, and when it is held again with how long that took", async () => {
+  const { clock, state, lease, events } = await held()
+  state.isAway = true
+  while (lease.isHeld()) await pass(clock, 1)
+  await pass(clock, 20)
+  expect(events.map(({ event }) => event)).toEqual(["lease_not_renewed", "lease_lost"])
+  state.isAway = false
+  await pass(clock, 2)
+  expect(events.slice(2)).toMatchObject([{ event: "lease_taken" }])
+  expect(Number(events[2]?.["lasted_s"])).toBeGreaterThan(15)
+  state.isAway = true
+  await pass(clock, 20)
+  state.isAway = false
+  await pass(clock, 2)
+  expect(events.slice(3).map(({ event }) => event)).toEqual(["lease_not_renewed", "lease_renewed"])
 })
 
 test("counts from the question, so that an answer which takes long does not make it longer here than in the database", async () => {

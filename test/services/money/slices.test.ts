@@ -6,9 +6,9 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import type { Slice } from "../../../src/domain/money/Slice.ts"
 import { makeSlices } from "../../../src/services/money/Slices.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
-import type { SharedRepositories } from "../../../src/services/storage/SharedRepositories.ts"
-import { alice, sampleKey } from "../../sql/samples.ts"
+import type { SharedEvents, SharedRepositories } from "../../../src/services/storage/SharedRepositories.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
+import { alice, bob, sampleKey } from "../../sql/samples.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
 import { unusedRates } from "../../support/storage/rates.ts"
 
@@ -19,7 +19,16 @@ const key = sampleKey(alice, { limit })
 const scene = async () => {
   const clock = new ManualClock()
   const leased = new Map<string, bigint>()
-  const state = { process: "a", losesAnswers: false, asks: 0 }
+  const state: { process: string; losesAnswers: boolean; asks: number; defectOf: string | undefined } = {
+    ...{ process: "a", losesAnswers: false, asks: 0, defectOf: undefined },
+  }
+  const given: Array<string> = []
+  const logged: Array<unknown> = []
+  const listeners: Array<SharedEvents> = []
+  const collected = Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ message }) => logged.push(String(message))),
+  )
   const answered = <A>(value: A) =>
     Effect.suspend(() =>
       state.losesAnswers ? Effect.fail(new StorageUnavailable({ reason: "lost" })) : Effect.succeed(value),
@@ -37,8 +46,10 @@ const scene = async () => {
           leased.set(process, (leased.get(process) ?? 0n) + granted)
           return answered({ granted, spent: 0n, others: sumOf((other) => other !== process) })
         }),
-      giveBack: (process, _, amount) =>
+      giveBack: (process, budget, amount) =>
         Effect.suspend(() => {
+          given.push(budget.key)
+          if (state.defectOf === budget.key) return Effect.die(new Error("a bug"))
           leased.set(process, (leased.get(process) ?? 0n) - amount)
           return answered(undefined)
         }),
@@ -46,19 +57,19 @@ const scene = async () => {
       want: () => Effect.void,
     },
     rates: unusedRates,
-    on: () => Effect.void,
+    on: (listener) => Effect.sync(() => void listeners.push(listener)),
   }
   const scope = Effect.runSync(Scope.make())
   const run = <A, E>(effect: Effect.Effect<A, E>) =>
-    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(Logger.remove(Logger.defaultLogger))))
+    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(collected)))
   const slices = await run(Scope.extend(makeSlices(shared, { id: () => state.process }), scope))
   return {
-    ...{ leased, state, slices },
-    take: (amount: bigint) =>
+    ...{ leased, state, slices, given, logged, listeners },
+    take: (amount: bigint, of = key) =>
       run(
         Effect.either(
           slices.take(
-            key,
+            of,
             limit,
             0,
             { sizeOf: () => ({ amount, outputBound: undefined, outputTokens: 1 }), required: () => amount },
@@ -107,4 +118,23 @@ test("after the lease was lost nothing is taken out of the old slice, and what w
   const after = await take(10n)
   expect(Either.isRight(after) && after.right.process).toBe("b")
   expect(leased.get("b")).toBe((1000n - 125n) / 8n)
+})
+
+test("a slice that meets a defect each time it is given back kept those after it: they are given back", async () => {
+  const { state, take, pass, given } = await scene()
+  const [of, other] = [await take(10n), await take(10n, sampleKey(bob, { limit }))]
+  for (const taken of [of, other]) if (Either.isRight(taken)) taken.right.settled(10n, 4n)
+  state.defectOf = alice
+  await pass(12)
+  expect(given).toContain(bob)
+})
+
+test("a defect where a changed key's slice is given back was not logged", async () => {
+  const { state, take, pass, listeners, logged } = await scene()
+  const taken = await take(10n)
+  if (Either.isRight(taken)) taken.right.settled(10n, 4n)
+  state.defectOf = alice
+  listeners[0]?.keyChanged?.(alice, false)
+  await pass(1)
+  expect(logged.filter((line) => String(line).includes("a defect in a slice of a budget"))).toHaveLength(1)
 })

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { Claim, Idempotency, type IdempotentRequest } from "../../../src/services/request/Idempotency.ts"
-import { StorageUnavailable } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { alice, bob, sampleRow } from "../../sql/samples.ts"
 import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
 import { closeServices, hostsConfig, servicesOf, turns } from "../../support/clocks/services.ts"
@@ -25,7 +25,13 @@ const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
   const registry = ProviderRegistry.layer(await hostsConfig({ a: {} }, config))
   const start = async () => {
     /** What fails, and what waits before it is written. */
-    const state: { isAway: boolean; before: Effect.Effect<void> } = { isAway: false, before: Effect.void }
+    const state: { isAway: boolean; isBroken: boolean; throws: boolean; before: Effect.Effect<void> } = {
+      ...{ isAway: false, isBroken: false, throws: false, before: Effect.void },
+    }
+    const mayThrow = () => {
+      if (state.throws) throw new Error("a bug of the storage")
+    }
+    const bug = Effect.die(new Error("a bug of the storage"))
     const guarded = <A>(write: Effect.Effect<A, StorageUnavailable>) =>
       Effect.zipRight(
         state.before,
@@ -40,8 +46,14 @@ const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
           ...storage,
           idempotency: {
             ...idempotency,
-            keep: (...outcome) => guarded(idempotency.keep(...outcome)),
-            release: (...claimed) => guarded(idempotency.release(...claimed)),
+            keep: (...outcome) => {
+              mayThrow()
+              return guarded(Effect.suspend(() => (state.isBroken ? bug : idempotency.keep(...outcome))))
+            },
+            release: (...claimed) => {
+              mayThrow()
+              return guarded(Effect.suspend(() => (state.isBroken ? bug : idempotency.release(...claimed))))
+            },
             renew: (...renewed) => guarded(idempotency.renew(...renewed)),
           },
         }),
@@ -191,9 +203,9 @@ describe("an outcome that cannot be written now", () => {
     const claim = await first.claim()
     first.state.isAway = true
     await first.answered(claim)
-    expect(first.logged).toHaveLength(1)
     expect(await second.begin()).toMatchObject(repeated("running"))
     await pass(clock, 2 * minute)
+    expect(first.logged.map((line) => line.slice(0, 49))).toEqual(["WARN records of Idempotency-Keys could not be wri"])
     expect(await first.begin()).toMatchObject(repeated("running"))
     first.state.isAway = false
     await pass(clock, 16_000)
@@ -210,6 +222,49 @@ describe("an outcome that cannot be written now", () => {
     await first.close()
     expect(await second.begin()).toEqual(answer)
   })
+})
+
+describe("an outcome whose writing is a defect of the storage", () => {
+  test("is written by the next round, and the caller of the request does not see the defect", async () => {
+    const { start, clock } = await scene()
+    const first = await start()
+    const claim = await first.claim()
+    first.state.isBroken = true
+    await first.ended(claim)
+    expect(first.logged.filter((line) => line.startsWith("ERROR a defect in the end of a request"))).toHaveLength(1)
+    expect(await first.begin()).toMatchObject(repeated("running"))
+    first.state.isBroken = false
+    await pass(clock, 16_000)
+    expect(await first.begin()).toBeInstanceOf(Claim)
+  })
+
+  test("does not keep the others waiting, and is over with its lease where it is never written", async () => {
+    const { start, clock } = await scene()
+    const [first, second] = [await start(), await start()]
+    const claim = await first.claim()
+    await first.claim({ value: "another" })
+    first.state.isBroken = true
+    await first.ended(claim)
+    await pass(clock, 2 * minute)
+    expect(await second.begin({ value: "another" })).toMatchObject(repeated("running"))
+    expect(await second.begin()).toMatchObject(repeated("unknown"))
+    expect(await first.begin()).toMatchObject(repeated("unknown"))
+    expect(first.logged.filter((line) => line.includes("a defect in"))).toHaveLength(1)
+  })
+})
+
+test("an outcome whose writing throws, not as an effect, is written by the next round as well", async () => {
+  const { start, clock } = await scene()
+  const first = await start()
+  const claims = [await first.claim(), await first.claim({ value: "another" })] as const
+  first.state.throws = true
+  await first.ended(claims[0])
+  await first.answered(claims[1])
+  expect(await first.begin()).toMatchObject(repeated("running"))
+  first.state.throws = false
+  await pass(clock, 16_000)
+  expect(await first.begin()).toBeInstanceOf(Claim)
+  expect(await first.begin({ value: "another" })).toMatchObject(answer)
 })
 
 describe("after a crash, once the lease of a minute has ended", () => {

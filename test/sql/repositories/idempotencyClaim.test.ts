@@ -28,7 +28,7 @@ describePostgres("a claim whose record is released while it is read", () => {
     const program = Effect.gen(function* () {
       const connecting = { url: redactedUrlOf(database), durability: "full" } as const
       yield* openDatabase(connecting)
-      const patience = { connectMs: 2000, statementMs: 2000, silenceMs: 0, appendMs: 0 }
+      const patience = { connectMs: 20_000, statementMs: 20_000, silenceMs: 0, appendMs: 0 }
       const sql = yield* clientOf(yield* openPool(connecting, patience, { name: "claims", max: 2 }))
       const plain = makeIdempotencyRepository(sql)
       yield* plain.claim(record("req_1"), 0)

@@ -10,7 +10,7 @@ import * as Scope from "effect/Scope"
 import openaiCompatible from "../../../plugins/providers/openai-compatible/index.ts"
 import price from "../../../plugins/strategies/price/index.ts"
 import type { ResolvedConfig } from "../../../src/catalogue/ResolvedConfig.ts"
-import { makeStepRunner, type StepRunner } from "../../../src/services/request/Steps.ts"
+import { type EffectRunner, makeEffectRunner } from "../../../src/services/request/EffectRunner.ts"
 import { resolvedFrom } from "../gateways/resolved.ts"
 import { ManualClock } from "./manualClock.ts"
 
@@ -19,7 +19,7 @@ export interface Services<A> {
   readonly get: <I extends A, S>(tag: Context.Tag<I, S>) => S
   /** Runs an effect under the clock of the services. */
   readonly run: <B, E>(effect: Effect.Effect<B, E, A>) => Promise<B>
-  readonly runner: StepRunner
+  readonly runner: EffectRunner
   /** `WARN a text {"members":1}`. */
   readonly logged: Array<string>
   /** Closes them before the end of the test. */
@@ -59,46 +59,54 @@ export const servicesOf = async <A>(
     if (open.delete(close)) await Effect.runPromise(Scope.close(scope, Exit.void))
   }
   open.add(close)
-  const runner = makeStepRunner(await Effect.runPromise(Effect.provide(Effect.runtime<never>(), setting)))
+  const runner = makeEffectRunner(await Effect.runPromise(Effect.provide(Effect.runtime<never>(), setting)))
   return { clock, get: (tag) => Context.unsafeGet(context, tag), run, runner, logged, close }
 }
 
 /** A configuration of plugins whose code is small. */
-const smallConfig = (config: {
-  readonly routing?: object
-  readonly [member: string]: unknown
-}): Promise<ResolvedConfig> =>
-  resolvedFrom({ plugins: [openaiCompatible, price] }, { ...config, routing: { strategy: "price", ...config.routing } })
+const smallConfig = (
+  config: { readonly routing?: object; readonly [member: string]: unknown },
+  env: Readonly<Record<string, string>>,
+): Promise<ResolvedConfig> =>
+  resolvedFrom(
+    { plugins: [openaiCompatible, price] },
+    { ...config, routing: { strategy: "price", ...config.routing } },
+    env,
+  )
 
 /** Of each of these names a provider, and the hosts of `acme/small` in this order. */
 export const hostsConfig = (
   hosts: Readonly<Record<string, object>>,
   more: { readonly routing?: object; readonly [member: string]: unknown } = {},
   providers: Readonly<Record<string, object>> = {},
+  env: Readonly<Record<string, string>> = {},
 ): Promise<ResolvedConfig> =>
-  smallConfig({
-    providers: Object.fromEntries(
-      Object.keys(hosts).map((slug) => [
-        slug,
+  smallConfig(
+    {
+      providers: Object.fromEntries(
+        Object.keys(hosts).map((slug) => [
+          slug,
+          {
+            ...{ plugin: "openai-compatible", base_url: `http://${slug}.test/v1`, network: "private" },
+            ...("api_keys" in (providers[slug] ?? {}) ? {} : { api_key: `secret-of-${slug}` }),
+            ...providers[slug],
+          },
+        ]),
+      ),
+      models: [
         {
-          ...{ plugin: "openai-compatible", base_url: `http://${slug}.test/v1`, network: "private" },
-          ...("api_keys" in (providers[slug] ?? {}) ? {} : { api_key: `secret-of-${slug}` }),
-          ...providers[slug],
+          ...{ id: "acme/small", context_length: 8192 },
+          hosts: Object.entries(hosts).map(([provider, fields]) => ({
+            provider,
+            max_completion_tokens: 4096,
+            ...fields,
+          })),
         },
-      ]),
-    ),
-    models: [
-      {
-        ...{ id: "acme/small", context_length: 8192 },
-        hosts: Object.entries(hosts).map(([provider, fields]) => ({
-          provider,
-          max_completion_tokens: 4096,
-          ...fields,
-        })),
-      },
-    ],
-    ...more,
-  })
+      ],
+      ...more,
+    },
+    env,
+  )
 
 /** Lets what was woken run. */
 export const turns = async (count = 3): Promise<void> => {

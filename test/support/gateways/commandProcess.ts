@@ -2,8 +2,11 @@
  * A process that runs the commands of many tests one after another: starting one takes a hundred times as long as most
  * commands. A message to it: `Asked`; its answer: `Ended`.
  */
-import { run } from "../../../src/cli/run.ts"
+import { bundleOf } from "../../../src/app/bundle.ts"
 import type { Asked } from "./commands.ts"
+
+// As src/main.ts does.
+const { run } = await import(bundleOf(new URL("../../../", import.meta.url)) ?? "../../../src/cli/program.ts")
 
 const texts = { out: "", err: "" }
 const into = (name: keyof typeof texts) => (text: string | Uint8Array) => {
@@ -18,7 +21,9 @@ console.error = (...parts: ReadonlyArray<unknown>) => into("err")(`${parts.join(
 // Each command listens for errors of its output.
 process.stdout.setMaxListeners(0)
 
-process.on("message", async ({ words, env }: Asked) => {
+const home = process.cwd()
+process.on("message", async ({ words, env, cwd = home }: Asked) => {
+  process.chdir(cwd)
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
   Object.assign(process.env, env)
   Object.assign(texts, { out: "", err: "" })

@@ -4,6 +4,8 @@ export interface Asked {
   readonly words: ReadonlyArray<string>
   /** Its whole environment. */
   readonly env: Readonly<Record<string, string>>
+  /** The folder that it is run in, if not that of the repository. */
+  readonly cwd?: string
 }
 
 export interface Ended {

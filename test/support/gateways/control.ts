@@ -14,6 +14,7 @@ import { readConfig } from "../../../src/config/loadConfig.ts"
 import { resolveConfig } from "../../../src/config/resolveConfig.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { parseUsd } from "../../../src/domain/price/money.ts"
+import { CallerAddresses } from "../../../src/http/CallerAddresses.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../../src/http/control/index.ts"
 import { everything, Mount } from "../../../src/http/Mount.ts"
 import { defineProvider } from "../../../src/plugin/Provider.ts"
@@ -23,14 +24,15 @@ import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
+import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { Timers } from "../../../src/services/request/Timers.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { silentProvider } from "../hosts/silentProvider.ts"
+import { memoryStorage } from "../storage/lastingStorage.ts"
 
 export const managementKey = "a-management-key-that-the-operator-brought-along"
 
@@ -105,6 +107,7 @@ type Services =
   | ProviderRegistry
   | RequestEnds
   | RequestLimits
+  | RequestRecords
 
 export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
@@ -145,7 +148,11 @@ export const startControlPlane = async ({
     HostHealth.layer,
     ProviderKeys.layer,
     RequestLimits.layer,
-    RequestEnds.layer.pipe(Layer.provide(Idempotency.layer), Layer.provideMerge(InFlight.layer)),
+    RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
+      Layer.provideMerge(RequestEnds.layer),
+      Layer.provide(Idempotency.layer),
+      Layer.provideMerge(InFlight.layer),
+    ),
   ).pipe(
     Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
     Layer.provideMerge(Timers.layer),
@@ -169,6 +176,7 @@ export const startControlPlane = async ({
     controlRoutes.pipe(
       Layer.provide(Layer.succeed(Mount, everything)),
       Layer.provide(ControlSettings.layer({ corsOrigins: ["*"], ...control })),
+      Layer.provide(CallerAddresses.layer({ trustedProxies: [], forwardedHeader: "x-forwarded-for" })),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),
@@ -257,4 +265,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   operation: "chat",
   providerKey: "",
   callerRequestId: "",
+  userHash: "",
 })

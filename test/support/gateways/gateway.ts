@@ -9,9 +9,10 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Gateway from "../../../src/app/Gateway.ts"
+import type { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../../src/config/loadConfig.ts"
-import type { Inference } from "../../../src/http/data/Inference.ts"
+import type { DataHandlers } from "../../../src/http/data/DataHandlers.ts"
 import type { DataPlane } from "../../../src/http/data/routes.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
 import { discover } from "../../../src/plugin/loading/discover.ts"
@@ -47,6 +48,9 @@ export interface TestGatewayOptions {
   readonly idleSeconds?: number
 }
 
+/** Services of the gateway that tests ask. */
+type TestServices = DataHandlers | DataPlane | InFlight | KeyStore | Meter | ProviderRegistry | RequestEnds | Storage
+
 export interface TestGateway {
   /** `http://127.0.0.1:<port>/api/v1`; for a gateway without a socket, an address at which nothing listens. */
   readonly url: string
@@ -58,9 +62,7 @@ export interface TestGateway {
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
   /** Runs an effect with the gateway's services. */
-  readonly run: <A, E>(
-    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
-  ) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, TestServices>) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
@@ -92,11 +94,7 @@ export const gatewayWithoutSocket = async ({
   const { services } = await Effect.runPromise(gatewayLayers(options))
   const { context, close } = await build(Layer.provide(services, setting))
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
-    Gateway.allRoutesAt("").pipe(
-      Layer.provide(Layer.succeedContext(context)),
-      Layer.provide(HttpServer.layerContext),
-      Layer.provide(setting),
-    ),
+    Layer.provide(Gateway.allRoutesAt(""), Layer.merge(Layer.succeedContext(context), setting)),
     { disableLogger: true },
   )
   return testGatewayOf(
@@ -141,22 +139,22 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
 }
 
 const testGatewayOf = async (
-  context: Context.Context<DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
+  context: Context.Context<TestServices>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
 ): Promise<TestGateway> => {
-  const run = <A, E>(
-    effect: Effect.Effect<A, E, DataPlane | Inference | InFlight | KeyStore | RequestEnds | Storage | Meter>,
-  ) => Effect.runPromise(Effect.provide(effect, context))
+  const run = <A, E>(effect: Effect.Effect<A, E, TestServices>) => Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>
     run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))
   const key = await make({ kind: "ordinary", name: "test" })
   const managementKey = await make({ kind: "management", name: "test" })
   const call = async (path: string, { headers, ...init }: RequestInit = {}) => {
+    // As over a socket, where the runtime adds it.
+    const length = typeof init.body === "string" ? { "content-length": `${Buffer.byteLength(init.body)}` } : {}
     const request = new Request(`${url}${path}`, {
       ...init,
-      headers: { authorization: `Bearer ${key}`, ...Object.fromEntries(new Headers(headers)) },
+      headers: { authorization: `Bearer ${key}`, ...length, ...Object.fromEntries(new Headers(headers)) },
     })
     return checkedStream(path, await send(request))
   }

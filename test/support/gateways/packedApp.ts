@@ -1,7 +1,7 @@
 /** An app outside of this repository, with the packed gateway among its packages. */
-import { mkdir, mkdtemp, readdir, symlink, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { dirname, join, relative, resolve } from "node:path"
 
 const root = resolve(import.meta.dir, "../../..")
 
@@ -42,12 +42,16 @@ export interface PackedApp {
  */
 export const makePackedApp = async (others: ReadonlyArray<string>): Promise<PackedApp> => {
   const folder = await mkdtemp(join(tmpdir(), "headgate-app-"))
-  await succeeded([process.execPath, "pm", "pack", "--quiet", "--destination", folder], root)
+  // Compressed in the fastest way, since it is unpacked at once.
+  const pack = [process.execPath, "pm", "pack", "--quiet", "--gzip-level", "1", "--destination", folder]
+  await succeeded(pack, root)
   const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"))
   const modules = join(folder, "node_modules")
   const package_ = join(modules, "headgate")
   await mkdir(package_, { recursive: true })
   await succeeded(["tar", "xzf", join(folder, tarball), "--strip-components=1", "-C", package_], folder)
+  await rm(join(folder, tarball))
+  const unpacked = await readdir(package_, { recursive: true, withFileTypes: true })
   const { dependencies, peerDependencies } = await Bun.file(join(package_, "package.json")).json()
   for (const name of new Set([...Object.keys({ ...dependencies, ...peerDependencies }), ...others])) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
@@ -55,10 +59,7 @@ export const makePackedApp = async (others: ReadonlyArray<string>): Promise<Pack
   }
   return {
     folder,
-    packed: (await succeeded(["tar", "tzf", tarball], folder))
-      .split("\n")
-      .map((path) => path.replace(/^package\//, ""))
-      .filter((path) => path !== ""),
+    packed: unpacked.filter((one) => one.isFile()).map((one) => relative(package_, join(one.parentPath, one.name))),
     write: async (file, text) => {
       await mkdir(dirname(join(folder, file)), { recursive: true })
       await writeFile(join(folder, file), text)

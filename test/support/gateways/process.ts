@@ -33,6 +33,8 @@ export interface StartOptions {
   readonly words?: ReadonlyArray<string>
   /** Through a script runner, as `bun start` does, in a process group of its own: `kill` signals the whole group. */
   readonly asScript?: boolean
+  /** Its standard error, in place of a pipe that is read: `err` stays empty. */
+  readonly stderr?: number
 }
 
 export interface RunningGateway {
@@ -54,43 +56,51 @@ const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) 
   for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
 }
 
-const spawn = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script: string | undefined) => {
-  const options = { env, stdout: "pipe", stderr: "pipe" } as const
+interface Started {
+  readonly env: Readonly<Record<string, string>>
+  readonly words: ReadonlyArray<string>
+  /** The folder of the package whose script it is. */
+  readonly script: string | undefined
+  readonly stderr: number | undefined
+}
+
+const spawn = ({ env, words, script, stderr }: Started) => {
+  const options = { env, stdout: "pipe", stderr: stderr ?? "pipe" } as const
   if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts", ...words], { ...options, cwd: root })
   const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
   writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
   return Bun.spawn([process.execPath, "run", "start", ...words], { ...options, cwd: script, detached: true })
 }
 
-/** `script`: the folder of the package whose script it is. */
-const run = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script?: string): RunningGateway => {
+const run = ({ env, words, script, stderr }: Started): RunningGateway => {
   let out = ""
   let err = ""
-  const child = spawn(env, words, script)
+  const child = spawn({ env, words, script, stderr })
+  const listens = Promise.withResolvers<string>()
+  // Nobody may ask for the address.
+  void listens.promise.catch(() => {})
   const told = Promise.all([
     collect(child.stdout, (text) => {
       out += text
+      const url = /headgate listens at (\S+)\s/.exec(out)?.[1]
+      if (url !== undefined) listens.resolve(url)
     }),
-    collect(child.stderr, (text) => {
-      err += text
-    }),
+    child.stderr === undefined || typeof child.stderr === "number"
+      ? undefined
+      : collect(child.stderr, (text) => {
+          err += text
+        }),
   ])
   let over = false
   const exited = child.exited.then(async (code) => {
     await told
     over = true
+    listens.reject(new Error(`it ended: ${err}`))
     return code
   })
   return {
     pid: child.pid,
-    url: async () => {
-      for (;;) {
-        const found = /headgate listens at (\S+)/.exec(out)?.[1]
-        if (found !== undefined) return found
-        if (over) throw new Error(`it ended: ${err}`)
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-    },
+    url: () => listens.promise,
     out: () => out,
     err: () => err,
     exited,
@@ -117,14 +127,17 @@ export const install = (): Installation => {
     ...bare,
     HEADGATE_CONFIG: file,
     HEADGATE_PORT: "0",
+    // Whether the tests run in a container or not.
+    HEADGATE_LOG_FORMAT: "logfmt",
     HEADGATE_STORAGE: `sqlite:${database}`,
   }
   return {
     folder,
     database,
-    start: ({ config, env = {}, words = [], asScript = false } = {}) => {
+    start: ({ config, env = {}, words = [], asScript = false, stderr } = {}) => {
       if (config !== undefined) writeFileSync(file, JSON.stringify(withOwnPlugins(config)))
-      const gateway = run({ ...environment, ...env }, words, asScript ? folder : undefined)
+      const script = asScript ? folder : undefined
+      const gateway = run({ env: { ...environment, ...env }, words, script, stderr })
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))
       return gateway
@@ -175,6 +188,13 @@ export const costsBeforeKill = (): ReadonlyArray<number> =>
 
 /** Milliseconds for these rounds, on a busy machine. */
 export const killPatience = 240_000 + killRounds * 12_000
+
+/** Prints what a test of kills saw in the end, where it was asked for more rounds than usual. */
+export const reportKills = (what: string, figures: Readonly<Record<string, number | bigint>>): void => {
+  if (process.env["TEST_KILL_ROUNDS"] === undefined) return
+  const shown = Object.entries({ rounds: killRounds, ...figures }).map(([name, figure]) => `${name} ${figure}`)
+  process.stderr.write(`${what}: ${shown.join(", ")}\n`)
+}
 
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""

@@ -21,7 +21,7 @@ export const resolution = async (
   env: Readonly<Record<string, string>> = {},
 ): Promise<Resolution> => {
   const log: Array<string> = []
-  const logger = Logger.make(({ message }) => log.push(String(message)))
+  const logger = Logger.make(({ message }) => log.push(String([message].flat()[0])))
   return Effect.runPromise(
     Effect.flatMap(readConfig(config), (reading) => resolveConfig(parts, reading)).pipe(
       Effect.match({

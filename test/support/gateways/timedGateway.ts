@@ -178,6 +178,8 @@ export interface TimedOptions {
   /** More of the entry of the model. */
   readonly model?: object
   readonly ignoresAbort?: boolean
+  /** Of the configuration. A webhook at 127.0.0.1 is called as a host is. */
+  readonly alerts?: object
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
 }
@@ -201,6 +203,7 @@ const configOf = ({
   host,
   model,
   plugin,
+  alerts = {},
 }: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const added = new Map<string, object | undefined>(Object.entries(more))
@@ -210,7 +213,7 @@ const configOf = ({
     { ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) },
   ])
   const changed = models.map((one) => ({ ...one, ...model, hosts: one.hosts.map((each) => ({ ...each, ...host })) }))
-  return { providers: Object.fromEntries(named), models: changed, limits, routing }
+  return { providers: Object.fromEntries(named), models: changed, limits, routing, alerts }
 }
 
 /** Runs `body` in a gateway of its own, which is closed after it. Then each of its requests has ended once. */

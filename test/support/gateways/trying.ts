@@ -11,9 +11,10 @@ import { RetryBudget } from "../../../src/domain/hosts/RetryBudget.ts"
 import type { KeyRecord } from "../../../src/domain/keys/key.ts"
 import type { AnyRequest } from "../../../src/domain/request/operations.ts"
 import type { Plan } from "../../../src/domain/routing/Plan.ts"
-import type { Begun } from "../../../src/services/dispatch/beginAttempt.ts"
+import type { Attempt } from "../../../src/services/dispatch/Attempt.ts"
+import type { Begun, CallListener } from "../../../src/services/dispatch/AttemptStart.ts"
 import { makeEndAttempt } from "../../../src/services/dispatch/EndAttempt.ts"
-import { type CallHost, tryHosts } from "../../../src/services/dispatch/tryHosts.ts"
+import { Failover } from "../../../src/services/dispatch/Failover.ts"
 import { HostHealth } from "../../../src/services/hosts/HostHealth.ts"
 import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
@@ -27,6 +28,32 @@ import { servicesOf } from "../clocks/services.ts"
 import { requestWith } from "../recordings/recordings.ts"
 import { lastingStorage } from "../storage/lastingStorage.ts"
 import { requestContext } from "./requestContext.ts"
+
+interface Answered<A> {
+  readonly answer: A
+  readonly attempt: Attempt
+}
+
+/** Carries a plan out, with calls of the test's own. */
+class Asked<A extends object> extends Failover<A, Answered<A>> {
+  private readonly onCall: (begun: Begun, listener: CallListener<A>) => void
+
+  constructor(
+    onCall: (begun: Begun, listener: CallListener<A>) => void,
+    ...asked: ConstructorParameters<typeof Failover<A, Answered<A>>>
+  ) {
+    super(...asked)
+    this.onCall = onCall
+  }
+
+  override call(begun: Begun, listener: CallListener<A>): void {
+    this.onCall(begun, listener)
+  }
+
+  protected override accept(answer: A, attempt: Attempt): void {
+    this.succeed({ answer, attempt })
+  }
+}
 
 /** `retries`: extra attempts, as a share of the requests. */
 export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE_INFINITY) => {
@@ -50,7 +77,7 @@ export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE
         throw new Error("there is no network")
       },
     },
-    log: (line: Effect.Effect<void>) => void runner.effect(line, () => {}),
+    log: (line: Effect.Effect<void>) => void runner.run(line, () => {}),
     endAttempt: await run(makeEndAttempt),
     retries: new RetryBudget(retries),
     hedges: new HedgeBudget(0),
@@ -68,19 +95,18 @@ export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE
   const called: Array<string> = []
 
   /** What the request comes to: the answer, or the failure of the request. Throws on a defect. */
-  const ask = <A extends object>(
-    answer: (host: Host, begun: Begun) => Effect.Effect<A | HostFailed>,
+  const askBy = <A extends object>(
+    onCall: (begun: Begun, listener: CallListener<A>) => void,
     asked: { readonly context?: RequestContext; readonly plan?: Plan; readonly request?: AnyRequest } = {},
   ) => {
     const { context = newContext(), request = requestWith({}) } = asked
-    const call: CallHost<A> = (begun) => {
+    const counted = (begun: Begun, listener: CallListener<A>) => {
       const { host, key } = begun.attempt
       called.push(key === undefined ? host.tag : `${host.tag} ${key.key.label}`)
-      return answer(host, begun)
+      onCall(begun, listener)
     }
-    const steps = tryHosts(parts, context, request, asked.plan ?? plan(), call)
     return new Promise<A | { readonly _tag: string }>((resolve, reject) =>
-      runner.steps(steps, (exit) => {
+      runner.run(new Asked(counted, parts, context, request, asked.plan ?? plan()), (exit) => {
         if (Exit.isSuccess(exit)) {
           parts.endAttempt.unused(exit.value.attempt)
           resolve(exit.value.answer)
@@ -90,12 +116,24 @@ export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE
     )
   }
 
+  /** The same with what a host answers as an effect. */
+  const ask = <A extends object>(
+    answer: (host: Host, begun: Begun) => Effect.Effect<A | HostFailed>,
+    asked: Parameters<typeof askBy>[1] = {},
+  ) =>
+    askBy<A>((begun, listener) => {
+      runner.run(answer(begun.attempt.host, begun), (exit) => {
+        if (Exit.isFailure(exit)) throw new Error(String(exit.cause))
+        listener.answered(begun, exit.value)
+      })
+    }, asked)
+
   const newContext = (key: KeyRecord = sampleKey("a key")): RequestContext => requestContext(key, {}, nowMs)
 
   return {
     ...services,
     ...parts,
-    ...{ hosts, plan, ask, called, newContext },
+    ...{ hosts, plan, ask, askBy, called, newContext },
     storage: get(Storage),
     held: (key: KeyRecord) => run(Effect.map(meter.spent(key.id), (spent) => spent.held)),
   }

@@ -3,6 +3,7 @@ import { afterAll, afterEach } from "bun:test"
 import * as Cause from "effect/Cause"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import type { Json } from "../clients/badInputs.ts"
 import { startGateway, type TestGateway, type TestGatewayOptions } from "./gateway.ts"
 
@@ -39,7 +40,9 @@ export const startWatched = async ({ setting = Layer.empty, ...options }: TestGa
     const failure = Cause.pretty(cause, { renderErrorCause: true })
     lines.push(Bun.inspect({ message, failure, cause, annotations }, { depth: 20 }))
   })
-  const gateway = opened(await startGateway({ ...options, setting: Layer.merge(setting, Logger.add(logger)) }))
+  // Single failures of hosts are lines for debugging. What the test sets wins.
+  const all = Layer.provideMerge(Layer.merge(setting, Logger.add(logger)), Logger.minimumLogLevel(LogLevel.Debug))
+  const gateway = opened(await startGateway({ ...options, setting: all }))
   return {
     ...gateway,
     log: () => lines.join("\n"),

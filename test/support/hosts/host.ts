@@ -3,8 +3,10 @@
 export interface ScriptedHost {
   /** For `base_url`: `http://127.0.0.1:<port>/v1`. */
   readonly url: string
-  /** Every request so far, with its parsed body. */
+  /** Every request so far, or since `forget`, with its parsed body. */
   readonly calls: ReadonlyArray<{ readonly request: Request; readonly body: Record<string, unknown> }>
+  /** Empties `calls`, for tests of thousands of requests. */
+  readonly forget: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -23,7 +25,14 @@ export const scriptedHost = (
       return answer(body, request, calls.length)
     },
   })
-  return { url: `http://127.0.0.1:${server.port}/v1`, calls, stop: () => server.stop(true) }
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    calls,
+    forget: () => {
+      calls.length = 0
+    },
+    stop: () => server.stop(true),
+  }
 }
 
 /** A whole answer in the chat form. */

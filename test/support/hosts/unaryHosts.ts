@@ -13,12 +13,12 @@ export interface UnaryScene {
   readonly stop: () => Promise<void>
 }
 
-/** The model `acme/unary`; its hosts are tried in this order. `facts`: of each host. */
+/** The model `acme/unary`; its hosts are tried in this order. `facts`: of each host. `settings`: of providers, by their names. */
 export const unaryScene = async (
   operation: "embeddings" | "rerank",
   answers: Readonly<Record<string, Answer>>,
   facts: Readonly<Record<string, object>> = {},
-  provider: object = {},
+  settings: Readonly<Record<string, object>> = {},
 ): Promise<UnaryScene> => {
   const hosts = Object.fromEntries(Object.entries(answers).map(([slug, answer]) => [slug, scriptedHost(answer)]))
   const model: ModelInput = {
@@ -41,7 +41,7 @@ export const unaryScene = async (
           base_url: url,
           network: "private" as const,
           api_key: `key-of-${slug}`,
-          ...provider,
+          ...settings[slug],
         },
       ]),
     ),

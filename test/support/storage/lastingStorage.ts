@@ -1,5 +1,6 @@
 /**
- * Storage in memory that stays open when its gateway has stopped, so that a test can read what was booked meanwhile.
+ * Storage in memory: one that ends with its gateway, and one that stays open when its gateway has stopped, so that a test can read
+ * what was booked meanwhile.
  */
 import { Database } from "bun:sqlite"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -15,16 +16,21 @@ const emptyTables = Effect.runSync(
   Effect.cached(
     Effect.suspend(() => {
       const db = new Database(":memory:")
-      return Effect.map(Effect.provideServiceEffect(migrate, SqlClient, makeClient(db)), () => db.serialize())
+      return Effect.orDie(
+        Effect.map(Effect.provideServiceEffect(migrate, SqlClient, makeClient(db)), () => db.serialize()),
+      )
     }),
   ),
 )
 
+/** The same as the gateway's own storage in memory, which makes its tables anew: it ends with its scope. */
+export const memoryStorage = Layer.unwrapEffect(
+  Effect.map(emptyTables, (image) => layerOf(() => Database.deserialize(image))),
+)
+
 export const lastingStorage = Layer.unwrapEffect(
   Effect.gen(function* () {
-    const image = yield* emptyTables
     const neverClosed = yield* Scope.make()
-    const storage = layerOf(() => Database.deserialize(image))
-    return Layer.succeedContext(yield* Layer.buildWithScope(storage, neverClosed))
+    return Layer.succeedContext(yield* Layer.buildWithScope(memoryStorage, neverClosed))
   }),
 )

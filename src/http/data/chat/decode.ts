@@ -114,10 +114,7 @@ export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequ
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
   return Either.right(
-    chatRequest({
-      ...{ body, preferences, parameters, reasoning, maxTokens, dropped },
-      payload: checkedPayload(payload),
-    }),
+    chatRequest({ body, preferences, parameters, reasoning, maxTokens, dropped, payload: checkedPayload(payload) }),
   )
 }
 

@@ -2,7 +2,6 @@
 
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../errorBody.ts"
-import { chatPaths as described } from "../../openapi/chat.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
 import { chatTable, decodeChat } from "./decode.ts"
@@ -21,5 +20,4 @@ export const chat: ClientProtocol = {
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: chatErrorBody,
   schema: chatTable.schema,
-  described,
 }

@@ -2,7 +2,6 @@
 import type { ChatRequest } from "../../../domain/request/request.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { chatErrorBody } from "../../errorBody.ts"
-import { completionsPaths as described } from "../../openapi/completions.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "../chat/answer.ts"
 import { chunkWriter } from "../chat/stream.ts"
@@ -28,5 +27,4 @@ export const completions: ClientProtocol = {
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown), echoOf(request)),
   error: chatErrorBody,
   schema: completionsTable.schema,
-  described,
 }

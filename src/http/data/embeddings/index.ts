@@ -1,6 +1,5 @@
 /** `POST /embeddings`. */
 import { chatErrorBody } from "../../errorBody.ts"
-import { embeddingsPaths as described } from "../../openapi/embeddings.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { embeddingsWriter } from "./answer.ts"
@@ -11,5 +10,4 @@ export const embeddings: Form = {
   body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),
   error: chatErrorBody,
   schema: embeddingsTable.schema,
-  described,
 }

@@ -3,6 +3,7 @@
  * and beside it the body for hosts that speak this form. All problems are reported at once, with paths of this form.
  */
 import * as Either from "effect/Either"
+import type { Mutable } from "effect/Types"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import {
   anyObject,
@@ -135,8 +136,13 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const named = parametersOf(payload, reasoning, maxTokens)
   const onlyForm = translation.onlyForm ?? onlyHere(body)
   const request = chatRequest({
-    ...{ payload, preferences, parameters: named, reasoning, maxTokens, dropped },
     body: routed(body),
+    payload,
+    preferences,
+    parameters: named,
+    reasoning,
+    maxTokens,
+    dropped,
     native: onlyForm === undefined && translation.untranslated.length === 0 ? undefined : own,
     form: messagesForm,
     onlyForm,
@@ -167,38 +173,22 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   if (config["task_budget"] != null) translation.untranslated.push("output_config.task_budget")
   const listed = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const messages: ReadonlyArray<Message> = translation.messages
-  return {
-    ...Object.fromEntries(Object.entries(own).filter(([name]) => !translated.has(name))),
-    messages,
-    ...parametersIn(body),
-    ...(Array.isArray(stop) ? { stop: stop.filter((word) => typeof word === "string") } : {}),
-    ...(listed.length === 0
-      ? {}
-      : { tools: listed.map((tool, at) => toolOf(tool, `tools[${at}]`, translation.untranslated)) }),
-    ...(isJsonObject(choice) ? { tool_choice: choiceOf(choice), ...parallelOf(choice) } : {}),
-    ...(isJsonObject(schema)
-      ? {
-          response_format: {
-            type: "json_schema",
-            json_schema: {
-              name: "answer",
-              schema: isJsonObject(schema["schema"]) ? schema["schema"] : {},
-              strict: true,
-            },
-          },
-        }
-      : {}),
-    ...(typeof config["effort"] === "string" && !isAdaptive(body["thinking"]) ? { verbosity: config["effort"] } : {}),
-    ...userField(body),
-    ...tierField(body["service_tier"]),
-    ...(isJsonObject(mark) ? { cache_control: mark } : {}),
+  const others: Record<string, unknown> = {}
+  for (const name in own) if (!translated.has(name)) others[name] = own[name]
+  const payload: Mutable<ChatPayload> = { ...others, messages }
+  for (const { name, at } of parameters) if (body[at] != null) payload[name] = body[at]
+  if (Array.isArray(stop)) payload.stop = stop.filter((word) => typeof word === "string")
+  if (listed.length > 0)
+    payload.tools = listed.map((tool, at) => toolOf(tool, `tools[${at}]`, translation.untranslated))
+  if (isJsonObject(choice)) Object.assign(payload, { tool_choice: choiceOf(choice) }, parallelOf(choice))
+  if (isJsonObject(schema)) {
+    const inner = isJsonObject(schema["schema"]) ? schema["schema"] : {}
+    payload.response_format = { type: "json_schema", json_schema: { name: "answer", schema: inner, strict: true } }
   }
-}
-
-const parametersIn = (body: JsonObject): JsonObject => {
-  const found: Record<string, unknown> = {}
-  for (const { name, at } of parameters) if (body[at] != null) found[name] = body[at]
-  return found
+  if (typeof config["effort"] === "string" && !isAdaptive(body["thinking"])) payload.verbosity = config["effort"]
+  Object.assign(payload, userField(body), tierField(body["service_tier"]))
+  if (isJsonObject(mark)) payload.cache_control = mark
+  return payload
 }
 
 const metadataMembers = new Set(["user_id"])

@@ -4,7 +4,6 @@ import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { messagesErrorBody } from "../../errorBody.ts"
-import { messagesPaths as described } from "../../openapi/messages.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
 import { decodeMessages, messagesTable } from "./decode.ts"
@@ -26,5 +25,4 @@ export const messages: ClientProtocol = {
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: messagesErrorBody,
   schema: messagesTable.schema,
-  described,
 }

@@ -1,6 +1,5 @@
 /** `POST /rerank`. */
 import { chatErrorBody } from "../../errorBody.ts"
-import { rerankPaths as described } from "../../openapi/rerank.ts"
 import { jsonBody } from "../Body.ts"
 import { type Form, unaryAsked } from "../Form.ts"
 import { rerankWriter } from "./answer.ts"
@@ -11,5 +10,4 @@ export const rerank: Form = {
   body: jsonBody(unaryAsked(decodeRerank, rerankWriter)),
   error: chatErrorBody,
   schema: rerankTable.schema,
-  described,
 }

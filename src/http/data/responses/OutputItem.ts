@@ -15,6 +15,9 @@ export interface OutputItem {
   readonly close: (events: EventSink) => void
 }
 
+/** Of an answer without events. */
+const noHead: DeltaHead = { type: "", json: "" }
+
 type PartKind = "text" | "refusal"
 
 interface Part {
@@ -88,7 +91,8 @@ export class MessageOutput implements OutputItem {
     const known = this.parts.find((part) => part.kind === kind)
     if (known !== undefined) return known
     const place = { item_id: this.id, output_index: this.at, content_index: this.parts.length }
-    const head = deltaHead(kind === "text" ? "response.output_text.delta" : "response.refusal.delta", place)
+    const type = kind === "text" ? "response.output_text.delta" : "response.refusal.delta"
+    const head = this.events === undefined ? noHead : deltaHead(type, place)
     const part: Part = { kind, place, head, text: "", annotations: [], logprobs: [] }
     this.parts.push(part)
     this.events?.event("response.content_part.added", { ...place, part: writtenPart(part) })

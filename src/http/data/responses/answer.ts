@@ -59,7 +59,7 @@ const echoOf = (body: JsonObject): JsonObject => ({
   presence_penalty: body["presence_penalty"] ?? null,
   previous_response_id: null,
   prompt_cache_key: body["prompt_cache_key"] ?? null,
-  reasoning: { effort: null, summary: null, ...(isJsonObject(body["reasoning"]) ? body["reasoning"] : {}) },
+  reasoning: isJsonObject(body["reasoning"]) ? { ...noReasoning, ...body["reasoning"] } : noReasoning,
   safety_identifier: body["safety_identifier"] ?? null,
   store: false,
   temperature: body["temperature"] ?? null,
@@ -72,10 +72,12 @@ const echoOf = (body: JsonObject): JsonObject => ({
   user: body["user"] ?? null,
 })
 
-const echoedText = (config: unknown): JsonObject => {
-  const given = isJsonObject(config) ? config : {}
-  return { ...given, format: given["format"] ?? { type: "text" } }
-}
+const noReasoning: JsonObject = { effort: null, summary: null }
+
+const plainText: JsonObject = { format: { type: "text" } }
+
+const echoedText = (config: unknown): JsonObject =>
+  isJsonObject(config) ? { ...config, format: config["format"] ?? plainText["format"] } : plainText
 
 const echoedTool = (tool: unknown): unknown =>
   isJsonObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool
@@ -146,8 +148,7 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
 export const answerWriter =
   (names: ResponseNames): AnswerWriter =>
   (host, response, native) => {
-    const { usage: _, ...body }: JsonObject =
-      native === undefined ? translated(names, host, response) : exchanged(names, host, native)
+    const body = native === undefined ? translated(names, host, response) : exchanged(names, host, native)
     const text = JSON.stringify(body)
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
   }

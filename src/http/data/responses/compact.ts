@@ -9,7 +9,6 @@ import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 import { type AnswerReader, type AnswerWriter, chatReader } from "../../../services/dispatch/AnswerReader.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../errorBody.ts"
-import { compactPaths as described } from "../../openapi/responses.ts"
 import { jsonBody } from "../Body.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
@@ -27,7 +26,6 @@ export const compact: Form = {
   }, "input"),
   error: chatErrorBody,
   schema: compactSchema,
-  described,
 }
 
 /** The host's own answer with our id, its usage and its cost. Its items are the next input as they stand. */

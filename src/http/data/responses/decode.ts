@@ -3,6 +3,7 @@
  * caller's body. What the canonical form cannot carry is refused, or named in `dropped`.
  */
 import * as Either from "effect/Either"
+import type { Mutable } from "effect/Types"
 import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import {
   anyObject,
@@ -20,7 +21,7 @@ import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 import type { ChatPayload } from "../../../domain/request/chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import { parameterChecks } from "../../../domain/request/placedParameters.ts"
-import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/request/request.ts"
+import { type ChatRequest, type FormNeed, type NativeRequest, routerOnly } from "../../../domain/request/request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { hasAddedTools, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -119,23 +120,27 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const reasoning = reasoningOf(body)
   const sent = sentMembers(body, read.dropped)
   const onlyForm = compactionNeed(body["input"]) ?? untranslatableNeed(body, names)
-  return Either.right({
-    ...chatRequest({
-      ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: onlyForm === undefined && dropped.length === 0 && !hasAddedTools(body) ? undefined : sent,
-      form: responsesForm,
-      onlyForm,
-      dropped: read.dropped,
-    }),
-    native: {
-      form: responsesForm,
-      body: sent,
-      headers: {},
-      untranslated: dropped,
-      pathOf: (path) => pathOfTool(path, translated.paths) ?? pathOf(path),
-      ...(names.hasOnlyFunctions ? {} : { tools: toolsAsCalled(names) }),
-    },
+  const request = chatRequest({
+    body,
+    payload,
+    preferences,
+    parameters,
+    reasoning,
+    maxTokens,
+    native: onlyForm === undefined && dropped.length === 0 && !hasAddedTools(body) ? undefined : sent,
+    form: responsesForm,
+    onlyForm,
+    dropped: read.dropped,
   })
+  const native: Mutable<NativeRequest> = {
+    form: responsesForm,
+    body: sent,
+    headers: {},
+    untranslated: dropped,
+    pathOf: (path) => pathOfTool(path, translated.paths) ?? pathOf(path),
+  }
+  if (!names.hasOnlyFunctions) native.tools = toolsAsCalled(names)
+  return Either.right({ ...request, native })
 }
 
 /** Tools and items that have no counterpart in other forms, such as those of a computer, whose results are screenshots. */
@@ -148,8 +153,10 @@ const untranslatableNeed = (body: JsonObject, names: ToolNames): FormNeed | unde
 
 /** The body as a host of this form would get it. */
 const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObject => {
-  const left = new Set(dropped)
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name) && !left.has(name)))
+  const left = dropped.length === 0 ? undefined : new Set(dropped)
+  const sent: Record<string, unknown> = {}
+  for (const name in body) if (!notSent.has(name) && left?.has(name) !== true) sent[name] = body[name]
+  return sent
 }
 
 const notSent: ReadonlySet<string> = new Set([...routerOnly, "__proto__"])
@@ -181,13 +188,13 @@ const translatedMembers = (
   // Only calls of tools that the host runs count, and of these the canonical form has the search alone.
   if (searches && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
   if (isJsonObject(body["text"])) dropOthers(body["text"], textMembers, "text", dropped)
-  return {
-    ...(tools === undefined ? {} : { tools }),
-    ...(choice === undefined ? {} : { tool_choice: choice }),
-    ...(format === undefined ? {} : { response_format: format }),
-    ...(typeof verbosity === "string" ? { verbosity } : {}),
-    ...(wantsLogprobs(body) ? { logprobs: true } : {}),
-  }
+  const members: Mutable<Partial<ChatPayload>> = {}
+  if (tools !== undefined) members.tools = tools
+  if (choice !== undefined) members.tool_choice = choice
+  if (format !== undefined) members.response_format = format
+  if (typeof verbosity === "string") members.verbosity = verbosity
+  if (wantsLogprobs(body)) members.logprobs = true
+  return members
 }
 
 const textMembers = new Set(["format", "verbosity"])

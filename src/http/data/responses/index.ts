@@ -4,7 +4,6 @@ import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../errorBody.ts"
-import { responsesPaths as described } from "../../openapi/responses.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
 import { decodeResponses, responsesTable } from "./decode.ts"
@@ -29,5 +28,4 @@ export const responses: ClientProtocol = {
   // Failures before the answer have the body of the chat form.
   error: chatErrorBody,
   schema: responsesTable.schema,
-  described,
 }

@@ -1,0 +1,23 @@
+/** Every event that the gateway logs. The names are stable: who searches or alerts by one finds it in the next version too. See docs/logs.md. */
+import { hostEvents } from "./hostEvents.ts"
+import type { LogEvent, NamedIn } from "./LogEvent.ts"
+import { processEvents } from "./processEvents.ts"
+import { requestEvents } from "./requestEvents.ts"
+import { storageEvents } from "./storageEvents.ts"
+import { watchEvents } from "./watchEvents.ts"
+
+export const logEvents = {
+  ...processEvents,
+  ...requestEvents,
+  ...hostEvents,
+  ...storageEvents,
+  ...watchEvents,
+} as const satisfies Readonly<Record<string, LogEvent>>
+
+export type LogEventName = keyof typeof logEvents
+
+/** The facts without which the message of an event has gaps. */
+export type FactOf<Name extends LogEventName> = NamedIn<(typeof logEvents)[Name]["text"]>
+
+/** Names that the gateway gives to fields itself. */
+export const reservedFields: ReadonlySet<string> = new Set(["time", "level", "event", "message", "cause"])

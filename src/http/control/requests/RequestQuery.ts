@@ -1,0 +1,103 @@
+/** What `GET /requests` is asked for. */
+import * as Schema from "effect/Schema"
+import { type RequestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
+import { KeyId } from "../../../domain/ids.ts"
+import { userHash } from "../../../domain/request/userHash.ts"
+import type { RequestFilter, WrittenTo } from "../../../services/storage/requests.ts"
+import { instant, offset, parameter, searched, wholeNumber } from "../query.ts"
+
+const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+
+/** A status, or all of a class: `404`, `4xx`. */
+const statuses = parameter(
+  Schema.Tuple(Schema.Number, Schema.Number),
+  {
+    rule: "a status such as 404, or a class such as 4xx",
+    jsonSchema: { type: "string", pattern: "^[1-5]([0-9]{2}|xx)$" },
+  },
+  (written) => {
+    if (/^[1-5]xx$/.test(written)) return [Number(written[0]) * 100, Number(written[0]) * 100 + 99] as const
+    return /^[1-5]\d\d$/.test(written) ? ([Number(written), Number(written)] as const) : undefined
+  },
+)
+
+const prefixOf = (outcome: string): string => outcome.split("_", 1)[0] ?? outcome
+
+const prefixes = [...new Set(requestOutcomes.map(prefixOf))]
+
+/** An outcome, or all that begin with a word. */
+const outcomes = parameter(
+  Schema.Array(Schema.Literal(...requestOutcomes)),
+  {
+    rule: `${prefixes.join(", ")}, or one of ${requestOutcomes.filter((one) => one !== "ok").join(", ")}`,
+    jsonSchema: { type: "string", enum: [...new Set([...prefixes, ...requestOutcomes])] },
+  },
+  (written): ReadonlyArray<RequestOutcome> | undefined => {
+    const found = requestOutcomes.filter((one) => one === written || prefixOf(one) === written)
+    return found.length === 0 ? undefined : found
+  },
+)
+
+const keyHash = parameter(
+  Schema.String,
+  { rule: "the hash of a key: 64 lower-case hex digits", jsonSchema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
+  (written) => (/^[0-9a-f]{64}$/.test(written) ? written : undefined),
+)
+
+const requestId = parameter(
+  Schema.String,
+  { rule: "`next` of the page before", jsonSchema: { type: "string", pattern: "^[\\w-]{1,100}$" } },
+  (written) => (/^[\w-]{1,100}$/.test(written) ? written : undefined),
+)
+
+/** A place in the order in which requests were written. */
+const position = parameter(
+  Schema.Struct({ record: Schema.Number, row: Schema.Number }),
+  { rule: "`position` of an answer before", jsonSchema: { type: "string", pattern: "^\\d{1,15}\\.\\d{1,15}$" } },
+  (written): WrittenTo | undefined => {
+    const [, record, row] = /^(\d{1,15})\.(\d{1,15})$/.exec(written) ?? []
+    return record === undefined || row === undefined ? undefined : { record: Number(record), row: Number(row) }
+  },
+)
+
+const period = { from: optional(instant), to: optional(instant) }
+
+export const RequestQuery = Schema.Struct({
+  key_hash: optional(keyHash),
+  /** Its title or its URL. */
+  app: optional(searched),
+  model: optional(searched),
+  /** Its tag. */
+  host: optional(searched),
+  status: optional(statuses),
+  outcome: optional(outcomes),
+  /** The end user that the request named. */
+  user: optional(searched),
+  ...period,
+  after: optional(requestId),
+  position: optional(position),
+  limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true, default: () => 100 }),
+}).annotations({ parseOptions: { errors: "all" } })
+
+export const UnknownQuery = Schema.Struct({
+  ...period,
+  offset: Schema.optionalWith(offset, { exact: true, default: () => 0 }),
+  limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true, default: () => 1000 }),
+}).annotations({ parseOptions: { errors: "all" } })
+
+/** `key`: whose requests alone may be seen; `undefined`: all. */
+export const filterOf = (
+  query: typeof RequestQuery.Type,
+  key: string | undefined,
+  installation: string,
+): RequestFilter => ({
+  ...(key === undefined ? {} : { key: KeyId.make(key) }),
+  ...(query.app === undefined ? {} : { app: query.app }),
+  ...(query.model === undefined ? {} : { model: query.model }),
+  ...(query.host === undefined ? {} : { host: query.host }),
+  ...(query.status === undefined ? {} : { statuses: query.status }),
+  ...(query.outcome === undefined ? {} : { outcomes: query.outcome }),
+  ...(query.user === undefined ? {} : { userHash: userHash(installation, query.user) }),
+  ...(query.from === undefined ? {} : { from: query.from }),
+  ...(query.to === undefined ? {} : { to: query.to }),
+})

@@ -1,0 +1,131 @@
+/** Figures of one request, under the names that the router has for those of an answer. What neither ledger nor record have is null. */
+import * as Schema from "effect/Schema"
+import { isoTime } from "../../../domain/keys/keyValues.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import { isUnaryName } from "../../../domain/request/operations.ts"
+import type { LedgerRow } from "../../../services/storage/ledger.ts"
+import type { RequestRecord } from "../../../services/storage/requests.ts"
+
+/** One host's answer. */
+export const ProviderResponse = Schema.Struct({
+  /** `null`: there was none, or the gateway was killed before it knew. */
+  status: Schema.NullOr(Schema.Int),
+  provider_name: Schema.String,
+  /** The tag of the host. */
+  endpoint_id: Schema.String,
+  is_byok: Schema.Boolean,
+  /** Milliseconds to the first token. */
+  latency: Schema.Number,
+  model_permaslug: Schema.String,
+})
+
+export const responseOf = (row: LedgerRow, providerName: string): typeof ProviderResponse.Type => ({
+  status: row.outcome === "crashed" ? null : 200,
+  provider_name: providerName,
+  endpoint_id: row.host,
+  is_byok: false,
+  latency: row.latencyMs,
+  model_permaslug: row.model,
+})
+
+/** The provider of a host, by its tag. */
+const providerOf = (tag: string): string => tag.split("/", 1)[0] ?? tag
+
+/** Of every host that was called. */
+export const responsesOf = (
+  { attempts }: RequestRecord,
+  nameOf: (provider: string) => string,
+): ReadonlyArray<typeof ProviderResponse.Type> =>
+  attempts.map(({ host, model, status, ms }) => ({
+    status,
+    provider_name: nameOf(providerOf(host)),
+    endpoint_id: host,
+    is_byok: false,
+    latency: ms,
+    model_permaslug: model,
+  }))
+
+/** What nothing is kept of. */
+const notKept = {
+  native_finish_reason: null,
+  num_media_completion: null,
+  num_input_audio_prompt: null,
+  num_search_results: null,
+  num_fetches: null,
+  is_byok: false,
+  moderation_latency: null,
+  user_agent: null,
+  app_id: null,
+  external_user: null,
+  router: null,
+  upstream_id: null,
+  preset_id: null,
+  service_tier: null,
+  web_search_engine: null,
+  data_region: "global",
+}
+
+const originOf = (appUrl: string) => ({ origin: appUrl, http_referer: appUrl === "" ? null : appUrl })
+
+// The router calls a chat a completion.
+const apiTypeOf = (operation: string): string => (isUnaryName(operation) ? operation : "completions")
+
+export const figuresOf = (row: LedgerRow) => ({
+  ...notKept,
+  id: row.generationId,
+  request_id: row.requestId,
+  caller_request_id: row.callerRequestId === "" ? null : row.callerRequestId,
+  model: row.model,
+  created_at: isoTime(row.admittedAt),
+  api_type: apiTypeOf(row.operation),
+  streamed: row.streamed,
+  cancelled: row.outcome === "caller-gone",
+  finish_reason: row.finishReason === "" ? null : row.finishReason,
+  tokens_prompt: row.promptTokens,
+  tokens_completion: row.completionTokens,
+  native_tokens_prompt: row.promptTokens,
+  native_tokens_completion: row.completionTokens,
+  native_tokens_reasoning: row.reasoningTokens,
+  native_tokens_cached: row.cachedTokens,
+  native_tokens_completion_images: row.rareUsage?.completionImageTokens ?? 0,
+  num_media_prompt: row.rareUsage?.images ?? 0,
+  usage: toUsd(row.cost),
+  total_cost: toUsd(row.cost),
+  upstream_inference_cost: toUsd(row.upstreamCost),
+  latency: row.latencyMs,
+  generation_time: row.durationMs,
+  ...originOf(row.appUrl),
+})
+
+/** Of a request that nothing was booked for. */
+export const figuresOfFailed = (record: RequestRecord, nameOf: (provider: string) => string) => ({
+  ...notKept,
+  id: record.generationId ?? record.requestId,
+  request_id: record.requestId,
+  caller_request_id: record.callerRequestId === "" ? null : record.callerRequestId,
+  model: record.model,
+  created_at: isoTime(record.createdAt),
+  api_type: apiTypeOf(record.form ?? ""),
+  provider_name: record.host === null ? null : nameOf(providerOf(record.host)),
+  provider_responses: responsesOf(record, nameOf),
+  streamed: record.streamed,
+  cancelled: record.outcome === "caller_gone",
+  finish_reason: null,
+  tokens_prompt: 0,
+  tokens_completion: 0,
+  native_tokens_prompt: 0,
+  native_tokens_completion: 0,
+  native_tokens_reasoning: 0,
+  native_tokens_cached: 0,
+  native_tokens_completion_images: 0,
+  num_media_prompt: 0,
+  usage: 0,
+  total_cost: 0,
+  upstream_inference_cost: 0,
+  cache_discount: null,
+  latency: record.times.firstToken ?? 0,
+  generation_time: record.durationMs,
+  plan: null,
+  billing: null,
+  ...originOf(record.appUrl),
+})

@@ -1,0 +1,178 @@
+/** A request as `GET /requests` shows it. */
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { requestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
+import { isoTime } from "../../../domain/keys/keyValues.ts"
+import { toUsd } from "../../../domain/price/money.ts"
+import { type FormName, formPaths } from "../../../domain/request/forms.ts"
+import type { LedgerRow } from "../../../services/storage/ledger.ts"
+import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
+import type { Row } from "../csvAnswer.ts"
+
+/** One call of a host. */
+const RequestAttempt = Schema.Struct({
+  model: Schema.String,
+  /** The tag of the host. */
+  host: Schema.String,
+  /** How its answer ended, or why there was none. */
+  outcome: Schema.String,
+  /** Of the host's answer; `null`: there was none. */
+  status: Schema.NullOr(Schema.Int),
+  duration_ms: Schema.Number,
+}).annotations({ identifier: "RequestAttempt" })
+
+const milliseconds = Schema.NullOr(Schema.Number)
+
+/** Milliseconds after the first byte; `null`: it did not come to that, or it was not kept. */
+const RequestTimes = Schema.Struct({
+  admitted: milliseconds,
+  first_attempt: milliseconds,
+  first_token: milliseconds,
+  first_byte: milliseconds,
+  last_byte: milliseconds,
+  booked: milliseconds,
+}).annotations({ identifier: "RequestTimes" })
+
+/** Of a request that went well there is what the ledger has: no attempts, bytes and address. */
+export const RequestItem = Schema.Struct({
+  request_id: Schema.String,
+  generation_id: Schema.NullOr(Schema.String),
+  caller_request_id: Schema.NullOr(Schema.String),
+  created_at: Schema.String,
+  key_hash: Schema.String,
+  /** "" where the caller gave none. */
+  app_title: Schema.String,
+  app_url: Schema.String,
+  /** Of the end user's name; `null`: nobody was named, or the row is from before the ledger had it. */
+  user_hash: Schema.NullOr(Schema.String),
+  /** Method and path; `null`: the row is from before the ledger had the form. */
+  route: Schema.NullOr(Schema.String),
+  form: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  /** The tag of the host. */
+  host: Schema.NullOr(Schema.String),
+  /** `null`: the gateway was killed before it knew. */
+  status: Schema.NullOr(Schema.Int),
+  /** How it ended, in one word; what stands before the first underscore says who caused it. */
+  outcome: Schema.Literal(...requestOutcomes),
+  /** What else is known of the reason, without a word of the request. */
+  why: Schema.NullOr(Schema.String),
+  streamed: Schema.Boolean,
+  /** What the key paid, in USD. */
+  usage: Schema.Number,
+  tokens_prompt: Schema.Int,
+  tokens_completion: Schema.Int,
+  attempts: Schema.NullOr(Schema.Array(RequestAttempt)),
+  duration_ms: Schema.Number,
+  times_ms: RequestTimes,
+  bytes_in: Schema.NullOr(Schema.Int),
+  bytes_out: Schema.NullOr(Schema.Int),
+  address: Schema.NullOr(Schema.String),
+  /** More than 1 where a key had very many with this outcome in a minute: how many are told of by the first of them. */
+  requests: Schema.Int,
+}).annotations({ identifier: "Request" })
+
+type Item = typeof RequestItem.Type
+
+const noTimes = {
+  admitted: null,
+  first_attempt: null,
+  first_token: null,
+  first_byte: null,
+  last_byte: null,
+  booked: null,
+}
+
+const orNull = (text: string): string | null => (text === "" ? null : text)
+
+export const itemOf = ({ record, row }: ListedRequest): Item =>
+  record === null ? itemOfRow(row) : { ...itemOfRecord(record), ...(row === null ? nothingPaid : paidOf(row)) }
+
+/** Names of the columns in CSV. */
+export const requestColumns = Struct.keys(RequestItem.fields)
+
+/** A line of CSV: what has members of its own is JSON there. */
+export const csvRowOf = (listed: ListedRequest): Row<keyof Item> => {
+  const { attempts, times_ms: times, ...item } = itemOf(listed)
+  return {
+    item: { ...item, attempts: attempts === null ? null : JSON.stringify(attempts), times_ms: JSON.stringify(times) },
+    amounts: { usage: listed.row?.cost ?? 0n },
+  }
+}
+
+/** How a request ended. */
+export const endOf = ({ record, row }: ListedRequest): Pick<Item, "status" | "outcome" | "why"> =>
+  record === null
+    ? {
+        status: row.outcome === "crashed" ? null : 200,
+        outcome: requestOutcome(null, row.outcome),
+        why: null,
+      }
+    : { status: record.status, outcome: record.outcome, why: orNull(record.why) }
+
+const nothingPaid = { usage: 0, tokens_prompt: 0, tokens_completion: 0 }
+
+const paidOf = ({ cost, promptTokens, completionTokens }: LedgerRow) => ({
+  usage: toUsd(cost),
+  tokens_prompt: promptTokens,
+  tokens_completion: completionTokens,
+})
+
+const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPaid> => ({
+  request_id: record.requestId,
+  generation_id: record.generationId,
+  caller_request_id: orNull(record.callerRequestId),
+  created_at: isoTime(record.createdAt),
+  key_hash: record.key,
+  app_title: record.appTitle,
+  app_url: record.appUrl,
+  user_hash: orNull(record.userHash),
+  route: record.route,
+  form: record.form,
+  model: record.model,
+  host: record.host,
+  ...endOf({ record, row: null }),
+  streamed: record.streamed,
+  attempts: record.attempts.map(({ ms, ...attempt }) => ({ ...attempt, duration_ms: ms })),
+  duration_ms: record.durationMs,
+  times_ms: {
+    admitted: record.times.admitted ?? null,
+    first_attempt: record.times.firstAttempt ?? null,
+    first_token: record.times.firstToken ?? null,
+    first_byte: record.times.firstByte ?? null,
+    last_byte: record.times.lastByte ?? null,
+    booked: record.times.booked ?? null,
+  },
+  bytes_in: record.bytesIn,
+  bytes_out: record.bytesOut,
+  address: record.address,
+  requests: record.requests,
+})
+
+const itemOfRow = (row: LedgerRow): Item => {
+  const path = formPaths.get(row.form as FormName)
+  return {
+    request_id: row.requestId,
+    generation_id: row.generationId,
+    caller_request_id: orNull(row.callerRequestId),
+    created_at: isoTime(row.admittedAt),
+    key_hash: row.key,
+    app_title: row.appTitle,
+    app_url: row.appUrl,
+    user_hash: orNull(row.userHash),
+    route: path === undefined ? null : `POST /api/v1${path}`,
+    form: orNull(row.form),
+    model: row.model,
+    host: row.host,
+    ...endOf({ record: null, row }),
+    streamed: row.streamed,
+    ...paidOf(row),
+    attempts: null,
+    duration_ms: row.durationMs,
+    times_ms: { ...noTimes, first_token: row.latencyMs },
+    bytes_in: null,
+    bytes_out: null,
+    address: null,
+    requests: 1,
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * `POST /route/explain`: how a request would be routed now, and why. Takes the body of any form, which `form` of the query names,
+ * calls no host and holds nothing. `docs/routing.md` describes the answer.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/failures/Failure.ts"
+import { KeyId } from "../../domain/ids.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
+import type { BudgetSnapshot } from "../../domain/money/hold.ts"
+import { formatUsd } from "../../domain/price/money.ts"
+import { formPaths } from "../../domain/request/forms.ts"
+import { conversationOf } from "../../services/request/Conversations.ts"
+import type { Explanation as Explained } from "../../services/routing/Explain.ts"
+import { chatError, chatErrorBody, render } from "../errorBody.ts"
+import { requestIdHeaders } from "../headers.ts"
+import { DataRequest, type DataRoute } from "./DataRequest.ts"
+import type { DataServices } from "./DataServices.ts"
+import type { Explanation } from "./Explanation.ts"
+import type { Asked, Form } from "./Form.ts"
+import { forms } from "./forms.ts"
+
+/** What the query asks for. */
+interface Query {
+  readonly seed: number | undefined
+  /** `undefined`: the caller's own. */
+  readonly keyHash: KeyId | undefined
+  readonly form: Form
+}
+
+export const explainRoute = (path: string): DataRoute => {
+  const route: DataRoute = {
+    ...{ name: `POST ${path}`, form: null, error: chatErrorBody },
+    receive: (services, incoming) => new ExplainRequest(services, route, incoming),
+  }
+  return route
+}
+
+class ExplainRequest extends DataRequest<Asked> {
+  // Each is set by the step that finds it out, and read by later ones only.
+  private query!: Query
+  /** The key to explain for. */
+  private explainedFor!: KeyRecord
+  private asked!: Asked
+
+  protected override get isForAnyKey(): boolean {
+    return true
+  }
+
+  protected override withinLimits(): void {
+    this.after(queryOf(this.incoming.http.url), this.queryRead)
+  }
+
+  private queryRead(query: Query): void {
+    this.query = query
+    this.served.form = query.form.name
+    this.ask(keyFor(this.services, this.key, query.keyHash), this.keyFound)
+  }
+
+  private keyFound(key: KeyRecord): void {
+    this.explainedFor = key
+    this.receive(this.query.form.body)
+  }
+
+  protected override admitted(asked: Asked): void {
+    this.asked = asked
+    this.served.models = asked.request.routing.models
+    this.ask(this.services.meter.budget({ _tag: "Key", key: this.explainedFor }), this.explain)
+  }
+
+  private explain(budget: BudgetSnapshot): void {
+    const { lifetime, services, explainedFor: key, asked } = this
+    if (lifetime.ending !== undefined) {
+      this.fail(lifetime.ending)
+      return
+    }
+    const conversation = conversationOf(services.conversations, key.id, asked.request)
+    const options = { seed: this.query.seed, conversation, permissions: key, key: key.id }
+    this.after(services.explain(asked.request, budget, options), this.explained)
+  }
+
+  private explained(made: Explained): void {
+    const headers = requestIdHeaders(this.served.requestId)
+    this.succeed(this.answerJson({ data: dataOf(made, this.query.form) }, { headers }))
+  }
+}
+
+/** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
+const keyFor = (
+  { keys }: DataServices,
+  caller: KeyRecord,
+  named: KeyId | undefined,
+): Effect.Effect<KeyRecord, Failure> => {
+  if (caller.kind === "ordinary") {
+    return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
+  }
+  if (named === undefined) return Effect.succeed(caller)
+  return Effect.filterOrFail(
+    keys.read(named),
+    ({ kind }) => kind === "ordinary",
+    () => unknownKey,
+  )
+}
+
+const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
+const unknownKey = new NotFound({ what: "This key" })
+
+/** `form`: the name of one. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const queryOf = (url: string): Either.Either<Query, BadRequest> => {
+  const { searchParams } = new URL(url)
+  const [seed, ...seeds] = searchParams.getAll("seed")
+  const [hash, ...hashes] = searchParams.getAll("key_hash")
+  if (seeds.length > 0 || (seed !== undefined && !(/^\d{1,10}$/.test(seed) && Number(seed) < 2 ** 32))) {
+    return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
+  }
+  if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
+  const known = [...formPaths.keys()]
+  const [asked = known[0], ...more] = searchParams.getAll("form")
+  const name = more.length > 0 ? undefined : known.find((one) => one === asked)
+  if (name === undefined) return Either.left(badQuery("form", `must be one of ${known.join(", ")}`))
+  return Either.right({
+    form: forms[name],
+    seed: seed === undefined ? undefined : Number(seed),
+    keyHash: hash === undefined ? undefined : KeyId.make(hash),
+  })
+}
+
+const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
+
+/** The `data` of the answer. */
+const dataOf = (
+  { strategy, seed, attempts, excluded, failure }: Explained,
+  { ownNames }: Pick<Form, "ownNames">,
+): Explanation => ({
+  strategy,
+  seed,
+  attempts: attempts.map(({ host, expectedCost, why, key }, at) => ({
+    model: host.model,
+    host: host.tag,
+    provider: host.providerName,
+    rank: at + 1,
+    estimated_cost_usd: expectedCost === null ? null : formatUsd(expectedCost),
+    why,
+    ...(key === undefined ? {} : { api_key: key }),
+  })),
+  excluded: excluded.map(({ model, host, by, reason }) => ({ model, host, by, reason })),
+  dropped_parameters: droppedBy(attempts, ownNames),
+  ...(failure === undefined ? {} : { error: chatError(render(failure)) }),
+})
+
+/** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */
+const droppedBy = (
+  attempts: Explained["attempts"],
+  ownNames: Form["ownNames"],
+): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const dropped = new Map<string, ReadonlyArray<string>>()
+  for (const { host, dropped: canonical } of attempts) {
+    const names = canonical.map((name) => ownNames?.get(name) ?? name)
+    if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])
+  }
+  return Object.fromEntries(dropped)
+}

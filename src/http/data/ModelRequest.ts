@@ -1,0 +1,231 @@
+/** A request to a model, in any form: admitted, planned, then carried out and answered as a whole or as a stream. */
+import * as Either from "effect/Either"
+import { BadRequest } from "../../domain/failures/Failure.ts"
+import { generationId } from "../../domain/ids.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { type BudgetSnapshot, paymentRequired } from "../../domain/money/hold.ts"
+import type { AnyRequest } from "../../domain/request/operations.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
+import type { Plan } from "../../domain/routing/Plan.ts"
+import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
+import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
+import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
+import { type Conversation, conversationOf } from "../../services/request/Conversations.ts"
+import { Claim, type KeptAnswer } from "../../services/request/Idempotency.ts"
+import { RequestContext } from "../../services/request/RequestContext.ts"
+import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
+import { callerRequestId, costHeader, costValue, replayedHeader, requestIdHeaders } from "../headers.ts"
+import { setAnswerHeaders } from "./answerHeaders.ts"
+import { attributionOf, DataRequest, type DataRoute, type Incoming } from "./DataRequest.ts"
+import type { DataServices } from "./DataServices.ts"
+import type { Asked, Form } from "./Form.ts"
+import { idempotencyKeyOf } from "./idempotencyKeyOf.ts"
+import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
+
+/** The route of a form, at this path. */
+export const modelRoute = (path: string, form: Form): DataRoute => {
+  const route: DataRoute = {
+    ...{ name: `POST ${path}`, form: form.name, error: form.error },
+    receive: (services, incoming) => new ModelRequest(services, route, incoming, form),
+  }
+  return route
+}
+
+/** A body of at least so many bytes is not parsed if the key that pays for it has used up its limit. */
+const longBytes = 1_048_576
+
+class ModelRequest extends DataRequest<Asked> {
+  private readonly form: Form
+  /** The value of its `Idempotency-Key`; `null`: it has none. */
+  private repeatedBy: string | null = null
+  /** Of the body. Kept for an `Idempotency-Key` alone: they would be in memory twice. */
+  private bytes: Uint8Array | undefined
+  private conversation: Conversation | undefined
+  /** The routing, for callers who ask for it. */
+  private shown: ShownRoute | undefined
+  // Each is set by the step that finds it out, and read by later ones only.
+  private asked!: Asked
+  private context!: RequestContext
+
+  constructor(services: DataServices, route: DataRoute, incoming: Incoming, form: Form) {
+    super(services, route, incoming)
+    this.form = form
+  }
+
+  protected override withinLimits(): void {
+    const value = idempotencyKeyOf(this.incoming.http.headers)
+    if (value instanceof BadRequest) this.fail(value)
+    else {
+      this.repeatedBy = value
+      this.receive(this.form.body)
+    }
+  }
+
+  protected override received(bytes: Uint8Array): void {
+    const isLong = bytes.byteLength >= longBytes
+    if (isLong || this.repeatedBy !== null) this.bytes = bytes
+    if (isLong) this.ask(this.services.meter.budget({ _tag: "Key", key: this.key }), this.mayPay)
+    else this.decode(bytes)
+  }
+
+  /** Of a long body. */
+  private mayPay(budget: BudgetSnapshot): void {
+    const { bytes } = this
+    if (this.repeatedBy === null) this.bytes = undefined
+    if (isUsedUp(budget)) this.fail(paymentRequired(budget, "limit_exhausted"))
+    else if (bytes !== undefined) this.decode(bytes)
+  }
+
+  protected override admitted(asked: Asked): void {
+    this.asked = asked
+    const { observed } = this.served
+    this.served.models = asked.request.routing.models
+    if (observed !== undefined) {
+      observed.isStreamed = asked.request.stream
+      observed.user = userOf(asked.request)
+      if (observed.trace !== null) this.services.traces.name(observed.trace, asked.trace)
+    }
+    const { repeatedBy, bytes } = this
+    this.bytes = undefined
+    if (repeatedBy === null || bytes === undefined) this.askBudget()
+    else this.claim(repeatedBy, bytes)
+  }
+
+  /** A request with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
+  private claim(value: string, body: Uint8Array): void {
+    const { served, route, key } = this
+    const { stream, routing } = this.asked.request
+    const repeatable = {
+      ...{ key: key.id, route: served.form ?? route.name, value, body, requestId: served.requestId },
+      mayKeepAnswer: !stream && !routing.preferences.zeroDataRetention,
+    }
+    this.after(this.services.idempotency.begin(repeatable), this.claimed)
+  }
+
+  /** The first such request holds the claim to its end. Any other gets the answer of the first one. */
+  private claimed(begun: Claim | KeptAnswer): void {
+    const { served, lifetime } = this
+    if (begun instanceof Claim) {
+      served.claim = begun
+      lifetime.look()
+      this.askBudget()
+      return
+    }
+    const headers = { ...begun.headers, ...requestIdHeaders(served.requestId), [replayedHeader]: "true" }
+    this.succeed(this.answer(begun.body, { headers }))
+  }
+
+  private askBudget(): void {
+    const { meter, conversations } = this.services
+    const budget = meter.budget({ _tag: "Key", key: this.key })
+    this.conversation = conversationOf(conversations, this.key.id, this.asked.request)
+    this.ask(budget, this.plan)
+  }
+
+  private plan(budget: BudgetSnapshot): void {
+    const { key, conversation, asked } = this
+    const options = { conversation, permissions: key, key: key.id }
+    this.after(this.services.router.plan(asked.request, budget, options), this.carryOut)
+  }
+
+  private carryOut(plan: Plan): void {
+    const { asked, served } = this
+    const { request } = asked
+    const context = this.contextOf(plan)
+    this.context = context
+    served.context = context
+    if (wantsMetadata(this.incoming.http.headers)) this.shown = this.shownOf(plan)
+    const writerFor = request.stream ? asked.stream?.(context, this.shown) : undefined
+    if (request.stream && writerFor !== undefined) this.open(request, plan, writerFor)
+    else {
+      const reader = asked.answer(context, this.shown)
+      this.after(this.services.dispatcher.complete(context, request, plan, reader), this.completed)
+    }
+  }
+
+  private completed(completed: Completed): void {
+    const { served, form, context } = this
+    const { text, bytes, contentType = "application/json", charge } = completed
+    const response = this.answer(bytes ?? text)
+    const { headers } = response
+    headers.set("content-type", contentType)
+    headers.set(costHeader, costValue(charge.cost.total))
+    setAnswerHeaders(headers, context, completed, form)
+    // An answer that is no text is not kept: a repeated request is told that.
+    if (served.claim !== undefined && bytes === undefined) {
+      served.kept = { headers: Object.fromEntries(headers), body: text }
+    }
+    this.succeed(response)
+  }
+
+  private open(request: ChatRequest, plan: Plan, writerFor: WriterFor): void {
+    const { services, served, context } = this
+    const target = { writerFor, open: this.incoming.output, onClosed: ending(services, served) }
+    this.after(services.dispatcher.stream(context, request, plan, target), this.opened)
+  }
+
+  private opened({ body, answering }: StreamHead): void {
+    const { context, form, lifetime } = this
+    this.isStreamed = true
+    this.served.observed?.findAddress()
+    // From here on the stream itself reports that its reader has left.
+    lifetime.isCallerGone = undefined
+    const response = new Response(body)
+    response.headers.set("content-type", "text/event-stream")
+    response.headers.set("cache-control", "no-cache")
+    setAnswerHeaders(response.headers, context, answering, form)
+    this.succeed(response)
+  }
+
+  override metadata(): JsonObject | undefined {
+    return this.shown === undefined ? undefined : routeMetadata(this.shown, this.context, undefined)
+  }
+
+  private contextOf(plan: Plan): RequestContext {
+    const { clock, nowMs } = this.services
+    const { requestId, observed, claim } = this.served
+    const { headers } = this.incoming.http
+    const admittedAt = clock.unsafeCurrentTimeMillis()
+    const facts = {
+      requestId,
+      generationId: generationId(Math.floor(admittedAt / 1000), requestId),
+      key: this.key,
+      callerRequestId: observed?.callerRequestId ?? callerRequestId(headers),
+      user: userOf(this.asked.request) ?? "",
+      attribution: observed?.app ?? attributionOf(headers),
+      admittedAt,
+      lifetime: this.lifetime,
+      form: this.form.name,
+      operation: this.asked.request.operation,
+      models: plan.requested,
+      strategy: plan.strategy,
+      seed: plan.seed,
+      conversation: this.conversation?.record(),
+      observed,
+    }
+    const context = new RequestContext(facts, nowMs)
+    if (claim !== undefined) {
+      claim.context = context
+      context.isOnce = true
+    }
+    return context
+  }
+
+  private shownOf(plan: Plan): ShownRoute {
+    const [requested = ""] = this.asked.request.routing.models
+    const resolved = this.services.registry.resolve(requested)
+    return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
+  }
+}
+
+/** The end user that the body names. */
+const userOf = ({ payload: { user } }: AnyRequest): string | null => (typeof user === "string" ? user : null)
+
+const isUsedUp = ({ limit, spend }: BudgetSnapshot): boolean => limit !== null && spend >= limit
+
+/** Ends the request when its stream is over. Not a method: a running stream must not keep the prompt, which the request has. */
+const ending =
+  ({ ends, runner }: DataServices, served: ServedRequest) =>
+  (failure?: EndFailure): void => {
+    runner.run(ends.end(served, 200, failure), () => {})
+  }

@@ -1,0 +1,24 @@
+/** The database for those who tell that it does not answer: they must not wait for it. */
+import * as Effect from "effect/Effect"
+import type { AlertRepository } from "../storage/alerts.ts"
+import { StorageUnavailable } from "../storage/StorageUnavailable.ts"
+
+/** Longer than any answer of a database that works, as a text. */
+const patience = "10 seconds"
+
+/** Fails where there is no answer in time. */
+export const answeredInTime = <A>(answer: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
+  Effect.timeoutFail(answer, {
+    duration: patience,
+    onTimeout: () => new StorageUnavailable({ reason: `there was no answer within ${patience}` }),
+  })
+
+export const alertsInTime = ({ insert, seen, resolve, prune }: AlertRepository): AlertsInTime => ({
+  insert: (...all) => answeredInTime(insert(...all)),
+  seen: (...all) => answeredInTime(seen(...all)),
+  resolve: (...all) => answeredInTime(resolve(...all)),
+  prune: (...all) => answeredInTime(prune(...all)),
+})
+
+/** What keeps alerts. */
+export type AlertsInTime = Pick<AlertRepository, "insert" | "seen" | "resolve" | "prune">

@@ -1,0 +1,248 @@
+/**
+ * Prepares an attempt at one host: encodes the request, takes the hold, signs, counts it where the host is free, and takes the
+ * permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
+ * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
+ */
+import * as Cause from "effect/Cause"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import { type Endpoint, endpointFor } from "../../catalogue/endpoints.ts"
+import {
+  HostFailed,
+  type PaymentRequired,
+  type RateLimited,
+  type Unavailable,
+  type Unsupported,
+} from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { canGrow, mostHiddenTokens } from "../../domain/money/hold.ts"
+import type { ChatPayload } from "../../domain/request/chat.ts"
+import { joinedNames } from "../../domain/request/droppedNames.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import { type ChatRequest, noReasoning } from "../../domain/request/request.ts"
+import { countsAsFree } from "../../domain/routing/freeModels.ts"
+import { requestFor } from "../../domain/routing/HostRequest.ts"
+import type { Plan } from "../../domain/routing/Plan.ts"
+import type { AnswerContext, Encoded } from "../../wire/Protocol.ts"
+import { addedBySign } from "../calls/signedSecrets.ts"
+import type { UpstreamClient } from "../calls/UpstreamClient.ts"
+import type { Inadmissible } from "../hosts/endpointHealth.ts"
+import { type HostPermits, Permit } from "../hosts/HostHealth.ts"
+import type { ChosenKey, KeyChoice, KeysOut } from "../hosts/ProviderKeys.ts"
+import type { FreeRequestLimit } from "../keys/RequestLimits.ts"
+import type { Hold } from "../money/Hold.ts"
+import type { Reservations } from "../money/Meter.ts"
+import type { EffectRunner } from "../request/EffectRunner.ts"
+import type { Reserving } from "../request/Observation.ts"
+import type { RequestContext } from "../request/RequestContext.ts"
+import { StepByStep } from "../request/StepByStep.ts"
+import { untilEnded } from "../request/untilEnded.ts"
+import { Attempt } from "./Attempt.ts"
+import { byteLength, encodeFor } from "./encodeFor.ts"
+
+/** Why a host of the plan was skipped just before its call. */
+export type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible | KeysOut
+
+export interface Begun {
+  readonly attempt: Attempt
+  /** As the plan has it, and with the key and for the form of this call. */
+  readonly planned: Endpoint
+  readonly endpoint: Endpoint
+  readonly encoded: Encoded
+  readonly answerContext: AnswerContext
+}
+
+/** Who called a host. */
+export interface CallListener<A> {
+  /** The call is over: called once, with the answer of the host (of a stream: once it has begun) or why there is none. */
+  readonly answered: (begun: Begun, answer: A | HostFailed) => void
+}
+
+/** The host cannot be called, or what prepares its call has failed. Nothing is held for it. */
+export class NotBegun {
+  readonly endpoint: Endpoint
+  readonly why: Skipped | HostFailed
+
+  constructor(endpoint: Endpoint, why: Skipped | HostFailed) {
+    this.endpoint = endpoint
+    this.why = why
+  }
+}
+
+export interface StartServices {
+  readonly meter: Reservations
+  readonly limits: FreeRequestLimit
+  readonly health: HostPermits
+  readonly keys: KeyChoice
+  readonly client: UpstreamClient
+  readonly runner: EffectRunner
+}
+
+/** Succeeds with the attempt, which has to be ended from then on. */
+export const startAttempt = (
+  services: StartServices,
+  context: RequestContext,
+  asked: AnyRequest,
+  plan: Plan,
+  planned: Endpoint,
+): Effect.Effect<Begun | NotBegun> => {
+  const { health, keys } = services
+  const { host } = planned
+  const isEmergency = plan.probes.includes(host)
+  const refusal = health.refusal(planned, isEmergency, context.key.id)
+  if (refusal !== undefined) return notBegun(planned, refusal)
+  const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
+  if (key !== undefined && "because" in key) return notBegun(planned, key)
+  const endpoint = endpointFor(key?.key.endpoint ?? planned, asked)
+  const { request, dropped } = requestFor(asked, host, plan.adjustments?.get(host))
+  const encoded = encodeFor(endpoint, request, host)
+  if (Either.isLeft(encoded)) return notBegun(planned, encoded.left)
+  return new AttemptStart(services, context, { planned, endpoint, key, isEmergency, request, dropped }, encoded.right)
+}
+
+const notBegun = (planned: Endpoint, why: Skipped | HostFailed) => Exit.succeed(new NotBegun(planned, why))
+
+/** What a host is to be called with. */
+interface Call {
+  /** `Begun.planned`, and `Begun.endpoint`. */
+  readonly planned: Endpoint
+  readonly endpoint: Endpoint
+  /** Which of several keys of its provider; `undefined`: there are no several. */
+  readonly key: ChosenKey | undefined
+  /** Whether it is called although it should not be, because no other host is left (`Plan.probes`). */
+  readonly isEmergency: boolean
+  /** As this host gets it, without members that it does not support, and the names of those. */
+  readonly request: AnyRequest
+  readonly dropped: ReadonlyArray<string>
+}
+
+const unsignedYet: ReadonlyArray<string> = []
+
+/** From the reservation on, which may have to be waited for. */
+class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, never> {
+  private readonly services: StartServices
+  private readonly context: RequestContext
+  private readonly call: Call
+  private encoded: Encoded
+  /** What signing added to the request. */
+  private signature = unsignedYet
+  private isHeld = false
+  private reserving: Reserving | null = null
+  /** Set by the step `reserved`, and read by later ones only. */
+  private hold!: Hold
+
+  constructor(services: StartServices, context: RequestContext, call: Call, encoded: Encoded) {
+    super()
+    this.services = services
+    this.context = context
+    this.call = call
+    this.encoded = encoded
+  }
+
+  protected override begin(): void {
+    const { context, encoded, call } = this
+    const { planned, request, key } = call
+    const { host } = planned
+    this.reserving = this.reservingFrom(undefined)
+    const ask = {
+      bounds: request.bounds,
+      maxTokens: request.maxTokens,
+      sentBytes: byteLength(encoded.body),
+      streamed: request.stream,
+      grows: !isUnary(request) && canGrow(request, host, encoded.dropped),
+      mostHidden: isUnary(request) ? 0 : mostHiddenTokens(request, host, encoded.dropped),
+      providerKey: key?.used,
+    }
+    this.ask(this.services.meter.reserve({ _tag: "Key", key: context.key }, context, ask, host), this.reserved)
+  }
+
+  private reserved(hold: Hold): void {
+    this.hold = hold
+    this.isHeld = true
+    this.reserving = this.reservingFrom(this.reserving?.began)
+    const { planned, endpoint, request } = this.call
+    if (within(request, hold)) this.sign()
+    else this.after(encodeFor(endpoint, bounded(request, hold), planned.host), this.encodedAgain)
+  }
+
+  /** The time up to here, since `began` or from here on. The clock is read only where it is told. */
+  private reservingFrom(began: number | undefined): Reserving | null {
+    const { observed } = this.context
+    if (observed?.trace?.isSampled !== true) return null
+    const ended = observed.elapsed()
+    return { began: began ?? ended, ended }
+  }
+
+  private encodedAgain(encoded: Encoded): void {
+    this.encoded = encoded
+    this.sign()
+  }
+
+  private sign(): void {
+    const { client, runner } = this.services
+    const signing = client.signed(this.call.endpoint, this.encoded)
+    this.ask(untilEnded(runner, this.context.lifetime, signing, unsigned), this.signed)
+  }
+
+  private signed(signed: Encoded): void {
+    this.signature = addedBySign(this.encoded, signed)
+    this.encoded = signed
+    if (countsAsFree(this.call.planned.host)) this.ask(this.services.limits.takeFree(this.context), this.permit)
+    else this.permit()
+  }
+
+  private permit(): void {
+    const { context, call, hold, encoded, signature } = this
+    const { planned, endpoint, key, isEmergency, request, dropped } = call
+    const { host } = planned
+    const permit = this.services.health.acquire(endpoint, isEmergency, context.key.id)
+    if (!(permit instanceof Permit)) {
+      this.fail(permit)
+      return
+    }
+    const { dropped: untranslated = [] } = encoded
+    const tools = isUnary(request) ? undefined : toolsCalled(request, endpoint)
+    const all = joinedNames(dropped, untranslated)
+    const attempt = new Attempt(context, host, hold, permit, key, all, tools, signature)
+    attempt.reserving = this.reserving
+    // It is the attempt's now.
+    this.isHeld = false
+    this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host) })
+  }
+
+  /** Nothing stays held for a call that is not made. */
+  protected override failed(cause: Cause.Cause<Skipped | HostFailed>): void {
+    if (this.isHeld) this.services.meter.release(this.hold)
+    this.isHeld = false
+    const failure = Cause.failureOrCause(cause)
+    if (Either.isLeft(failure)) this.succeed(new NotBegun(this.call.planned, failure.left))
+    else this.end(Exit.failCause(failure.right))
+  }
+
+  protected override look(): void {
+    this.context.lifetime.look()
+  }
+}
+
+/** The tools that the host may call, by the names that it was sent. */
+const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): ChatPayload["tools"] =>
+  native?.tools !== undefined && protocol.native?.form === native.form ? native.tools : payload.tools
+
+/** The request was ended before it was signed: `lifetime.ending` has the reason. */
+const unsigned = () => new HostFailed({ reason: "ended" })
+
+/** Whether the request already has the output bound of the hold. */
+const within = (request: AnyRequest, { outputBound }: Hold): boolean =>
+  outputBound === undefined || outputBound === request.maxTokens
+
+/** An operation that is no conversation has no output to bound. */
+const bounded = (request: AnyRequest, { outputBound }: Hold): AnyRequest =>
+  isUnary(request) ? request : { ...request, maxTokens: outputBound }
+
+/** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
+const narrow = (request: AnyRequest, host: Host): AnswerContext => {
+  const { stream, maxTokens, bounds } = request
+  const reasoning = isUnary(request) ? noReasoning : request.reasoning
+  return { request: { stream, maxTokens, reasoning, bounds }, host }
+}

@@ -30,6 +30,7 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { Sessions } from "../services/keys/Sessions.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
 import { Meter } from "../services/money/Meter.ts"
@@ -75,7 +76,7 @@ export type State =
 export type Routing = ProviderKeys | Router
 
 /** What carries requests out. */
-export type Serving = DataPlane | Dispatcher | DataHandlers | Metrics | Traces
+export type Serving = DataPlane | Dispatcher | DataHandlers | Metrics | Sessions | Traces
 
 /** The services of a gateway. */
 export type Services = State | Routing | Serving
@@ -176,8 +177,10 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
   return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))
 }
 
-const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({
+const controlOptions = ({ server: { corsOrigins, metrics, openMetrics, console, publicUrl } }: GatewayConfig) => ({
   corsOrigins,
+  console,
+  publicUrl,
   openMetrics: metrics.open || openMetrics,
 })
 
@@ -196,6 +199,7 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
         Metrics.layer(server.metrics),
         Traces.layer(server.trustTraceparent),
         layerAccessLog(server.accessLog),
+        Sessions.layer,
       ),
       Layer.mergeAll(
         stacked(

@@ -19,6 +19,7 @@ import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { SessionGroup } from "./session.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -32,6 +33,7 @@ export const Api = withoutErrors
   .add(ModelsGroup)
   .add(ProvidersGroup)
   .add(KeysGroup)
+  .add(SessionGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)

@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import { KeyId } from "../../domain/ids.ts"
 import { changesBetween } from "../../domain/keys/audit.ts"
 import { factsOf, type KeyMember, type KeyRecord, keyMembers, kindOf } from "../../domain/keys/key.ts"
-import type { KeyPatch, KeyRepository, NewSecret } from "../../services/storage/Storage.ts"
+import { isLastingManager } from "../../domain/keys/roles.ts"
+import type { KeyPatch, KeyRepository, LastManager, NewSecret } from "../../services/storage/Storage.ts"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { type Column, originalText, type Stored, storedColumn, storedText, table } from "../tables/table.ts"
@@ -30,6 +31,8 @@ interface SecretRow {
 }
 
 const unchanged: Effect.Effect<Audited<boolean>> = Effect.succeed({ result: false })
+
+const lastManager: Audited<LastManager> = { result: "last manager" }
 
 /** A change is what it does within a transaction, and what is logged of it. */
 type Change<A> = Effect.Effect<Audited<A>, StorageUnavailable>
@@ -60,12 +63,12 @@ class KeyTables {
       return key === undefined || row?.endsAt == null ? key : { ...key, secretEndsAt: row.endsAt }
     })
 
-  readonly list: KeyRepository["list"] = ({ offset, limit, includeDisabled }) => {
+  readonly list: KeyRepository["list"] = ({ kind = "ordinary", offset, limit, includeDisabled }) => {
     const { sql, selection } = this
     const enabled = includeDisabled ? sql.literal("") : sql`AND disabled = ${false}`
     return rowsOf(
       keys,
-      sql`SELECT ${selection} FROM keys WHERE kind = 'ordinary' ${enabled}
+      sql`SELECT ${selection} FROM keys WHERE kind = ${kind} ${enabled}
         ORDER BY created_at DESC, seq DESC LIMIT ${limit} OFFSET ${offset}`,
     )
   }
@@ -94,11 +97,13 @@ class KeyTables {
     })
   }
 
-  update(id: KeyId, patch: KeyPatch): Change<KeyRecord | undefined> {
+  update(id: KeyId, patch: KeyPatch, keepsManager: boolean): Change<KeyRecord | LastManager | undefined> {
     return Effect.gen(this, function* () {
       const columns = keys.columnsOf(patch)
       const before = yield* this.find(id)
       if (before === undefined || Object.keys(columns).length === 0) return { result: before }
+      const isManager = isLastingManager({ ...before, ...patch })
+      if (keepsManager && !isManager && (yield* this.isLastManager(before))) return lastManager
       const after = yield* this.set(id, columns)
       if (after === undefined) return { result: after }
       const changes = changesBetween(keys.columnsOf(before), keys.columnsOf(after))
@@ -122,15 +127,26 @@ class KeyTables {
     })
   }
 
-  remove(id: KeyId): Change<boolean> {
+  remove(id: KeyId, keepsManager: boolean): Change<boolean | LastManager> {
     return Effect.gen(this, function* () {
       const { sql, selection } = this
+      const found = keepsManager ? yield* this.find(id) : undefined
+      if (found !== undefined && (yield* this.isLastManager(found))) return lastManager
       yield* query(sql`DELETE FROM key_secrets WHERE key_id = ${storedText(id)}`)
       const before = yield* firstRowOf(keys, sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING ${selection}`)
       if (before === undefined) return { result: false }
       const changes = changesBetween(keys.columnsOf(before), {})
       return { result: true, logged: { action: "key.delete", object: id, changes } }
     })
+  }
+
+  /** Whether it is a lasting manager, and there is no other one. */
+  private isLastManager(key: KeyRecord): Effect.Effect<boolean, StorageUnavailable> {
+    if (!isLastingManager(key)) return Effect.succeed(false)
+    const { sql } = this
+    const others = sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management' AND role = 'all'
+      AND disabled = ${false} AND expires_at IS NULL AND id <> ${storedText(key.id)}`
+    return Effect.map(query(others), ([row]) => row?.n === 0)
   }
 
   private find(id: KeyId): Effect.Effect<KeyRecord | undefined, StorageUnavailable> {
@@ -179,9 +195,9 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
         author,
         Effect.flatMap(tables.managementKeys, (count) => (count === 0 ? tables.add(key) : unchanged)),
       ),
-    update: (id, patch, author) => change(author, tables.update(id, patch)),
+    update: (id, patch, author, keepsManager = false) => change(author, tables.update(id, patch, keepsManager)),
     rotate: (id, secret, author) => change(author, tables.rotate(id, secret, author.at)),
     previousEnds: tables.previousEnds,
-    remove: (id, author) => change(author, tables.remove(id)),
+    remove: (id, author, keepsManager = false) => change(author, tables.remove(id, keepsManager)),
   }
 }

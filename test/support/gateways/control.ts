@@ -23,6 +23,7 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
+import { Sessions } from "../../../src/services/keys/Sessions.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
@@ -142,7 +143,7 @@ export const startControlPlane = async ({
     ),
   )
   const services = Layer.mergeAll(
-    KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+    Layer.provideMerge(Sessions.layer, KeyStore.layer({ managementKey: Redacted.make(managementKey) })),
     meter,
     HostStats.layer,
     HostHealth.layer,

@@ -15,6 +15,7 @@ import { resolveConfig } from "../../../src/config/resolveConfig.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { parseUsd } from "../../../src/domain/price/money.ts"
 import { CallerAddresses } from "../../../src/http/CallerAddresses.ts"
+import { ConsoleFolder } from "../../../src/http/console/ConsoleFiles.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../../src/http/control/index.ts"
 import { everything, Mount } from "../../../src/http/Mount.ts"
 import { defineProvider } from "../../../src/plugin/Provider.ts"
@@ -113,6 +114,10 @@ type Services =
 export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
+  /** In place of the gateway's keys. */
+  readonly keys?: Layer.Layer<KeyStore, never, Storage>
+  /** Where the console's files are. */
+  readonly consoleFolder?: string
   readonly meter?: Layer.Layer<Meter, never, Storage | ProviderRegistry>
   /** Its providers may use the plugin `toy`. Default: the providers `toys` with `models`. */
   readonly config?: object
@@ -124,6 +129,8 @@ export const noon = Date.UTC(2026, 6, 15, 12)
 export const startControlPlane = async ({
   control,
   storage = memoryStorage,
+  keys = KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+  consoleFolder,
   meter = Meter.layer,
   config = {},
 }: ControlPlaneOptions = {}) => {
@@ -143,7 +150,7 @@ export const startControlPlane = async ({
     ),
   )
   const services = Layer.mergeAll(
-    Layer.provideMerge(Sessions.layer, KeyStore.layer({ managementKey: Redacted.make(managementKey) })),
+    Layer.provideMerge(Sessions.layer, keys),
     meter,
     HostStats.layer,
     HostHealth.layer,
@@ -181,6 +188,7 @@ export const startControlPlane = async ({
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),
+      Layer.provideMerge(consoleFolder === undefined ? Layer.empty : Layer.succeed(ConsoleFolder, consoleFolder)),
     ),
     { disableLogger: true },
   )
@@ -190,7 +198,7 @@ export const startControlPlane = async ({
     log,
     table,
     run,
-    send: (path: string, init?: RequestInit) => handler(new Request(`http://gateway.test${path}`, init)),
+    send: (path: string, init?: RequestInit) => handler(new Request(new URL(path, "http://gateway.test"), init)),
     newKey: async (key: Partial<NewKey> = {}) => {
       const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
       return Redacted.value((await run(create)).secret)

@@ -153,7 +153,6 @@ describe("keys", () => {
       expect(made).toMatchObject({ role: "read", name: "watcher" })
       const short = (made["hash"] ?? "").slice(0, 8)
       const { out } = await headgate("keys", "list", "--management")
-      expect(out).toMatch(/ROLE/)
       expect(out).toMatch(/watcher.*read/)
       expect((await headgate("keys", "list")).out).not.toContain("watcher")
       expect(membersOf(await headgate("keys", "change", short, "--role", "keys"))).toMatchObject({ role: "keys" })

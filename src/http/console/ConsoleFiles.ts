@@ -1,5 +1,5 @@
 /**
- * The files of the console, which are built apart from the gateway (`scripts/console.ts`). They are read when one is first asked for, and
+ * The files of the console, which are built apart from the gateway. They are read when one is first asked for, and
  * stay in memory. What is not among them cannot be asked for, whatever the path.
  */
 import { type Dirent, existsSync } from "node:fs"
@@ -31,7 +31,7 @@ export interface ConsoleFile {
   readonly compressed: ReadonlyMap<Encoding, Uint8Array>
 }
 
-/** By paths below `/console/`, such as `assets/app-1f2e3d.js`. */
+/** By paths below `/console/`, a file of `assets` for example. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
 
 /** The page itself. */

@@ -198,7 +198,9 @@ export const startControlPlane = async ({
     log,
     table,
     run,
-    send: (path: string, init?: RequestInit) => handler(new Request(new URL(path, "http://gateway.test"), init)),
+    /** `path`: or a whole URL. */
+    send: (path: string, init?: RequestInit) =>
+      handler(new Request(path.startsWith("http") ? path : `http://gateway.test${path}`, init)),
     newKey: async (key: Partial<NewKey> = {}) => {
       const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
       return Redacted.value((await run(create)).secret)

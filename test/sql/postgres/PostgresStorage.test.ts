@@ -121,6 +121,7 @@ const ourTables = [
   "slices",
   "spend",
   "requests",
+  "sessions",
   "unknown_requests",
   "summed_ledger",
 ]

@@ -43,7 +43,10 @@ export const Api = withoutErrors
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
-  .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
+  .annotate(
+    OpenApi.Description,
+    "A gateway for language models. A key may also be sent as x-api-key. On the control plane and at /route/explain the cookie of a session stands in for it.",
+  )
   .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */

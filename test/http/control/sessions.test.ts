@@ -278,6 +278,15 @@ describe("signing in", () => {
     expect(refusal === undefined).toBe(isAccepted)
   })
 
+  test("through a proxy of the same machine wants server.public_url, whatever name the proxy asks for", () => {
+    const near = { peer: "127.0.0.1", address: "127.0.0.1" }
+    const refusal = (known: string | null, headers: Record<string, string>) =>
+      signInRefusal({ method: "POST", headers: new Headers(headers) }, placeOf(known, "http://127.0.0.1:8787/"), near)
+    expect(refusal(null, { "x-forwarded-for": remote })?.message).toContain("server.public_url")
+    expect(refusal(null, { "x-forwarded-proto": "https" })?.message).toContain("server.public_url")
+    expect(refusal(publicUrl, { "x-forwarded-for": remote })).toBeUndefined()
+  })
+
   test.each<readonly [Record<string, string>, number]>([
     [{}, 200],
     [{ origin: publicUrl }, 200],

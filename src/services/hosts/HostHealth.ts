@@ -16,6 +16,7 @@ import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { OpenBreaker } from "../../domain/alerts/conditions.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
@@ -88,9 +89,20 @@ export interface HealthFigures {
   readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
 }
 
+/** An endpoint whose breaker is not closed, or that is left alone after a failure. Times are milliseconds. */
+export interface EndpointOut {
+  readonly host: Host
+  /** `null`: its breaker is closed. `isHalfOpen`: its next call is a probe. */
+  readonly breaker: { readonly isHalfOpen: boolean; readonly reason: HostReason; readonly openMs: number } | null
+  /** `null`: it is not left alone. */
+  readonly rest: { readonly reason: HostReason; readonly waitMs: number } | null
+}
+
 export interface HealthReport {
   /** Absent: not known. */
   readonly figures?: () => HealthFigures
+  /** Absent: not known. */
+  readonly outs?: () => ReadonlyArray<EndpointOut>
 }
 
 /** What those ask who watch the gateway. */
@@ -213,6 +225,17 @@ class Health {
     return [...this.impaired]
       .filter(({ breaker }) => !breaker.isClosed)
       .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
+  }
+
+  readonly outs = (): ReadonlyArray<EndpointOut> => {
+    const now = this.nowMs()
+    return Array.from(this.impaired, ({ of, breaker, openReason, openedAt, coolsUntil, coolingReason }) => ({
+      host: of,
+      breaker: breaker.isClosed
+        ? null
+        : { isHalfOpen: breaker.probing || breaker.waitMs(now) <= 0, reason: openReason, openMs: now - openedAt },
+      rest: coolsUntil > now ? { reason: coolingReason, waitMs: coolsUntil - now } : null,
+    })).filter(({ breaker, rest }) => breaker !== null || rest !== null)
   }
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {

@@ -340,6 +340,8 @@ export class NoCopy extends Data.TaggedError("NoCopy")<{ readonly instead: strin
 export interface DataAtRest {
   /** The installation's own id: a UUID, made once. */
   readonly installation: string
+  /** Absent: another one, as of an embedder. */
+  readonly kind?: "sqlite" | "postgres" | "memory"
   readonly keys: KeyRepository
   readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository

@@ -92,7 +92,8 @@ class KeyTables {
 
   /** What is looked through and counted. A list of all keys looks at no more than its page and what is before it. */
   private get newest(): Fragment {
-    return this.sql`(SELECT * FROM keys WHERE kind = 'ordinary' ORDER BY created_at DESC, seq DESC LIMIT ${mostKeysSearched}) AS newest`
+    return this
+      .sql`(SELECT * FROM keys WHERE kind = 'ordinary' ORDER BY created_at DESC, seq DESC LIMIT ${mostKeysSearched}) AS newest`
   }
 
   private filtered({ includeDisabled, tag, search, isLimited }: KeyFilter) {

@@ -63,7 +63,9 @@ export const NewKey = Schema.Struct(
   ),
 ).annotations({ identifier: "NewKey" })
 
-export const KeyChange = Schema.Struct(inOrder(changeable, { includeByokInLimit: ["expiresAt", "tags", "owner"] })).annotations({
+export const KeyChange = Schema.Struct(
+  inOrder(changeable, { includeByokInLimit: ["expiresAt", "tags", "owner"] }),
+).annotations({
   identifier: "KeyChange",
 })
 
@@ -86,8 +88,10 @@ export const KeyQuery = Schema.Struct({
   workspace_id: optional(OwnWorkspace),
   /** Those with this tag. */
   tag: optional(
-    parameter(Schema.String, { rule: tagRule, jsonSchema: { type: "string", minLength: 1, maxLength: 64 } }, (written) =>
-      isTag(written) ? written : undefined,
+    parameter(
+      Schema.String,
+      { rule: tagRule, jsonSchema: { type: "string", minLength: 1, maxLength: 64 } },
+      (written) => (isTag(written) ? written : undefined),
     ),
   ),
   /** Those with this text in name, label or owner. */

@@ -73,15 +73,18 @@ const make = (folder: string | undefined) =>
 
     const read = Effect.gen(function* () {
       const now = yield* currentTimeMillis
-      const [near, disk] = yield* Effect.all([inTime(keysNearLimit(storage, now)), diskOf(storage, folder)], {
-        concurrency: "unbounded",
-      })
+      // Any query that reads the database.
+      const reading = inTime(storage.keys.countManagement())
+      const [counted, near, disk] = yield* Effect.all(
+        [reading, inTime(keysNearLimit(storage, now)), diskOf(storage, folder)],
+        { concurrency: "unbounded" },
+      )
       const { file, loadedAt, warnings } = facts.current()
       const { running, placed, places } = inFlight.figures()
       return {
         startedAt,
         process: { machine: hostname(), pid: process.pid, worker },
-        storage: { kind: storage.kind ?? ("other" as const), isReachable: near !== null },
+        storage: { kind: storage.kind ?? ("other" as const), isReachable: counted !== null },
         ledger: ledger(),
         disk,
         requests: { running, placed, places },

@@ -158,7 +158,8 @@ describe("keys", () => {
     async () => {
       const { out } = await headgate("keys", "list", "--json")
       const answer = await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${managementKey}` } })
-      expect<unknown>({ data: JSON.parse(out) }).toEqual(await answer.json())
+      const keys: ReadonlyArray<unknown> = JSON.parse(out)
+      expect<unknown>({ data: keys, total: keys.length }).toEqual(await answer.json())
     },
     patience,
   )

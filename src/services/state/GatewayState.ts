@@ -37,13 +37,13 @@ const make = (folder: string | undefined) =>
     const inFlight = yield* InFlight
     const facts = yield* ConfigFacts
     const worker = yield* WorkerNumber
-    const { currentTimeMillis, unsafeCurrentTimeMillis } = yield* Effect.clock
-    const startedAt = yield* currentTimeMillis
+    const clock = yield* Effect.clock
+    const startedAt = clock.unsafeCurrentTimeMillis()
     const tally = new ProviderTally()
     yield* (yield* RequestEnds).subscribe(tally.observe, "never")
     let lastCommitAt: number | null = null
     const booked = (): void => {
-      lastCommitAt = unsafeCurrentTimeMillis()
+      lastCommitAt = clock.unsafeCurrentTimeMillis()
     }
     yield* meter.observe?.({ booked, committed: () => {} }) ?? Effect.void
 
@@ -72,7 +72,7 @@ const make = (folder: string | undefined) =>
     }
 
     const read = Effect.gen(function* () {
-      const now = yield* currentTimeMillis
+      const now = clock.unsafeCurrentTimeMillis()
       // Any query that reads the database.
       const reading = inTime(storage.keys.countManagement())
       const [counted, near, disk] = yield* Effect.all(
@@ -96,7 +96,7 @@ const make = (folder: string | undefined) =>
     })
 
     const providers: Effect.Effect<ReadonlyArray<ProviderState>> = Effect.gen(function* () {
-      const now = yield* currentTimeMillis
+      const now = clock.unsafeCurrentTimeMillis()
       const keys = providerKeys.states?.() ?? []
       const spends = keys.length === 0 ? [] : yield* inTime(storage.ledger.providerSpends(now))
       const { providers: notes } = facts.current()

@@ -272,6 +272,7 @@ describe("key status", () => {
       limit_usd: 10,
       spend_usd: 0.3,
       remaining_usd: 9.7,
+      exact: { limit_usd: "10", spend_usd: "0.3", remaining_usd: "9.7" },
       reset_interval: "weekly",
       resets_at: "2026-07-20T00:00:00.000Z",
       include_byok: false,

@@ -76,20 +76,20 @@ describe("a key", () => {
   })
 
   test("has its amounts as decimals beside the numbers, exact to the picodollar", async () => {
-    const key = await gateway.newKey({ name: "of amounts", limit: 3_000_000_000_000n, limitReset: "daily" })
-    const rows = [row(key, "0.000000000001", noon), row(key, "1.1", noon), row(key, "2", 0)]
+    const key = await gateway.newKey({ name: "of amounts", limit: 99_999_000_000_000_000n, limitReset: "daily" })
+    const rows = [row(key, "0.000000000001", noon), row(key, "90000.1", noon), row(key, "2", 0)]
     await gateway.run(Effect.flatMap(Storage, ({ ledger }) => ledger.append(rows)))
     const exact = {
-      ...{ limit: "3", limit_remaining: "1.899999999999" },
-      ...{ usage: "3.100000000001", usage_daily: "1.100000000001" },
-      ...{ usage_weekly: "1.100000000001", usage_monthly: "1.100000000001" },
+      ...{ limit: "99999", limit_remaining: "9998.899999999999" },
+      ...{ usage: "90002.100000000001", usage_daily: "90000.100000000001" },
+      ...{ usage_weekly: "90000.100000000001", usage_monthly: "90000.100000000001" },
       ...{ byok_usage: "0", byok_usage_daily: "0", byok_usage_weekly: "0", byok_usage_monthly: "0" },
     }
     expect((await json(await send("GET", `/${keyId(key)}`))).data.exact).toEqual(exact)
     const status = (await json(await gateway.send("/api/v1/auth/key", bearer(key)))).data
     expect(status.exact).toEqual(exact)
     const [budget] = status.budgets
-    const figures = { limit_usd: "3", spend_usd: "1.100000000001", remaining_usd: "1.899999999999" }
+    const figures = { limit_usd: "99999", spend_usd: "90000.100000000001", remaining_usd: "9998.899999999999" }
     expect([budget.exact, status.effective_budget.exact]).toEqual([figures, figures])
     const listed = (await list("?search=of%20amounts")).data.find(({ hash }: Anything) => hash === keyId(key))
     expect(listed.exact).toEqual(exact)

@@ -16,7 +16,6 @@ import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { OpenBreaker } from "../../domain/alerts/conditions.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
-import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
@@ -28,6 +27,7 @@ import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import {
   type Busy,
+  type EndpointOut,
   type EndpointState,
   type Inadmissible,
   type ModelProbes,
@@ -35,6 +35,7 @@ import {
   mayTryForItself,
   type Out,
   outOf,
+  outsIn,
   type ProviderCalls,
 } from "./endpointHealth.ts"
 import { RestLog } from "./RestLog.ts"
@@ -87,15 +88,6 @@ export interface HealthFigures {
   readonly endpoints: ReadonlyArray<EndpointFigures>
   /** Calls that run, by provider. */
   readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
-}
-
-/** An endpoint whose breaker is not closed, or that is left alone after a failure. Times are milliseconds. */
-export interface EndpointOut {
-  readonly host: Host
-  /** `null`: its breaker is closed. `isHalfOpen`: its next call is a probe. */
-  readonly breaker: { readonly isHalfOpen: boolean; readonly reason: HostReason; readonly openMs: number } | null
-  /** `null`: it is not left alone. */
-  readonly rest: { readonly reason: HostReason; readonly waitMs: number } | null
 }
 
 export interface HealthReport {
@@ -227,16 +219,7 @@ class Health {
       .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
   }
 
-  readonly outs = (): ReadonlyArray<EndpointOut> => {
-    const now = this.nowMs()
-    return Array.from(this.impaired, ({ of, breaker, openReason, openedAt, coolsUntil, coolingReason }) => ({
-      host: of,
-      breaker: breaker.isClosed
-        ? null
-        : { isHalfOpen: breaker.probing || breaker.waitMs(now) <= 0, reason: openReason, openMs: now - openedAt },
-      rest: coolsUntil > now ? { reason: coolingReason, waitMs: coolsUntil - now } : null,
-    })).filter(({ breaker, rest }) => breaker !== null || rest !== null)
-  }
+  readonly outs = (): ReadonlyArray<EndpointOut> => outsIn(this.impaired, this.nowMs())
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
     const now = this.nowMs()

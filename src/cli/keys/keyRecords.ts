@@ -21,8 +21,9 @@ type ShownMember = TitledMember | "disabled"
 /** Fields that are shown as they are; `disabled` is a part of the state. */
 export const shownMembers = keyMembers.filter(hasTitle)
 
-/** A field that may be null may also be absent: answers of earlier versions have no later fields. */
+/** A field that may be null may also be absent, and so may the tags: answers of earlier versions have no later fields. */
 const schemaOf = (member: KeyMember) => {
+  if (member === "tags") return Schema.optionalWith(keyFields.tags.kind.answer, { default: () => [] })
   const { answer } = kindOf(member)
   return Schema.is(Schema.typeSchema(answer))(null)
     ? Schema.optionalWith(Schema.NullOr(answer), { default: () => null })
@@ -66,13 +67,14 @@ const pageKeys = 100
 /** All keys of a kind (default: ordinary ones), newest first, as the gateway sent them. */
 export const listKeys = (
   gateway: Gateway,
-  options: { readonly includeDisabled: boolean; readonly kind?: KeyRecord["kind"] },
+  options: { readonly includeDisabled: boolean; readonly tag?: string; readonly kind?: KeyRecord["kind"] },
 ): Effect.Effect<ReadonlyArray<unknown>, CommandFailed> =>
   Effect.gen(function* () {
     const all: Array<unknown> = []
+    const tag = options.tag === undefined ? "" : `&tag=${encodeURIComponent(options.tag)}`
     for (;;) {
       const { kind = "ordinary", includeDisabled } = options
-      const path = `/keys?kind=${kind}&limit=${pageKeys}&offset=${all.length}&include_disabled=${includeDisabled}`
+      const path = `/keys?kind=${kind}&limit=${pageKeys}&offset=${all.length}&include_disabled=${includeDisabled}${tag}`
       const { data } = yield* gateway.call(
         { method: "GET", path },
         Schema.Struct({ data: Schema.Array(Schema.Unknown) }),

@@ -77,12 +77,14 @@ const listCommand = Command.make(
     management: Options.boolean("management").pipe(
       Options.withDescription("management keys, with their roles, in place of ordinary ones"),
     ),
+    tag: Options.text("tag").pipe(Options.withDescription("only those with this tag"), Options.optional),
     ...common,
   },
-  ({ all, management, json, url }) =>
+  ({ all, management, tag, json, url }) =>
     Effect.gen(function* () {
       const kind = management ? "management" : "ordinary"
-      const data = yield* listKeys(yield* connect(url), { includeDisabled: all, kind })
+      const tagged = Option.isSome(tag) ? { tag: tag.value } : {}
+      const data = yield* listKeys(yield* connect(url), { includeDisabled: all, kind, ...tagged })
       if (json) return yield* writeJson(data)
       const keys = yield* Effect.forEach(data, readKey)
       yield* writeTable(keys, management ? [...columns, roleColumn] : columns, {

@@ -20,6 +20,8 @@ import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
 import { RequestsGroup } from "./requests/requests.ts"
 import { SessionGroup } from "./session.ts"
+import { AlertsGroup } from "./state/alerts.ts"
+import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -37,6 +39,8 @@ export const Api = withoutErrors
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
+  .add(AlertsGroup)
+  .add(StateGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)

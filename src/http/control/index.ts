@@ -37,12 +37,15 @@ import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
 import { requestsHandlers } from "./requests/requests.ts"
 import { sessionHandlers } from "./session.ts"
+import { alertsHandlers } from "./state/alerts.ts"
+import { stateHandlers } from "./state/state.ts"
 import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
-/** Beginnings of the paths that pages of other origins may call: listings of models, providers and hosts. */
-const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/providers", "/api/v1/endpoints/"]
+/** Beginnings of the paths that pages of other origins may call: listings of models and hosts, and that of providers. */
+const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/endpoints/"]
+const providerListing = "/api/v1/providers"
 
 /** What a cookie decides about is kept by no cache, and nothing of sessions is. */
 const uncached = <E, R>(path: string, answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -73,7 +76,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(`${method} ${own}`, spelledAs(path, operation))
-        const isForPages = listings.some((beginning) => own.startsWith(beginning))
+        const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {
           yield* router.add("OPTIONS", path, unobservedAnswer(spelledAs(path, preflighted(allow))))
@@ -141,6 +144,8 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, cons
     activityHandlers,
     generationHandlers,
     requestsHandlers,
+    alertsHandlers,
+    stateHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

@@ -14,6 +14,7 @@ import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/keySecre
 import {
   type DataAtRest,
   type FoundKey,
+  type KeyFilter,
   type KeyPage,
   type KeyPatch,
   type KeyRepository,
@@ -68,6 +69,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly live?: (secret: KeyId) => Effect.Effect<FoundKey, KeyNotAccepted | Unavailable>
     /** Newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
+    /** How many there are, of the newest `mostKeysSearched`. Absent: not known. */
+    readonly count?: (filter: KeyFilter) => Effect.Effect<number, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
     /**
      * In force at once in this process, and within 5 seconds in others on the same database. Not permitted where no lasting management key
@@ -115,6 +118,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       create: () => noSuchKey,
       createFirst: () => noSuchKey,
       list: () => noSuchKey,
+      count: () => noSuchKey,
       read: () => noSuchKey,
       update: () => noSuchKey,
       rotate: () => noSuchKey,
@@ -137,6 +141,7 @@ const make = Effect.fnUntraced(function* ({ managementKey }: KeyStoreOptions) {
     create: (key, actor) => keys.create(key, actor),
     createFirst: (name) => keys.createFirst(name),
     list: (page) => keys.list(page),
+    count: (filter) => keys.count(filter),
     read: (id) => keys.read(id),
     update: (id, patch, actor) => keys.update(id, patch, actor),
     rotate: (id, overlapMs, actor) => keys.rotate(id, overlapMs, actor),
@@ -205,6 +210,10 @@ class StoredKeys {
 
   list(page: KeyPage): Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable> {
     return this.reached(this.repository.list(page))
+  }
+
+  count(filter: KeyFilter): Effect.Effect<number, Unavailable> {
+    return this.reached(this.repository.count(filter))
   }
 
   /** The key with this id, or with a secret of this hash. */

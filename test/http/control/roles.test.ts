@@ -26,12 +26,15 @@ type Caller = (typeof callers)[number]
 /** Who may do what. An operation that is not here needs `ordinary`, which is any key. */
 const needed: Readonly<Record<string, Caller>> = {
   "GET /api/v1/activity": "read",
+  "GET /api/v1/alerts": "read",
   "GET /api/v1/credits": "read",
   "GET /api/v1/keys": "read",
   "GET /api/v1/keys/:hash": "read",
+  "GET /api/v1/providers/state": "read",
   "GET /api/v1/requests/unknown": "read",
   "GET /api/v1/spend": "read",
   "GET /api/v1/spend/provider_keys": "read",
+  "GET /api/v1/state": "read",
   "GET /api/v1/version": "read",
   "POST /api/v1/keys": "keys",
   "PATCH /api/v1/keys/:hash": "keys",

@@ -16,6 +16,7 @@ import type { Spend } from "../../../domain/keys/limitWindows.ts"
 import { roleOf } from "../../../domain/keys/roles.ts"
 import { KeyStore } from "../../../services/keys/KeyStore.ts"
 import { Meter } from "../../../services/money/Meter.ts"
+import type { KeyFilter } from "../../../services/storage/Storage.ts"
 import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "../Authorize.ts"
 import { bodyReader } from "../bodies.ts"
@@ -48,7 +49,8 @@ export const KeysGroup = HttpApiGroup.make("keys")
   .add(
     HttpApiEndpoint.get("list", "/keys")
       .setUrlParams(KeyQuery)
-      .addSuccess(Schema.Struct({ data: Schema.Array(Key) }))
+      // `total`: how many keys match, of the newest 100,000; `null`: not known.
+      .addSuccess(Schema.Struct({ data: Schema.Array(Key), total: Schema.NullOr(Schema.Int) }))
       .addError(badRequest),
   )
   .add(
@@ -100,15 +102,22 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     return handlers
       .handle("list", ({ urlParams }) =>
         Effect.gen(function* () {
-          const { offset, limit, include_disabled, kind = "ordinary" } = urlParams
-          const page = yield* keys.list({ kind, offset, limit, includeDisabled: include_disabled === "true" })
+          const { offset, limit, include_disabled, kind = "ordinary", tag, search } = urlParams
+          const filter: KeyFilter = {
+            kind,
+            includeDisabled: include_disabled === "true",
+            ...(tag === undefined ? {} : { tag }),
+            ...(search === undefined ? {} : { search }),
+          }
+          const page = yield* keys.list({ offset, limit, ...filter })
+          const total = keys.count === undefined ? null : yield* keys.count(filter)
           if (meter.spentByEach === undefined) {
-            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }), total }
           }
           const ids = page.map(({ id }) => id)
           const spends = yield* meter.spentByEach(ids)
           const ends = yield* keys.previousEnds(ids)
-          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)) }
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)), total }
         }),
       )
       .handleRaw("create", ({ request }) =>

@@ -1,0 +1,5 @@
+import { Page } from "../../components/layout.tsx"
+
+const Overview = () => <Page title="Overview">…</Page>
+
+export default Overview

@@ -1,0 +1,34 @@
+/**
+ * All views: where each is, who sees it in the navigation, and what loads it. A view is a file whose default export is a component; it
+ * reads its filters from the address (`state/router.ts`).
+ */
+import type { ComponentType } from "preact"
+
+export interface ViewProps {
+  /** The `:names` of the view's path, decoded. */
+  readonly names: Readonly<Record<string, string>>
+}
+
+export interface View {
+  /** Below the console's base; see `matched` of lib/address.ts. */
+  readonly path: string
+  readonly title: string
+  /** Where it stands in the navigation; left out for views that are opened from others. */
+  readonly section?: "Now" | "Gateway" | "Try"
+  /** Which keys may use it. The API decides; this is what the navigation shows. */
+  readonly for: "management" | "ordinary" | "both"
+  readonly load: () => Promise<{ readonly default: ComponentType<ViewProps> }>
+}
+
+export const views: ReadonlyArray<View> = [
+  {
+    path: "/",
+    title: "Overview",
+    section: "Now",
+    for: "management",
+    load: () => import("./overview/Overview.tsx"),
+  },
+  { path: "/live", title: "Live", section: "Now", for: "both", load: () => import("./live/Live.tsx") },
+  { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
+  { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
+]

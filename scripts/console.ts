@@ -53,7 +53,13 @@ const build = async (state: string): Promise<void> => {
   for (const name of await readdir(`${temporary}/assets`)) await compress(`${temporary}/assets/${name}`)
   await Bun.write(pathOf("bundle/console-sources.json"), state)
   await rm(pathOf("bundle/console"), { recursive: true, force: true })
-  await rename(temporary, pathOf("bundle/console"))
+  try {
+    await rename(temporary, pathOf("bundle/console"))
+  } catch (cause) {
+    // Another process that has built the same was quicker.
+    await rm(temporary, { recursive: true, force: true })
+    if (!existsSync(pathOf("bundle/console/index.html"))) throw cause
+  }
 }
 
 /** Builds the console where it can be built and is not there yet. */

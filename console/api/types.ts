@@ -12,16 +12,20 @@ export interface Session {
   readonly name: string
   readonly label: string
   readonly hash: string
-  readonly created_at: string
-  readonly expires_at: string
+  /** `null`, as the next two: of a request that has the key itself. */
+  readonly created_at: string | null
+  readonly expires_at: string | null
   readonly idle_ends_at: string | null
-  readonly version: string
+  /** Of the gateway; `null` for ordinary keys. */
+  readonly version: string | null
   readonly public_url: string | null
 }
 
 export interface Figures {
   readonly requests: number
-  readonly errors: number
+  /** Refused or failed, and by whose fault; `null`: not known by app or user. */
+  readonly errors: number | null
+  readonly errors_by: Readonly<Record<"caller" | "policy" | "host" | "gateway", number>> | null
   readonly tokens_prompt: number
   readonly tokens_completion: number
   readonly tokens_cached: number
@@ -32,7 +36,7 @@ export interface Figures {
 
 export type Grouping = "model" | "host" | "provider" | "key" | "app" | "user"
 
-/** Of these the ones are there that the grouping has. */
+/** Of these the ones are there that the grouping has. "": the requests gave none. */
 export interface GroupNames {
   readonly model?: string | null
   readonly host?: string | null
@@ -143,7 +147,7 @@ export interface RequestPage {
 export interface Alert {
   readonly id: string
   readonly rule: string
-  readonly subject: { readonly kind: string; readonly id: string; readonly name?: string | null } | null
+  readonly subject: { readonly kind: string; readonly id: string; readonly name: string }
   readonly severity: "warning" | "critical"
   readonly state: "firing" | "resolved" | "told"
   readonly text: string
@@ -160,31 +164,33 @@ export interface GatewayState {
   readonly ledger: {
     readonly takes_requests: boolean
     readonly why: string | null
-    readonly backlog_rows: number
+    readonly backlog_rows: number | null
     readonly spooled_rows: number
     readonly last_commit_at: string | null
   }
   readonly disk: { readonly free_bytes: number; readonly total_bytes: number } | null
-  readonly requests: { readonly running: number; readonly placed: number; readonly places: number | null }
+  readonly requests: { readonly running: number; readonly placed: number; readonly places: number }
   readonly breakers: ReadonlyArray<{
     readonly model: string
     readonly host: string
     readonly state: string
-    readonly since: string | null
-    readonly why: string | null
+    readonly since: string
+    readonly why: string
   }>
   readonly resting: ReadonlyArray<{
-    readonly provider?: string | null
-    readonly host?: string | null
-    readonly until: string | null
-    readonly why: string | null
+    readonly provider: string
+    readonly model: string
+    readonly host: string
+    readonly until: string
+    readonly why: string
   }>
+  /** `null`: the database did not answer. */
   readonly keys_near_limit: ReadonlyArray<{
     readonly hash: string
     readonly name: string
     readonly spent_share: number
     readonly resets_at: string | null
-  }>
+  }> | null
   readonly warnings: ReadonlyArray<string>
   readonly configuration: { readonly file: string | null; readonly loaded_at: string }
 }

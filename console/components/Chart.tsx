@@ -103,12 +103,17 @@ const Numbers = ({ title, times, series, text }: Props) => {
 /** A colour of the theme. */
 const themed = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
+/** Half of the width of a bar is left at both ends, so that the first and the last are whole. */
+const stepOf = (times: ReadonlyArray<Date>): number =>
+  ((times[1]?.getTime() ?? 3_600_000) - (times[0]?.getTime() ?? 0)) / 1000
+
 const plotOptions = (
   plot: typeof uPlotType,
-  { series, text, open }: Props,
+  { times, series, text, open }: Props,
   width: number,
   hover: (at: number | null) => void,
 ): uPlotType.Options => {
+  const step = times.length < 2 ? 3600 : stepOf(times)
   const grid = { stroke: themed("--line"), width: 1 }
   const axis = { stroke: themed("--muted"), grid, ticks: { show: false }, font: "12px system-ui, sans-serif" }
   return {
@@ -116,7 +121,10 @@ const plotOptions = (
     height,
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: true }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    scales: {
+      x: { time: true, range: (_, first, last) => [first - step / 2, last + step / 2] },
+      y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+    },
     axes: [
       { ...axis, space: 64, values: "{HH}:{mm}", size: 28, grid: { show: false } },
       { ...axis, size: 64, space: 40, values: (_, values) => values.map(text) },

@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly title: string
   /** What CSV and sorting take: plain, exact. */
   readonly value: (row: Row) => Cell
+  /** What sorting takes, where the value is a text of a number. */
+  readonly order?: (row: Row) => Cell
   /** What is shown; the value as text where it is left out. */
   readonly cell?: (row: Row) => ComponentChildren
   /** In rem. Columns without a width share what is left. */
@@ -48,7 +50,7 @@ export const Table = <Row,>(props: Props<Row>) => {
   const sort = sortParameter === undefined ? null : sortOf(parameters.value.get(sortParameter))
   const ordered = useMemo(() => {
     const column = sort === null ? undefined : columns.find(({ name }) => name === sort.column)
-    return column === undefined || sort === null ? rows : sorted(rows, column.value, sort.isDescending)
+    return column === undefined || sort === null ? rows : sorted(rows, column.order ?? column.value, sort.isDescending)
   }, [rows, sort?.column, sort?.isDescending, columns])
 
   useLayoutEffect(() => {

@@ -62,7 +62,7 @@ export const Tile = ({ label, value, href, note }: TileProps) => (
       {href === undefined ? (
         value
       ) : (
-        <a href={href} aria-label={undefined}>
+        <a href={href}>
           {value}
           <span class="only-read">, the rows of {label}</span>
         </a>

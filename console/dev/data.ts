@@ -63,6 +63,20 @@ interface Sum {
   readonly p50: number
 }
 
+interface Cause {
+  readonly caller: number
+  readonly policy: number
+  readonly host: number
+  readonly gateway: number
+}
+
+/** Errors by who caused them, as shares of all. */
+const causesOf = (errors: number): Cause => {
+  const host = Math.round(errors * 0.6)
+  const policy = Math.round(errors * 0.25)
+  return { host, policy, gateway: 0, caller: errors - host - policy }
+}
+
 const sumsAt = (hour: number): ReadonlyArray<Sum> => {
   const at = new Date(hour * hourMs)
   const daily = 0.55 + 0.45 * Math.sin(((at.getUTCHours() - 8) / 24) * 2 * Math.PI)
@@ -91,7 +105,8 @@ const sumsAt = (hour: number): ReadonlyArray<Sum> => {
   )
 }
 
-const figuresOf = (sums: ReadonlyArray<Sum>, hasTimes: boolean): Figures => {
+/** `isBooked`: only what the ledger has, in which there are no errors. */
+const figuresOf = (sums: ReadonlyArray<Sum>, hasTimes: boolean, isBooked = false): Figures => {
   const total = (pick: (sum: Sum) => number) => sums.reduce((all, sum) => all + pick(sum), 0)
   const usage = sums.reduce((all, sum) => all + sum.usage, 0n)
   const requests = total((sum) => sum.requests)
@@ -99,7 +114,8 @@ const figuresOf = (sums: ReadonlyArray<Sum>, hasTimes: boolean): Figures => {
   const cost = (usage * 97n) / 100n
   return {
     requests,
-    errors: total((sum) => sum.errors),
+    errors: isBooked ? null : total((sum) => sum.errors),
+    errors_by: isBooked ? null : causesOf(total((sum) => sum.errors)),
     tokens_prompt: total((sum) => sum.prompt),
     tokens_completion: total((sum) => sum.completion),
     tokens_cached: Math.round(total((sum) => sum.prompt) * 0.42),
@@ -111,7 +127,7 @@ const figuresOf = (sums: ReadonlyArray<Sum>, hasTimes: boolean): Figures => {
 
 const namesFor: Readonly<Record<Grouping, ReadonlyArray<keyof GroupNames>>> = {
   model: ["model"],
-  host: ["model", "host", "provider_name"],
+  host: ["host", "provider", "provider_name"],
   provider: ["provider", "provider_name"],
   key: ["key_hash", "key_name"],
   app: ["app_title", "app_url"],
@@ -119,7 +135,7 @@ const namesFor: Readonly<Record<Grouping, ReadonlyArray<keyof GroupNames>>> = {
 }
 
 const picked = (names: GroupNames, members: ReadonlyArray<keyof GroupNames>): GroupNames =>
-  Object.fromEntries(members.map((member) => [member, names[member] ?? null]))
+  Object.fromEntries(members.map((member) => [member, names[member] ?? ""]))
 
 /** What `GET /analytics` answers; `now` bounds it. */
 export const analytics = (query: URLSearchParams, now: number): Analytics => {
@@ -127,7 +143,7 @@ export const analytics = (query: URLSearchParams, now: number): Analytics => {
   const from = Date.parse(query.get("from") ?? new Date(now - 24 * hourMs).toISOString())
   const to = Date.parse(query.get("to") ?? new Date(now).toISOString())
   const filters = (["model", "host", "provider", "key_hash", "user_hash"] as const).flatMap((name) => {
-    const asked = query.get(name === "user_hash" ? "user" : name)
+    const asked = query.get(name)
     return asked === null ? [] : [[name, asked] as const]
   })
   const step = interval === "day" ? 24 : 1
@@ -186,7 +202,7 @@ const groupsOf = (
       usage: sums.reduce((total, sum) => total + sum.usage, 0n),
       group: {
         group: picked(sums[0]?.names ?? {}, members),
-        totals: figuresOf(sums, hasTimes),
+        totals: figuresOf(sums, hasTimes, grouping === "app" || grouping === "user"),
         points: pointsOf((sum) => textOf(sum) === text, hasTimes),
       },
     }))

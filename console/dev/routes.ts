@@ -78,7 +78,15 @@ const state = (now: number): GatewayState => ({
   disk: { free_bytes: 41e9, total_bytes: 80e9 },
   requests: { running: 14, placed: 120, places: 4096 },
   breakers: [{ model: "meta/llama-5-70b", host: "groq", state: "open", since: iso(now - 720_000), why: "overloaded" }],
-  resting: [{ provider: "azure", until: iso(now + 1_200_000), why: "401 Unauthorized" }],
+  resting: [
+    {
+      provider: "azure",
+      model: "openai/gpt-5-mini",
+      host: "azure/eu",
+      until: iso(now + 1_200_000),
+      why: "401 Unauthorized",
+    },
+  ],
   keys_near_limit: [{ hash: keyHash("ci"), name: "ci", spent_share: 0.93, resets_at: iso(now + 86_400_000 * 5) }],
   warnings: ["server.trusted_proxies is not set, and requests come with X-Forwarded-For."],
   configuration: { file: "/headgate/headgate.config.json", loaded_at: iso(now - 86_400_000) },
@@ -160,6 +168,7 @@ export const routes: Readonly<Record<string, Handler>> = {
   "GET /state": ({ now }) => ({ data: state(now) }),
   "GET /providers/state": () => ({ data: providers }),
   "GET /auth/key": ({ now }) => ({ data: ownKey(now) }),
+  "GET /models": () => ({ data: [{ id: "openai/gpt-5-mini" }] }),
   "GET /keys": ({ now }) => ({
     data: keyNames.map((name) => ({
       hash: keyHash(name),
@@ -174,7 +183,9 @@ export const routes: Readonly<Record<string, Handler>> = {
 /** Those of a gateway that was just installed, where they differ. */
 export const freshRoutes: Readonly<Record<string, Handler>> = {
   ...routes,
-  "GET /analytics": ({ query }) => ({ data: analytics(query, 0) }),
+  "GET /analytics": ({ query }) => ({
+    data: { ...analytics(query, 0), kept_since: { sums: null, rows: null, requests: null } },
+  }),
   "GET /requests": () => ({ data: [], next: null, position: null }),
   "GET /requests/live": () => ({ data: [], complete: true }),
   "GET /alerts": () => ({ data: [], next: null }),

@@ -22,6 +22,7 @@ export const shortCount = (value: number): string => {
 
 /** Milliseconds: "0.8 ms", "812 ms", "1.24 s", "3 min 5 s". */
 export const duration = (milliseconds: number): string => {
+  if (milliseconds === 0) return "0 ms"
   if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`

@@ -105,8 +105,11 @@ const Who = () => {
       </p>
       <p class="muted">
         {current.role === null ? "its own requests" : roleWords[current.role]}
-        {", until "}
-        <Time at={current.expires_at} />
+        {current.expires_at === null ? null : (
+          <>
+            , until <Time at={current.expires_at} />
+          </>
+        )}
       </p>
       <p class="who-links">
         <button type="button" class="button button-small" onClick={() => void leave()}>
@@ -115,7 +118,7 @@ const Who = () => {
         <a href={`${prefix}/docs`} target="_blank" rel="noreferrer">
           API
         </a>
-        <span class="muted">v{current.version}</span>
+        {current.version === null ? null : <span class="muted">v{current.version}</span>}
       </p>
     </div>
   )

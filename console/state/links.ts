@@ -7,6 +7,7 @@ export interface RequestFilters {
   readonly host?: string | null
   readonly key_hash?: string | null
   readonly app?: string | null
+  readonly user_hash?: string | null
   readonly user?: string | null
   readonly status?: string | null
   readonly outcome?: string | null

@@ -29,6 +29,17 @@ export const views: ReadonlyArray<View> = [
     load: () => import("./overview/Overview.tsx"),
   },
   { path: "/live", title: "Live", section: "Now", for: "both", load: () => import("./live/Live.tsx") },
+  {
+    path: "/requests",
+    title: "Requests",
+    section: "Now",
+    for: "both",
+    load: () => import("./requests/Requests.tsx"),
+  },
+  { path: "/requests/:id", title: "Request", for: "both", load: () => import("./requests/One.tsx") },
+  { path: "/keys", title: "Keys", section: "Gateway", for: "management", load: () => import("./keys/Keys.tsx") },
+  { path: "/keys/new", title: "New key", for: "management", load: () => import("./keys/NewKey.tsx") },
+  { path: "/keys/:hash", title: "Key", for: "management", load: () => import("./keys/Key.tsx") },
   { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
   { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
 ]

@@ -31,46 +31,49 @@ export const Bill = ({ detail: { billing, exact } }: { readonly detail: RequestD
         <Empty title="Nothing was booked.">It cost its key nothing.</Empty>
       ) : (
         <>
-          <table class="bill">
-            <thead>
-              <tr>
-                <th scope="col">For</th>
-                <th scope="col" class="is-number">
-                  Quantity
-                </th>
-                <th scope="col" class="is-number">
-                  Each
-                </th>
-                <th scope="col" class="is-number">
-                  Amount
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {billing.lines.map((line) => (
-                <tr key={line.what}>
-                  <th scope="row">{line.what.replaceAll("_", " ")}</th>
-                  <td class="is-number">{quantityOf(line) ?? <None />}</td>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard. */}
+          <div class="bill-scroll" tabIndex={0}>
+            <table class="bill">
+              <thead>
+                <tr>
+                  <th scope="col">For</th>
+                  <th scope="col" class="is-number">
+                    Quantity
+                  </th>
+                  <th scope="col" class="is-number">
+                    Each
+                  </th>
+                  <th scope="col" class="is-number">
+                    Amount
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {billing.lines.map((line) => (
+                  <tr key={line.what}>
+                    <th scope="row">{line.what.replaceAll("_", " ")}</th>
+                    <td class="is-number">{quantityOf(line) ?? <None />}</td>
+                    <td class="is-number">
+                      <Usd amount={line.unit_price_usd} isExact />
+                    </td>
+                    <td class="is-number">
+                      <Usd amount={line.amount_usd} isExact />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+              <tfoot>
+                <tr>
+                  <th scope="row" colSpan={3}>
+                    Together
+                  </th>
                   <td class="is-number">
-                    <Usd amount={line.unit_price_usd} isExact />
-                  </td>
-                  <td class="is-number">
-                    <Usd amount={line.amount_usd} isExact />
+                    <strong>{exactUsd(sum)}</strong>
                   </td>
                 </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr>
-                <th scope="row" colSpan={3}>
-                  Together
-                </th>
-                <td class="is-number">
-                  <strong>{exactUsd(sum)}</strong>
-                </td>
-              </tr>
-            </tfoot>
-          </table>
+              </tfoot>
+            </table>
+          </div>
           {sum === cost ? null : (
             <p role="alert">
               <Badge tone="bad">does not agree</Badge> The ledger has {exactUsd(cost)}.

@@ -62,7 +62,7 @@ const Content = ({ detail, row }: Whole) => {
         {detail.why === null ? null : <span>{detail.why}</span>}
       </p>
       <Tiles>
-        <Tile label="Cost" value={<Usd amount={detail.exact.usage} isExact />} note={<Upstream detail={detail} />} />
+        <Tile label="Cost" value={<Usd amount={detail.exact.usage} />} note={<Upstream detail={detail} />} />
         <Tile
           label="Tokens in"
           value={<Count of={detail.tokens_prompt} />}

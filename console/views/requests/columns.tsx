@@ -13,14 +13,14 @@ export const requestColumns = (
   {
     name: "created_at",
     title: "Time",
-    width: 9.5,
+    width: 8,
     value: (row) => row.created_at,
     cell: (row) => <Time at={row.created_at} />,
   },
   {
     name: "outcome",
     title: "Outcome",
-    width: 12,
+    width: 10.5,
     value: (row) => row.outcome,
     cell: (row) => (
       <span title={row.why ?? undefined}>
@@ -35,7 +35,7 @@ export const requestColumns = (
   {
     name: "host",
     title: "Host",
-    width: 11,
+    width: 9.5,
     value: (row) => row.host,
     cell: (row) => row.host ?? <None words="no host was called" />,
   },
@@ -44,7 +44,7 @@ export const requestColumns = (
         {
           name: "key",
           title: "Key",
-          width: 10,
+          width: 8,
           value: (row: RequestRow) => names.get(row.key_hash) ?? row.key_hash,
           cell: (row: RequestRow) => (
             <a href={keyHref(row.key_hash)}>{names.get(row.key_hash) ?? `${row.key_hash.slice(0, 10)}…`}</a>
@@ -53,17 +53,9 @@ export const requestColumns = (
       ]
     : []),
   {
-    name: "app",
-    title: "App",
-    width: 9,
-    value: (row) => row.app_title,
-    cell: (row) =>
-      row.app_title === null || row.app_title === "" ? <None words="named no app" /> : <span>{row.app_title}</span>,
-  },
-  {
     name: "usage",
     title: "Cost",
-    width: 6.5,
+    width: 6,
     isNumber: true,
     value: (row) => row.exact.usage,
     cell: (row) => <Usd amount={row.exact.usage} />,
@@ -71,7 +63,7 @@ export const requestColumns = (
   {
     name: "tokens",
     title: "Tokens in, out",
-    width: 9,
+    width: 8,
     isNumber: true,
     value: (row) => row.tokens_prompt + row.tokens_completion,
     cell: (row) => (
@@ -83,7 +75,7 @@ export const requestColumns = (
   {
     name: "first_token",
     title: "First token",
-    width: 7,
+    width: 6.5,
     isNumber: true,
     value: (row) => row.times_ms.first_token,
     cell: (row) => <Milliseconds of={row.times_ms.first_token} />,
@@ -91,9 +83,17 @@ export const requestColumns = (
   {
     name: "duration",
     title: "Took",
-    width: 6.5,
+    width: 5.5,
     isNumber: true,
     value: (row) => row.duration_ms,
     cell: (row) => <Milliseconds of={row.duration_ms} />,
+  },
+  {
+    name: "app",
+    title: "App",
+    width: 9,
+    value: (row) => row.app_title,
+    cell: (row) =>
+      row.app_title === null || row.app_title === "" ? <None words="named no app" /> : <span>{row.app_title}</span>,
   },
 ]

@@ -55,7 +55,7 @@ export const requestColumns = (
   {
     name: "usage",
     title: "Cost",
-    width: 6,
+    width: 7,
     isNumber: true,
     value: (row) => row.exact.usage,
     cell: (row) => <Usd amount={row.exact.usage} />,

@@ -17,7 +17,8 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, root))
 /** Files and folders that the console depends on. */
 const sources = ["console", "src/domain/price", "bun.lock", "scripts/console.ts"]
 
-const canBuild = (): boolean => {
+/** Whether the console's sources and packages are there. */
+export const canBuild = (): boolean => {
   try {
     for (const name of ["preact", "@preact/signals", "uplot"]) Bun.resolveSync(name, pathOf("console"))
     return existsSync(pathOf("console/index.html"))

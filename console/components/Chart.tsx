@@ -107,6 +107,8 @@ const themed = (name: string): string => getComputedStyle(document.documentEleme
 const stepOf = (times: ReadonlyArray<Date>): number =>
   ((times[1]?.getTime() ?? 3_600_000) - (times[0]?.getTime() ?? 0)) / 1000
 
+const seconds = (at: Date | undefined): number => (at?.getTime() ?? 0) / 1000
+
 const plotOptions = (
   plot: typeof uPlotType,
   { times, series, text, open }: Props,
@@ -122,7 +124,7 @@ const plotOptions = (
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: {
-      x: { time: true, range: (_, first, last) => [first - step / 2, last + step / 2] },
+      x: { time: true, range: [seconds(times[0]) - step / 2, seconds(times.at(-1)) + step / 2] },
       y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
     },
     axes: [

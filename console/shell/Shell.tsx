@@ -26,24 +26,26 @@ export const Shell = ({ isBeneath }: { readonly isBeneath: boolean }) => {
         Skip to the content
       </a>
       <header class="side">
-        <div class="side-top">
-          <a class="home" href={href("/")}>
-            <Mark />
-            Headgate
-          </a>
-          <button
-            type="button"
-            class="button menu"
-            aria-expanded={isOpen}
-            aria-controls="menu"
-            onClick={() => setOpen(!isOpen)}
-          >
-            Menu
-          </button>
-        </div>
-        <div id="menu" class={`side-menu ${isOpen ? "is-open" : ""}`}>
-          <Navigation />
-          <Who />
+        <div class="side-inner">
+          <div class="side-top">
+            <a class="home" href={href("/")}>
+              <Mark />
+              Headgate
+            </a>
+            <button
+              type="button"
+              class="button menu"
+              aria-expanded={isOpen}
+              aria-controls="menu"
+              onClick={() => setOpen(!isOpen)}
+            >
+              Menu
+            </button>
+          </div>
+          <div id="menu" class={`side-menu ${isOpen ? "is-open" : ""}`}>
+            <Navigation />
+            <Who />
+          </div>
         </div>
       </header>
       <main class="content" id="content">

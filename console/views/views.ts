@@ -28,7 +28,7 @@ export const views: ReadonlyArray<View> = [
     for: "management",
     load: () => import("./overview/Overview.tsx"),
   },
+  { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
   { path: "/live", title: "Live", section: "Now", for: "both", load: () => import("./live/Live.tsx") },
   { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
-  { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
 ]

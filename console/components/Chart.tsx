@@ -77,7 +77,7 @@ const Numbers = ({ title, times, series, text }: Props) => {
         {
           name: "at",
           title: "Time",
-          width: 12,
+          width: 9,
           value: ({ at }) => at.toISOString(),
           cell: ({ at }) => (
             <time dateTime={at.toISOString()} title={utcSecond(at)}>
@@ -88,6 +88,7 @@ const Numbers = ({ title, times, series, text }: Props) => {
         ...series.map((one, index) => ({
           name: String(index),
           title: one.title,
+          width: 9,
           isNumber: true,
           value: ({ place }: { readonly place: number }): Cell => one.cells?.[place] ?? one.values[place] ?? null,
           cell: ({ place }: { readonly place: number }) => {

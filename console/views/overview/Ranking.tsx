@@ -27,7 +27,7 @@ export const Ranking = ({ range, filters }: { readonly range: Range; readonly fi
   const asked = parameters.value.get("by")
   const by = isGrouping(asked) ? asked : "model"
   const question = { span: range, interval: range.interval, filters, by }
-  const query = useQuery(questionText(question), (signal) => ask(question, signal))
+  const query = useQuery(questionText(question), async (signal) => ({ by, answer: await ask(question, signal) }))
   return (
     <Panel
       title="Breakdown"
@@ -43,7 +43,7 @@ export const Ranking = ({ range, filters }: { readonly range: Range; readonly fi
         }))}
       />
       <Shown of={query} what={`the figures by ${by}`}>
-        {(answer) => <Groups answer={answer} by={by} filters={filters} />}
+        {(found) => <Groups answer={found.answer} by={found.by} filters={filters} />}
       </Shown>
     </Panel>
   )

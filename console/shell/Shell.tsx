@@ -10,6 +10,7 @@ import { notify } from "../state/notices.ts"
 import { href, path } from "../state/router.ts"
 import { session, signOut } from "../state/session.ts"
 import type { View, ViewProps } from "../views/views.ts"
+import { Boundary } from "./Boundary.tsx"
 import { Mark } from "./Mark.tsx"
 import { ownViews, place } from "./place.ts"
 
@@ -166,7 +167,11 @@ const Current = () => {
     )
   }
   const Component = loaded.component
-  return <Component key={path.value} names={found?.names ?? {}} />
+  return (
+    <Boundary key={path.value}>
+      <Component names={found?.names ?? {}} />
+    </Boundary>
+  )
 }
 
 /** The title of the page, and the focus on the heading of a view that was opened from another one. */

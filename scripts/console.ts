@@ -17,9 +17,13 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, root))
 /** Files and folders that the console depends on. */
 const sources = ["console", "src/domain/price", "bun.lock", "scripts/console.ts"]
 
-const canBuild = (): boolean => {
+/** What it is built with, of the packages of development. */
+export const consolePackages = ["preact", "@preact/signals", "uplot"]
+
+/** Whether the console's sources and packages are there. */
+export const canBuild = (): boolean => {
   try {
-    for (const name of ["preact", "@preact/signals", "uplot"]) Bun.resolveSync(name, pathOf("console"))
+    for (const name of consolePackages) Bun.resolveSync(name, pathOf("console"))
     return existsSync(pathOf("console/index.html"))
   } catch {
     return false

@@ -77,7 +77,7 @@ const Numbers = ({ title, times, series, text }: Props) => {
         {
           name: "at",
           title: "Time",
-          width: 12,
+          width: 9,
           value: ({ at }) => at.toISOString(),
           cell: ({ at }) => (
             <time dateTime={at.toISOString()} title={utcSecond(at)}>
@@ -88,6 +88,7 @@ const Numbers = ({ title, times, series, text }: Props) => {
         ...series.map((one, index) => ({
           name: String(index),
           title: one.title,
+          width: 9,
           isNumber: true,
           value: ({ place }: { readonly place: number }): Cell => one.cells?.[place] ?? one.values[place] ?? null,
           cell: ({ place }: { readonly place: number }) => {
@@ -107,6 +108,8 @@ const themed = (name: string): string => getComputedStyle(document.documentEleme
 const stepOf = (times: ReadonlyArray<Date>): number =>
   ((times[1]?.getTime() ?? 3_600_000) - (times[0]?.getTime() ?? 0)) / 1000
 
+const seconds = (at: Date | undefined): number => (at?.getTime() ?? 0) / 1000
+
 const plotOptions = (
   plot: typeof uPlotType,
   { times, series, text, open }: Props,
@@ -122,7 +125,7 @@ const plotOptions = (
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: {
-      x: { time: true, range: (_, first, last) => [first - step / 2, last + step / 2] },
+      x: { time: true, range: [seconds(times[0]) - step / 2, seconds(times.at(-1)) + step / 2] },
       y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
     },
     axes: [

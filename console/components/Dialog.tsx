@@ -1,6 +1,6 @@
-/** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
+/** A modal dialog: the browser keeps the focus in it, Escape closes it, and the focus goes back to where it was. */
 import type { ComponentChildren } from "preact"
-import { useEffect, useId, useRef } from "preact/hooks"
+import { useId, useLayoutEffect, useRef } from "preact/hooks"
 
 interface Props {
   readonly title: string
@@ -8,13 +8,24 @@ interface Props {
   readonly children: ComponentChildren
 }
 
+/** The focus goes back to what opened the dialog, or to the heading of the view where that is gone. */
+const giveBack = (opener: Element | null): void => {
+  const isThere = opener instanceof HTMLElement && opener.isConnected && opener !== document.body
+  const target = isThere ? opener : document.querySelector<HTMLElement>("main h1")
+  target?.focus({ preventScroll: true })
+}
+
 export const Dialog = ({ title, close, children }: Props) => {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current
+    const opener = document.activeElement
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      dialog?.close()
+      giveBack(opener)
+    }
   }, [])
   return (
     <dialog

@@ -1,7 +1,7 @@
 /** The span of time of a view: it stands in the address. */
 import { useState } from "preact/hooks"
 import { type Range, rangeNames, rangeOf } from "../lib/range.ts"
-import { fromField, localMinute, toField } from "../lib/time.ts"
+import { fromField, toField } from "../lib/time.ts"
 import { thisMinute } from "../state/clock.ts"
 import { hrefWith, parameters, setParameters } from "../state/router.ts"
 import { TextField } from "./fields.tsx"
@@ -73,7 +73,7 @@ const Custom = ({ range }: { readonly range: Range }) => {
       <button type="submit" class="button">
         Show
       </button>
-      <p class="field-hint">Times of your zone. Until {localMinute(range.to, range.to)} now.</p>
+      <p class="field-hint">Times of your zone.</p>
     </form>
   )
 }

@@ -147,9 +147,15 @@ export const Table = <Row,>(props: Props<Row>) => {
                   }}
                 >
                   {columns.map((column, place) => {
-                    const shown = column.cell === undefined ? String(column.value(row) ?? "–") : column.cell(row)
+                    const value = column.value(row)
+                    const shown = column.cell === undefined ? String(value ?? "–") : column.cell(row)
                     return (
-                      <td key={column.name} class={column.isNumber === true ? "is-number" : undefined}>
+                      <td
+                        key={column.name}
+                        class={column.isNumber === true ? "is-number" : undefined}
+                        // What is cut off can be read by pointing at it.
+                        title={column.cell === undefined && typeof value === "string" ? value : undefined}
+                      >
                         {place === 0 && to !== undefined ? <a href={to}>{shown}</a> : shown}
                       </td>
                     )

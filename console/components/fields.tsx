@@ -49,7 +49,7 @@ interface InputOptions {
   readonly type?: "text" | "password" | "number" | "search" | "datetime-local" | "url"
   readonly name?: string
   readonly placeholder?: string
-  readonly autocomplete?: "off" | "current-password"
+  readonly autocomplete?: "off"
   readonly autocapitalize?: "off" | "sentences"
   readonly spellcheck?: boolean
   readonly required?: boolean

@@ -13,10 +13,6 @@ export const localMinute = (at: Date, now: Date, zone?: string): string =>
 export const localSecond = (at: Date, zone?: string): string =>
   format({ ...minute, year: "numeric", second: "2-digit" }, zone).format(at)
 
-/** "25 Nov 2026". */
-export const localDay = (at: Date, zone?: string): string =>
-  format({ day: "numeric", month: "short", year: "numeric" }, zone).format(at)
-
 /** "2026-11-25 23:35:17 UTC". */
 export const utcSecond = (at: Date): string => `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`
 

@@ -10,6 +10,7 @@ import { notify } from "../state/notices.ts"
 import { href, path } from "../state/router.ts"
 import { session, signOut } from "../state/session.ts"
 import type { View, ViewProps } from "../views/views.ts"
+import { Boundary } from "./Boundary.tsx"
 import { Mark } from "./Mark.tsx"
 import { ownViews, place } from "./place.ts"
 
@@ -26,24 +27,26 @@ export const Shell = ({ isBeneath }: { readonly isBeneath: boolean }) => {
         Skip to the content
       </a>
       <header class="side">
-        <div class="side-top">
-          <a class="home" href={href("/")}>
-            <Mark />
-            Headgate
-          </a>
-          <button
-            type="button"
-            class="button menu"
-            aria-expanded={isOpen}
-            aria-controls="menu"
-            onClick={() => setOpen(!isOpen)}
-          >
-            Menu
-          </button>
-        </div>
-        <div id="menu" class={`side-menu ${isOpen ? "is-open" : ""}`}>
-          <Navigation />
-          <Who />
+        <div class="side-inner">
+          <div class="side-top">
+            <a class="home" href={href("/")}>
+              <Mark />
+              Headgate
+            </a>
+            <button
+              type="button"
+              class="button menu"
+              aria-expanded={isOpen}
+              aria-controls="menu"
+              onClick={() => setOpen(!isOpen)}
+            >
+              Menu
+            </button>
+          </div>
+          <div id="menu" class={`side-menu ${isOpen ? "is-open" : ""}`}>
+            <Navigation />
+            <Who />
+          </div>
         </div>
       </header>
       <main class="content" id="content">
@@ -164,7 +167,11 @@ const Current = () => {
     )
   }
   const Component = loaded.component
-  return <Component key={path.value} names={found?.names ?? {}} />
+  return (
+    <Boundary key={path.value}>
+      <Component names={found?.names ?? {}} />
+    </Boundary>
+  )
 }
 
 /** The title of the page, and the focus on the heading of a view that was opened from another one. */

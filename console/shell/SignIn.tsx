@@ -43,7 +43,7 @@ const Form = () => {
         input={{
           type: "password",
           name: "key",
-          autocomplete: "current-password",
+          autocomplete: "off",
           autocapitalize: "off",
           spellcheck: false,
           placeholder: "sk-…",

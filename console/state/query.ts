@@ -19,6 +19,7 @@ interface Options {
 }
 
 interface State<Answer> {
+  /** The one that the answer or the failure belongs to. */
   readonly question: string | null
   readonly answer: Answer | null
   readonly failure: ApiFailure | null
@@ -57,7 +58,13 @@ export const useQuery = <Answer>(
         if (!abort.signal.aborted) setState({ question, answer, failure: null, isLoading: false })
       } catch (cause) {
         if (!abort.signal.aborted) {
-          setState((last) => ({ ...last, failure: asFailure(cause), isLoading: false }))
+          // The answer to another question would pass for one to this.
+          setState((last) => ({
+            question,
+            answer: last.question === question ? last.answer : null,
+            failure: asFailure(cause),
+            isLoading: false,
+          }))
         }
       }
       if (every !== undefined && !abort.signal.aborted) timer = setTimeout(next, every)

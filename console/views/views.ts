@@ -28,6 +28,7 @@ export const views: ReadonlyArray<View> = [
     for: "management",
     load: () => import("./overview/Overview.tsx"),
   },
+  { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
   { path: "/live", title: "Live", section: "Now", for: "both", load: () => import("./live/Live.tsx") },
   {
     path: "/requests",
@@ -41,5 +42,4 @@ export const views: ReadonlyArray<View> = [
   { path: "/keys/new", title: "New key", for: "management", load: () => import("./keys/NewKey.tsx") },
   { path: "/keys/:hash", title: "Key", for: "management", load: () => import("./keys/Key.tsx") },
   { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
-  { path: "/", title: "My key", section: "Now", for: "ordinary", load: () => import("./own/MyKey.tsx") },
 ]

@@ -25,7 +25,7 @@ const columns: ReadonlyArray<Column<LiveRequest>> = [
   {
     name: "age",
     title: "Age",
-    width: 6.5,
+    width: 6,
     isNumber: true,
     value: (row) => row.age_ms,
     cell: (row) => <span class="number">{duration(row.age_ms)}</span>,
@@ -33,7 +33,7 @@ const columns: ReadonlyArray<Column<LiveRequest>> = [
   {
     name: "state",
     title: "State",
-    width: 11,
+    width: 10,
     value: (row) => stateWords[row.state],
     cell: (row) => <Badge tone={stateTones[row.state]}>{stateWords[row.state]}</Badge>,
   },
@@ -51,10 +51,29 @@ const columns: ReadonlyArray<Column<LiveRequest>> = [
     value: (row) => row.host,
     cell: (row) => row.host ?? <None words="not chosen yet" />,
   },
-  { name: "key", title: "Key", width: 11, value: (row) => row.key_name ?? row.key_hash },
-  { name: "route", title: "Route", width: 16, value: (row) => row.route },
+  { name: "key", title: "Key", width: 10, value: (row) => row.key_name ?? row.key_hash },
+  {
+    name: "route",
+    title: "Route",
+    width: 14,
+    value: (row) => row.route,
+    cell: (row) => row.route.replace("/api/v1/", "/"),
+  },
   { name: "process", title: "Process", width: 10, value: (row) => row.process },
 ]
+
+const stopColumn = (choose: (row: LiveRequest) => void): Column<LiveRequest> => ({
+  name: "stop",
+  title: "Stop",
+  width: 5,
+  value: () => null,
+  cell: (row) => (
+    <button type="button" class="button button-small" onClick={() => choose(row)}>
+      Stop
+      <span class="only-read"> the request of {row.key_name ?? "a key"}</span>
+    </button>
+  ),
+})
 
 const Live = () => {
   const live = useQuery("live", (signal) => call<LiveRequests>("/requests/live", { signal }), { every: 1000 })
@@ -77,23 +96,7 @@ const Live = () => {
       live.reload()
     }
   }
-  const withStop: ReadonlyArray<Column<LiveRequest>> = canStop
-    ? [
-        ...columns,
-        {
-          name: "stop",
-          title: "Stop",
-          width: 6,
-          value: () => null,
-          cell: (row) => (
-            <button type="button" class="button button-small" onClick={() => setChosen(row)}>
-              Stop
-              <span class="only-read"> the request of {row.key_name ?? "a key"}</span>
-            </button>
-          ),
-        },
-      ]
-    : columns
+  const shown = canStop ? columns.toSpliced(2, 0, stopColumn(setChosen)) : columns
   return (
     <Page
       title="Live"
@@ -119,7 +122,7 @@ const Live = () => {
             ) : (
               <Table
                 label="Requests in flight"
-                columns={withStop}
+                columns={shown}
                 rows={data}
                 keyOf={(row) => row.request_id}
                 sortParameter="sort"
@@ -137,7 +140,10 @@ const Live = () => {
           confirm={() => void stop(chosen)}
           close={() => setChosen(null)}
         >
-          Its caller gets what there is so far and an error. The key is charged for the prompt and the output until now.
+          It has run for {duration(chosen.age_ms)}
+          {chosen.model === null ? "" : `, for ${chosen.model}`}
+          {chosen.key_name === null ? "" : `, by the key “${chosen.key_name}”`}. Its caller gets an error after what it
+          has already. The key is charged for the prompt and the output until now.
         </Confirm>
       )}
     </Page>

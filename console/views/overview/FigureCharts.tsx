@@ -11,7 +11,7 @@ import { localMinute } from "../../lib/time.ts"
 import { requestsHref } from "../../state/links.ts"
 import { go } from "../../state/router.ts"
 import { rowsOf } from "./FigureTiles.tsx"
-import { type Filters, spanOf } from "./filters.ts"
+import { causes, type Filters, spanOf } from "./filters.ts"
 
 interface Props {
   readonly now: Analytics
@@ -32,6 +32,9 @@ export const FigureCharts = ({ now, before, filters, words }: Props) => {
   const rows = rowsOf(filters)
   const open =
     rows === null ? undefined : (at: Date) => go(requestsHref(rows, spanOfPoint(at, now.interval, spanOf(now))))
+  if (plots[0] === undefined || plots[0].series.times.length < 2) {
+    return <p class="muted small">These are the figures of one {now.interval}: a longer time has charts.</p>
+  }
   return (
     <div class="panels">
       {plots.map(({ title, series, text, sentence }) => (
@@ -49,6 +52,8 @@ export const FigureCharts = ({ now, before, filters, words }: Props) => {
     </div>
   )
 }
+
+const causeColours = { host: 4, caller: 1, policy: 2, gateway: 3 } as const
 
 interface Plot {
   readonly title: string
@@ -101,40 +106,34 @@ const plotsOf = (now: Analytics, before: Analytics | null): ReadonlyArray<Plot> 
       sentence: `${exactUsd(usd(now.totals))} in all. ${most(times, spend, usdText)}`,
     },
     {
-      title: "Requests and errors",
+      title: "Requests",
       text: shortest,
       series: {
         times,
         all: [
           { title: "Requests", values: requests, colour: 1, kind: "bars" },
-          ...(now.totals.errors === null
-            ? []
-            : [
-                {
-                  title: "Errors",
-                  values: figures.map((point) => point?.errors ?? 0),
-                  colour: 4,
-                  kind: "bars" as const,
-                },
-              ]),
           ...beforeSeries((point) => point?.requests ?? 0),
         ],
       },
-      sentence: `${count(now.totals.requests)} in all, of which ${now.totals.errors ?? "an unknown number"} failed or were refused. ${most(times, requests, count)}`,
+      sentence: `${count(now.totals.requests)} in all. ${most(times, requests, count)}`,
     },
-    {
-      title: "Tokens",
-      text: shortest,
-      series: {
-        times,
-        all: [
-          { title: "In", values: figures.map((point) => point?.tokens_prompt ?? 0), colour: 1 },
-          { title: "Of them cached", values: figures.map((point) => point?.tokens_cached ?? 0), colour: 5 },
-          { title: "Out", values: figures.map((point) => point?.tokens_completion ?? 0), colour: 2 },
-        ],
-      },
-      sentence: `${count(now.totals.tokens_prompt)} in and ${count(now.totals.tokens_completion)} out.`,
-    },
+    ...(now.totals.errors === null
+      ? []
+      : [
+          {
+            title: "Errors, by who caused them",
+            text: shortest,
+            series: {
+              times,
+              all: causes.map(({ name, title }) => ({
+                title,
+                values: figures.map((point) => point?.errors_by?.[name] ?? 0),
+                colour: causeColours[name],
+              })),
+            },
+            sentence: `${count(now.totals.errors)} requests failed or were refused.`,
+          },
+        ]),
     {
       title: "Time to the first token",
       text: duration,
@@ -150,6 +149,19 @@ const plotsOf = (now: Analytics, before: Analytics | null): ReadonlyArray<Plot> 
         now.totals.first_token_ms === null
           ? "Nothing was streamed."
           : `Half of the streamed answers began within ${duration(now.totals.first_token_ms.p50)}, 99 percent within ${duration(now.totals.first_token_ms.p99)}.`,
+    },
+    {
+      title: "Tokens",
+      text: shortest,
+      series: {
+        times,
+        all: [
+          { title: "In", values: figures.map((point) => point?.tokens_prompt ?? 0), colour: 1 },
+          { title: "Of them cached", values: figures.map((point) => point?.tokens_cached ?? 0), colour: 5 },
+          { title: "Out", values: figures.map((point) => point?.tokens_completion ?? 0), colour: 2 },
+        ],
+      },
+      sentence: `${count(now.totals.tokens_prompt)} in and ${count(now.totals.tokens_completion)} out.`,
     },
   ]
 }

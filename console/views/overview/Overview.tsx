@@ -75,6 +75,10 @@ const ChosenFilters = ({ filters }: { readonly filters: Filters }) => {
 
 const shortened = (name: FilterName, value: string): string => (name === "key_hash" ? `${value.slice(0, 12)}…` : value)
 
+/** Whether there are rows from more than a day before the oldest record: else the gateway is new, and no record was removed. */
+const isLonger = (rows: string | null, requests: string | null): boolean =>
+  rows !== null && requests !== null && Date.parse(requests) - Date.parse(rows) > 86_400_000
+
 /** From when on figures and rows are there, where that is after the beginning of the span. */
 const Kept = ({ answer, range }: { readonly answer: Analytics; readonly range: Range }) => {
   const { sums, rows, requests } = answer.kept_since
@@ -90,10 +94,10 @@ const Kept = ({ answer, range }: { readonly answer: Analytics; readonly range: R
         The first request was booked <Time at={rows} />.
       </>
     ) : null,
-    isAfter(requests) ? (
+    isAfter(requests) && isLonger(rows, requests) ? (
       <>
-        Refused and failed requests are kept since <Time at={requests} />: earlier ones are counted here, and not in the
-        list.
+        The oldest refused or failed request that is kept is of <Time at={requests} />: earlier ones are counted here,
+        and not in the list.
       </>
     ) : null,
   ].filter((note) => note !== null)

@@ -27,11 +27,11 @@ export const Ranking = ({ range, filters }: { readonly range: Range; readonly fi
   const asked = parameters.value.get("by")
   const by = isGrouping(asked) ? asked : "model"
   const question = { span: range, interval: range.interval, filters, by }
-  const query = useQuery(questionText(question), (signal) => ask(question, signal))
+  const query = useQuery(questionText(question), async (signal) => ({ by, answer: await ask(question, signal) }))
   return (
     <Panel
-      title="By whom and by what"
-      note="The names lead to the overview of one alone, the numbers to their requests."
+      title="Breakdown"
+      note="Names lead to the figures of one alone, numbers to the requests that they are made of."
     >
       <Tabs
         label="Groups"
@@ -43,7 +43,7 @@ export const Ranking = ({ range, filters }: { readonly range: Range; readonly fi
         }))}
       />
       <Shown of={query} what={`the figures by ${by}`}>
-        {(answer) => <Groups answer={answer} by={by} filters={filters} />}
+        {(found) => <Groups answer={found.answer} by={found.by} filters={filters} />}
       </Shown>
     </Panel>
   )
@@ -68,13 +68,15 @@ const Groups = ({
   }
   return (
     <>
-      <Chart
-        title={`Spend by ${by}`}
-        sentence={`Spend by ${by} over time. The most has ${rows[0]?.title ?? "none"}.`}
-        times={chart.times}
-        series={chart.series}
-        text={(value) => (value === 0 ? "$0" : shortUsd(BigInt(Math.round(value * 1e6)) * 1_000_000n))}
-      />
+      {chart.times.length < 2 ? null : (
+        <Chart
+          title={`Spend by ${by}`}
+          sentence={`Spend by ${by} over time. The most has ${rows[0]?.title ?? "none"}.`}
+          times={chart.times}
+          series={chart.series}
+          text={(value) => (value === 0 ? "$0" : shortUsd(BigInt(Math.round(value * 1e6)) * 1_000_000n))}
+        />
+      )}
       <Table
         label={groupings.find(({ name }) => name === by)?.title ?? ""}
         rows={rows}
@@ -122,14 +124,15 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
     const rows = row.filter === null || isEmpty(row.filter) ? null : rowsOf({ ...filters, ...row.filter })
     return rows === null ? shown : <a href={requestsHref({ ...rows, outcome: outcome ?? null }, span)}>{shown}</a>
   }
-  const number = { isNumber: true, width: 6.5 }
+  const number = { isNumber: true, width: 6 }
   const hasTimes = by === "model" || by === "host" || by === "provider"
   return [
-    { name: "name", title: "Name", value: ({ title }) => title, width: 16 },
+    { name: "name", title: "Name", value: ({ title }) => title, width: 13.5 },
     {
       name: "usage",
       title: "Spend",
       ...number,
+      width: 7,
       value: ({ figures }) => figures.exact.usage,
       order: ({ figures }) => picodollars(figures.exact.usage),
       cell: (row) => linked(row, <Usd amount={row.figures.exact.usage} />),
@@ -138,11 +141,17 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       name: "share",
       title: "Of all",
       ...number,
-      width: 5,
+      width: 5.5,
       value: ({ figures }) => percentOf(picodollars(figures.exact.usage) ?? 0n, total),
       cell: ({ figures }) => {
-        const percent = percentOf(picodollars(figures.exact.usage) ?? 0n, total)
-        return percent === null ? <None /> : <span class="number">{share(percent / 100)}</span>
+        const part = picodollars(figures.exact.usage) ?? 0n
+        const percent = percentOf(part, total)
+        // A part too small for the digits is not shown as none.
+        return percent === null ? (
+          <None />
+        ) : (
+          <span class="number">{share(Math.max(percent / 100, part > 0n ? 1e-6 : 0))}</span>
+        )
       },
     },
     {
@@ -156,6 +165,7 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       name: "errors",
       title: "Errors",
       ...number,
+      width: 5,
       value: ({ figures }) => figures.errors,
       cell: ({ figures }) => {
         const part = errorShare(figures)
@@ -183,9 +193,9 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
     ...(hasTimes
       ? (["p50", "p99"] as const).map((name) => ({
           name,
-          title: name === "p50" ? "First token p50" : "p99",
+          title: name === "p50" ? "1st token p50" : "p99",
           ...number,
-          width: name === "p50" ? 8.5 : 6,
+          width: name === "p50" ? 7 : 5,
           value: ({ figures }: Row) => figures.first_token_ms?.[name] ?? null,
           cell: ({ figures }: Row) => <Milliseconds of={figures.first_token_ms?.[name] ?? null} />,
         }))

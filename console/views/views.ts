@@ -41,5 +41,14 @@ export const views: ReadonlyArray<View> = [
   { path: "/keys", title: "Keys", section: "Gateway", for: "management", load: () => import("./keys/Keys.tsx") },
   { path: "/keys/new", title: "New key", for: "management", load: () => import("./keys/NewKey.tsx") },
   { path: "/keys/:hash", title: "Key", for: "management", load: () => import("./keys/Key.tsx") },
+  { path: "/models", title: "Models", section: "Gateway", for: "both", load: () => import("./models/Models.tsx") },
+  { path: "/models/:id*", title: "Model", for: "both", load: () => import("./models/Model.tsx") },
+  {
+    path: "/providers",
+    title: "Providers",
+    section: "Gateway",
+    for: "management",
+    load: () => import("./providers/Providers.tsx"),
+  },
   { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
 ]

@@ -50,5 +50,13 @@ export const views: ReadonlyArray<View> = [
     for: "management",
     load: () => import("./providers/Providers.tsx"),
   },
+  { path: "/explain", title: "Explain", section: "Try", for: "both", load: () => import("./explain/Explain.tsx") },
+  {
+    path: "/playground",
+    title: "Playground",
+    section: "Try",
+    for: "both",
+    load: () => import("./playground/Playground.tsx"),
+  },
   { path: "/start", title: "First steps", for: "management", load: () => import("./start/Start.tsx") },
 ]

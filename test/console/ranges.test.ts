@@ -1,7 +1,7 @@
 /** Spans of time in addresses, and points over them. */
 import { expect, test } from "bun:test"
 import { change, filled, peakOf } from "../../console/lib/points.ts"
-import { before, rangeOf, spanOfPoint, spanParameters } from "../../console/lib/range.ts"
+import { before, rangeOf, spanOfPoint, spanParameters, windowsAt } from "../../console/lib/range.ts"
 import { fromNow, localMinute, localSecond, utcSecond } from "../../console/lib/time.ts"
 
 const now = new Date("2026-11-25T23:35:17Z")
@@ -28,6 +28,15 @@ test.each([
 test("the time before is as long, and ends where the span begins", () => {
   const span = rangeOf(new URLSearchParams("range=week"), now)
   expect(spanParameters(before(span))).toEqual({ from: "2026-11-12T00:00:00.000Z", to: "2026-11-19T00:00:00.000Z" })
+})
+
+test.each([
+  ["2026-11-25T23:35:17Z", "2026-11-25", "2026-11-23", "2026-11-01"],
+  ["2026-11-01T00:00:00Z", "2026-11-01", "2026-10-26", "2026-11-01"],
+  ["2026-11-30T00:00:00Z", "2026-11-30", "2026-11-30", "2026-11-01"],
+])("at %s the day began on %s, the week on %s, the month on %s", (at, ...days) => {
+  const { day, week, month } = windowsAt(new Date(at))
+  expect([day, week, month].map((start) => start.toISOString())).toEqual(days.map((one) => `${one}T00:00:00.000Z`))
 })
 
 test("a point stands for its interval, as far as that is within the span", () => {

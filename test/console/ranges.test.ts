@@ -21,8 +21,8 @@ test.each([
   ["from=2026-11-25T22:00:00Z", "custom", "hour", "2026-11-25T22:00", "2026-11-26T00:00"],
   ["from=yesterday", "day", "hour", "2026-11-25T00:00", "2026-11-26T00:00"],
   ["from=2026-11-02&to=2026-11-01", "day", "hour", "2026-11-25T00:00", "2026-11-26T00:00"],
-])("%p is %s by %s, from %s to %s", (text, ...expected) => {
-  expect(asked(text)).toEqual(expected)
+])("%p is %s by %s, from %s to %s", (text, name, interval, from, to) => {
+  expect(asked(text)).toEqual([name, interval, from, to])
 })
 
 test("the time before is as long, and ends where the span begins", () => {
@@ -34,9 +34,11 @@ test.each([
   ["2026-11-25T23:35:17Z", "2026-11-25", "2026-11-23", "2026-11-01"],
   ["2026-11-01T00:00:00Z", "2026-11-01", "2026-10-26", "2026-11-01"],
   ["2026-11-30T00:00:00Z", "2026-11-30", "2026-11-30", "2026-11-01"],
-])("at %s the day began on %s, the week on %s, the month on %s", (at, ...days) => {
-  const { day, week, month } = windowsAt(new Date(at))
-  expect([day, week, month].map((start) => start.toISOString())).toEqual(days.map((one) => `${one}T00:00:00.000Z`))
+])("at %s the day began on %s, the week on %s, the month on %s", (at, day, week, month) => {
+  const began = windowsAt(new Date(at))
+  expect([began.day, began.week, began.month].map((start) => start.toISOString())).toEqual(
+    [day, week, month].map((one) => `${one}T00:00:00.000Z`),
+  )
 })
 
 test("a point stands for its interval, as far as that is within the span", () => {

@@ -55,6 +55,16 @@ test.skipIf(!isBuildable)(
   },
 )
 
+test.skipIf(!isBuildable)("the page has neither inline script nor inline style, and names only its own files", () => {
+  const page = readFileSync(join(folder, "index.html"), "utf8")
+  expect(page).not.toMatch(/<style|style="|<script(?![^>]*\bsrc=)|\son\w+=/)
+  expect(
+    Array.from(page.matchAll(/(?:src|href)="([^"]+)"/g), ([, path]) => path).filter(
+      (path) => !path?.startsWith("/console/assets/"),
+    ),
+  ).toEqual([])
+})
+
 test.skipIf(!isBuildable)("every file has a hash in its name and its compressed forms beside it", () => {
   const names = readdirSync(assets)
   const plain = names.filter((name) => !/\.(br|gz)$/.test(name))

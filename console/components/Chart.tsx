@@ -33,6 +33,9 @@ interface Props {
 
 const height = 200
 
+/** Loaded beside the figures that it draws, and not after them. */
+const loading = import("uplot")
+
 export const Chart = (props: Props) => {
   const [isTable, setTable] = useState(false)
   const id = useId()
@@ -204,7 +207,7 @@ const Plot = (props: Props) => {
     }
     const observer = new ResizeObserver(() => drawn?.setSize({ width: element.clientWidth, height }))
     let redraw = () => {}
-    void import("uplot").then(({ default: plot }) => {
+    void loading.then(({ default: plot }) => {
       if (isGone) return
       draw(plot)
       redraw = () => draw(plot)

@@ -66,6 +66,17 @@ export const spanOfPoint = (at: Date, interval: Interval, span: Span): Span => {
   return { from: at < span.from ? span.from : at, to: end > span.to ? span.to : end }
 }
 
+/** When the UTC day, the week from Monday and the month began in which `now` is: the windows of limits. */
+export const windowsAt = (now: Date): Readonly<Record<"day" | "week" | "month", Date>> => {
+  const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const sinceMonday = (now.getUTCDay() + 6) % 7
+  return {
+    day: new Date(Date.UTC(year, month, date)),
+    week: new Date(Date.UTC(year, month, date - sinceMonday)),
+    month: new Date(Date.UTC(year, month)),
+  }
+}
+
 export const rangeWords: Readonly<Record<RangeName, string>> = {
   hour: "this hour",
   day: "the last 24 hours",

@@ -16,6 +16,12 @@ export const ownViews = computed(() =>
   views.filter((view) => view.for === "both" || (view.for === "management") === isManagement.value),
 )
 
+/** Loads the view at this address, of several that for management keys. A failure is met again, and told, when it is shown. */
+export const preload = (): void => {
+  const likely = views.find((view) => matched(view.path, path.peek()) !== null)
+  likely?.load().catch(() => {})
+}
+
 /** `null`: there is none at this address, or none for this kind of key. */
 export const place = computed<Place | null>(() => {
   for (const view of ownViews.value) {

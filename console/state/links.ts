@@ -13,11 +13,14 @@ export interface RequestFilters {
   readonly outcome?: string | null
 }
 
-/** The requests of a span that `filters` leave. */
-export const requestsHref = (filters: RequestFilters, span?: Span): string =>
+/** The requests of a span that `filters` leave; with `to: null` until now. */
+export const requestsHref = (
+  filters: RequestFilters,
+  span?: Span | { readonly from: Date; readonly to: null },
+): string =>
   href("/requests", {
     ...filters,
-    ...(span === undefined ? {} : { from: span.from.toISOString(), to: span.to.toISOString() }),
+    ...(span === undefined ? {} : { from: span.from.toISOString(), to: span.to?.toISOString() }),
   })
 
 export const requestHref = (id: string): string => href(`/requests/${encodeURIComponent(id)}`)

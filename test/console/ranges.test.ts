@@ -1,7 +1,7 @@
 /** Spans of time in addresses, and points over them. */
 import { expect, test } from "bun:test"
 import { change, filled, peakOf } from "../../console/lib/points.ts"
-import { before, rangeOf, spanOfPoint, spanParameters } from "../../console/lib/range.ts"
+import { before, rangeOf, spanOfPoint, spanParameters, windowsAt } from "../../console/lib/range.ts"
 import { fromNow, localMinute, localSecond, utcSecond } from "../../console/lib/time.ts"
 
 const now = new Date("2026-11-25T23:35:17Z")
@@ -21,13 +21,24 @@ test.each([
   ["from=2026-11-25T22:00:00Z", "custom", "hour", "2026-11-25T22:00", "2026-11-26T00:00"],
   ["from=yesterday", "day", "hour", "2026-11-25T00:00", "2026-11-26T00:00"],
   ["from=2026-11-02&to=2026-11-01", "day", "hour", "2026-11-25T00:00", "2026-11-26T00:00"],
-])("%p is %s by %s, from %s to %s", (text, ...expected) => {
-  expect(asked(text)).toEqual(expected)
+])("%p is %s by %s, from %s to %s", (text, name, interval, from, to) => {
+  expect(asked(text)).toEqual([name, interval, from, to])
 })
 
 test("the time before is as long, and ends where the span begins", () => {
   const span = rangeOf(new URLSearchParams("range=week"), now)
   expect(spanParameters(before(span))).toEqual({ from: "2026-11-12T00:00:00.000Z", to: "2026-11-19T00:00:00.000Z" })
+})
+
+test.each([
+  ["2026-11-25T23:35:17Z", "2026-11-25", "2026-11-23", "2026-11-01"],
+  ["2026-11-01T00:00:00Z", "2026-11-01", "2026-10-26", "2026-11-01"],
+  ["2026-11-30T00:00:00Z", "2026-11-30", "2026-11-30", "2026-11-01"],
+])("at %s the day began on %s, the week on %s, the month on %s", (at, day, week, month) => {
+  const began = windowsAt(new Date(at))
+  expect([began.day, began.week, began.month].map((start) => start.toISOString())).toEqual(
+    [day, week, month].map((one) => `${one}T00:00:00.000Z`),
+  )
 })
 
 test("a point stands for its interval, as far as that is within the span", () => {

@@ -69,6 +69,7 @@ export const FigureTiles = ({ now, before, filters }: Props) => {
       />
       <Tile
         label="Errors"
+        href={totals.errors === null ? undefined : href({ outcome: "failed" })}
         value={
           totals.errors === null ? (
             <None words="not known by app or user" />

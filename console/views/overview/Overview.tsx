@@ -24,21 +24,25 @@ const Overview = () => {
   return (
     <Page title="Overview" actions={<RangePicker />}>
       <ChosenFilters filters={filters} />
-      <Shown of={now} what="the figures">
-        {(answer) =>
-          isUnused(answer) ? (
-            <FirstSteps />
-          ) : (
-            <>
-              <FigureTiles now={answer} before={before.answer} filters={filters} />
-              <Kept answer={answer} range={range} />
-              <Attention />
-              <FigureCharts now={answer} before={before.answer} filters={filters} words={rangeWords[range.name]} />
-              <Ranking range={range} filters={filters} />
-            </>
-          )
-        }
-      </Shown>
+      {now.answer !== null && isUnused(now.answer) ? (
+        <FirstSteps />
+      ) : (
+        <>
+          <Shown of={now} what="the figures">
+            {(answer) => (
+              <>
+                <FigureTiles now={answer} before={before.answer} filters={filters} />
+                <Kept answer={answer} range={range} />
+              </>
+            )}
+          </Shown>
+          <Attention />
+          {now.answer === null ? null : (
+            <FigureCharts now={now.answer} before={before.answer} filters={filters} words={rangeWords[range.name]} />
+          )}
+          <Ranking range={range} filters={filters} />
+        </>
+      )}
     </Page>
   )
 }

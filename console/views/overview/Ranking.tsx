@@ -167,11 +167,11 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       ...number,
       width: 5,
       value: ({ figures }) => figures.errors,
-      cell: ({ figures }) => {
-        const part = errorShare(figures)
+      cell: (row) => {
+        const part = errorShare(row.figures)
         return (
           <span title={part === null ? undefined : `${share(part)} of the requests`}>
-            <Count of={figures.errors} />
+            {row.figures.errors === null ? <None /> : linked(row, <Count of={row.figures.errors} />, "failed")}
           </span>
         )
       },
@@ -181,14 +181,14 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       title: "Tokens in",
       ...number,
       value: ({ figures }) => figures.tokens_prompt,
-      cell: ({ figures }) => <Count of={figures.tokens_prompt} isShort />,
+      cell: (row) => linked(row, <Count of={row.figures.tokens_prompt} isShort />),
     },
     {
       name: "tokens_completion",
       title: "Tokens out",
       ...number,
       value: ({ figures }) => figures.tokens_completion,
-      cell: ({ figures }) => <Count of={figures.tokens_completion} isShort />,
+      cell: (row) => linked(row, <Count of={row.figures.tokens_completion} isShort />),
     },
     ...(hasTimes
       ? (["p50", "p99"] as const).map((name) => ({

@@ -7,7 +7,8 @@ import { Empty, Shown } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { Badge, Count, Meter, Milliseconds, None, Time, Usd } from "../../components/values.tsx"
 import { percentOf, picodollars, shortUsd } from "../../lib/money.ts"
-import { before as beforeSpan, rangeWords } from "../../lib/range.ts"
+import { before as beforeSpan, rangeWords, windowsAt } from "../../lib/range.ts"
+import { thisMinute } from "../../state/clock.ts"
 import { requestHref, requestsHref } from "../../state/links.ts"
 import { useQuery } from "../../state/query.ts"
 import { session } from "../../state/session.ts"
@@ -44,41 +45,55 @@ const MyKey = () => {
   )
 }
 
-const Spending = ({ own }: { readonly own: OwnKey }) => (
-  <>
-    <Tiles>
-      <Tile
-        label="Left of the limit"
-        value={own.exact.limit_remaining === null ? "no limit" : <Usd amount={own.exact.limit_remaining} />}
-        note={
-          own.exact.limit === null ? (
-            " "
-          ) : (
-            <>
-              of <Usd amount={own.exact.limit} />
-            </>
-          )
-        }
-      />
-      <Tile label="Spent today (UTC)" value={<Usd amount={own.exact.usage_daily} />} />
-      <Tile label="This week" value={<Usd amount={own.exact.usage_weekly} />} note="from Monday, UTC" />
-      <Tile label="This month" value={<Usd amount={own.exact.usage_monthly} />} note="UTC" />
-      <Tile label="In all" value={<Usd amount={own.exact.usage} />} href={requestsHref({})} />
-    </Tiles>
-    {own.budgets.length === 0 && own.expires_at === null ? null : (
-      <Panel title="Limits">
-        {own.budgets.map((budget) => (
-          <Limit key={`${budget.scope} ${budget.reset_interval ?? ""}`} budget={budget} />
-        ))}
-        {own.expires_at === null ? null : (
-          <p>
-            The key expires <Time at={own.expires_at} />.
-          </p>
-        )}
-      </Panel>
-    )}
-  </>
-)
+const Spending = ({ own }: { readonly own: OwnKey }) => {
+  const began = windowsAt(thisMinute.value)
+  const since = (from: Date) => requestsHref({}, { from, to: null })
+  return (
+    <>
+      <Tiles>
+        <Tile
+          label="Left of the limit"
+          value={own.exact.limit_remaining === null ? "no limit" : <Usd amount={own.exact.limit_remaining} />}
+          note={
+            own.exact.limit === null ? (
+              " "
+            ) : (
+              <>
+                of <Usd amount={own.exact.limit} />
+              </>
+            )
+          }
+        />
+        <Tile label="Spent today (UTC)" value={<Usd amount={own.exact.usage_daily} />} href={since(began.day)} />
+        <Tile
+          label="This week"
+          value={<Usd amount={own.exact.usage_weekly} />}
+          href={since(began.week)}
+          note="from Monday, UTC"
+        />
+        <Tile
+          label="This month"
+          value={<Usd amount={own.exact.usage_monthly} />}
+          href={since(began.month)}
+          note="UTC"
+        />
+        <Tile label="In all" value={<Usd amount={own.exact.usage} />} href={requestsHref({})} />
+      </Tiles>
+      {own.budgets.length === 0 && own.expires_at === null ? null : (
+        <Panel title="Limits">
+          {own.budgets.map((budget) => (
+            <Limit key={`${budget.scope} ${budget.reset_interval ?? ""}`} budget={budget} />
+          ))}
+          {own.expires_at === null ? null : (
+            <p>
+              The key expires <Time at={own.expires_at} />.
+            </p>
+          )}
+        </Panel>
+      )}
+    </>
+  )
+}
 
 const scopeWords: Readonly<Record<string, string>> = { key_limit: "Limit of the key" }
 

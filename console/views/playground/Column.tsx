@@ -1,4 +1,5 @@
 /** One model in the playground: its answer as it comes, with cost and speed. */
+import { TextField } from "../../components/fields.tsx"
 import { Badge, None } from "../../components/values.tsx"
 import { count, duration } from "../../lib/numbers.ts"
 import type { Run } from "./stream.ts"
@@ -24,15 +25,11 @@ const dollars = (cost: number): string => `$${cost.toFixed(12).replace(/(\.\d*?[
 export const Column = ({ model, run, listId, setModel, remove }: Props) => (
   <section class="panel play-column" aria-label={model === "" ? "A model" : model}>
     <div class="play-model">
-      <input
-        type="text"
-        aria-label="Model"
-        list={listId}
+      <TextField
+        label="Model"
         value={model}
-        placeholder="author/slug"
-        spellcheck={false}
-        autocapitalize="off"
-        onInput={(event) => setModel(event.currentTarget.value)}
+        change={setModel}
+        input={{ list: listId, placeholder: "author/slug", spellcheck: false, autocapitalize: "off" }}
       />
       {remove === null ? null : (
         <button type="button" class="button button-small" onClick={remove}>

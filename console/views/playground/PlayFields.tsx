@@ -10,7 +10,7 @@ interface Props {
 
 const efforts = ["", "minimal", "low", "medium", "high"].map((value) => ({
   value: value as PlayForm["effort"],
-  title: value === "" ? "as the model has it" : value,
+  title: value === "" ? "default" : value,
 }))
 
 /** Bytes of an image: a body may have 32 MiB in all. */
@@ -79,7 +79,7 @@ export const PlayFields = ({ form, errors, change }: Props) => {
             value={form.temperature}
             error={errors.temperature}
             change={(temperature) => change({ temperature })}
-            input={{ inputMode: "decimal", placeholder: "as the model has it" }}
+            input={{ inputMode: "decimal", placeholder: "default" }}
           />
           <TextField
             label="Tokens out at most"

@@ -33,6 +33,7 @@ import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
+import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
 import { versionHandlers } from "./version.ts"
 
@@ -129,6 +130,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     activityHandlers,
     generationHandlers,
     requestsHandlers,
+    liveHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

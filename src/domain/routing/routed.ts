@@ -10,10 +10,10 @@
  *   -max_price<TAB>azure       left out by max_price
  *   !timeout<TAB>openai        its call failed, or lost against another one
  *
- * or is `alone` for a plan of one host that left none out.
+ * Its first line is "1" for a plan of one host that left none out: that is the host of the request's row or record.
  */
 import type { Exclusion } from "../failures/Exclusion.ts"
-import type { Plan } from "./Plan.ts"
+import type { Host } from "../hosts/Host.ts"
 
 const alone = "1"
 
@@ -44,8 +44,15 @@ export interface Routed {
   readonly isCut: boolean
 }
 
+type ExcludedHost = Pick<Exclusion, "model" | "host" | "by">
+
+interface PlannedHosts {
+  readonly attempts: ReadonlyArray<Pick<Host, "model" | "tag">>
+  readonly excluded: ReadonlyArray<ExcludedHost>
+}
+
 /** Of a plan. */
-export const routedOf = ({ attempts, excluded }: Pick<Plan, "attempts" | "excluded">): string => {
+export const routedOf = ({ attempts, excluded }: PlannedHosts): string => {
   if (attempts.length === 1 && excluded.length === 0) return alone
   let text = ""
   let model = ""
@@ -61,10 +68,10 @@ export const routedOf = ({ attempts, excluded }: Pick<Plan, "attempts" | "exclud
 }
 
 /** Of a request without a plan, because every host was excluded. */
-export const routedOfExcluded = (excluded: ReadonlyArray<Exclusion>): string =>
+export const routedOfExcluded = (excluded: ReadonlyArray<ExcludedHost>): string =>
   excluded.length === 0 ? "" : withExcluded("", "", excluded)
 
-const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<Exclusion>): string => {
+const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<ExcludedHost>): string => {
   let text = ordered
   let model = first
   for (const exclusion of excluded) {
@@ -113,36 +120,38 @@ export const readRouted = (text: string): Routed | undefined => {
 }
 
 /** What rules of exclusion mean, by their names. Of others, which are parameters, the name says it. */
-const rules: Readonly<Record<string, string>> = {
-  service_tier: "its service tier is not the one that was asked for",
-  only: "not among the allowed providers",
-  ignore: "among the ignored providers",
-  data_collection: "may train on prompts",
-  zdr: "may retain prompts",
-  enforce_distillable_text: "the model's author does not allow distillation, or nothing is known of that",
-  quantizations: "its quantization was not asked for",
-  max_price: "its price is unknown, or above what the request allows",
-  context_length: "the prompt is longer than its context",
-  input_modalities: "does not take what the prompt has",
-  output_modalities: "does not make what was asked for",
-  dimensions: "does not support dimensions",
-  form: "cannot carry what only the caller's form has",
-  free: "is not free",
-  extended: "its context is not the model's longest",
-  hosted_tools: "cannot run a tool that was asked for, or has no price for it",
-  thinking: "does not reason on demand",
-  online: "has no web search of its own, or no price for it",
-  require_parameters: "does not support every parameter of the request",
-  max_tokens: "cannot write as many tokens",
-  tool_choice: "does not support this tool_choice",
-  provider: "its provider was off",
-  allowed_models: "the key may not use it",
-  allowed_providers: "the key may not use it",
-  budget: "the key's budget did not cover it",
-  allow_fallbacks: "fallbacks were not allowed",
-  api_keys: "none of its keys could be used",
-  cooldown: "left alone after a failure",
-  breaker: "left alone after failures",
-}
+const rules: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    service_tier: "its service tier is not the one that was asked for",
+    only: "not among the allowed providers",
+    ignore: "among the ignored providers",
+    data_collection: "may train on prompts",
+    zdr: "may retain prompts",
+    enforce_distillable_text: "the model's author does not allow distillation, or nothing is known of that",
+    quantizations: "its quantization was not asked for",
+    max_price: "its price is unknown, or above what the request allows",
+    context_length: "the prompt is longer than its context",
+    input_modalities: "does not take what the prompt has",
+    output_modalities: "does not make what was asked for",
+    dimensions: "does not support dimensions",
+    form: "cannot carry what only the caller's form has",
+    free: "is not free",
+    extended: "its context is not the model's longest",
+    hosted_tools: "cannot run a tool that was asked for, or has no price for it",
+    thinking: "does not reason on demand",
+    online: "has no web search of its own, or no price for it",
+    require_parameters: "does not support every parameter of the request",
+    max_tokens: "cannot write as many tokens",
+    tool_choice: "does not support this tool_choice",
+    provider: "its provider was off",
+    allowed_models: "the key may not use it",
+    allowed_providers: "the key may not use it",
+    budget: "the key's budget did not cover it",
+    allow_fallbacks: "fallbacks were not allowed",
+    api_keys: "none of its keys could be used",
+    cooldown: "left alone after a failure",
+    breaker: "left alone after failures",
+  }),
+)
 
-export const ruleOf = (by: string): string => rules[by] ?? `excluded by ${by}`
+export const ruleOf = (by: string): string => rules.get(by) ?? `excluded by ${by}`

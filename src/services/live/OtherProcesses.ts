@@ -87,7 +87,7 @@ export class OtherProcesses {
         if (missing.length === 0 || answers.some(({ content }) => isEnough(content))) break
         const left = until - this.nowMs()
         if (left <= 0) return { contents: answers.map(contentOf), isComplete: false }
-        yield* Effect.raceFirst(this.news(question.id), Effect.sleep(Math.min(left, lookEveryMs)))
+        yield* this.newsOrTime(question.id, Math.min(left, lookEveryMs))
       }
       return { contents: answers.map(contentOf), isComplete: true }
     })
@@ -99,10 +99,12 @@ export class OtherProcesses {
     return Effect.ensuring(asked, over)
   }
 
-  private news(question: string): Effect.Effect<void> {
-    return Effect.async((resume) => {
+  private newsOrTime(question: string, ms: number): Effect.Effect<void> {
+    const news = Effect.async<void>((resume) => {
       this.waiting.set(question, () => resume(Effect.void))
     })
+    // A race waits for what it cannot interrupt, and who stops a request cannot be interrupted.
+    return Effect.raceFirst(Effect.interruptible(news), Effect.interruptible(Effect.sleep(ms)))
   }
 
   /** Once: a question is heard of as long as it is open. */

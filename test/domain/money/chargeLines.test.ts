@@ -87,7 +87,7 @@ test("each kind of token has its line, and what is free is not shown but for tok
   })
   if (usage === undefined) throw new Error("no usage")
   const billed = { usage, images: 2, admittedAt: 0, waived: null }
-  const shown = (discountPpm: bigint) =>
+  const shown = (discountPpm: bigint): ReadonlyArray<unknown> =>
     chargeLines(billed, { ...pricing, discountPpm }, reprice(billed, { ...pricing, discountPpm }).cost.total).map(
       ({ what, quantity, unit, amount }) => [what, quantity, unit, amount],
     )

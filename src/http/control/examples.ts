@@ -143,12 +143,6 @@ const special: Readonly<Record<string, JsonObject>> = {
     total_cost: 0.000011,
     upstream_inference_cost: 0.000011,
     status: 200,
-    exact: {
-      usage: "0.000011",
-      total_cost: "0.000011",
-      upstream_inference_cost: "0.000011",
-      cache_discount: "0",
-    },
     lines: [
       {
         what: "prompt",
@@ -165,19 +159,17 @@ const special: Readonly<Record<string, JsonObject>> = {
         amount_usd: "0.000008",
       },
     ],
-    route: {
-      strategy: "price",
-      seed: 1_042_883_310,
-      order: [
-        { model: "openai/gpt-5-mini", host: "openai", outcome: "finished" },
-        { model: "openai/gpt-5-mini", host: "other", outcome: "not_called" },
-      ],
-      excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
-      cut: false,
-    },
+    // Not null; its members are these.
+    route: {},
+    seed: 1_042_883_310,
+    order: [
+      { model: "openai/gpt-5-mini", host: "openai", outcome: "finished" },
+      { model: "openai/gpt-5-mini", host: "other", outcome: "not_called" },
+    ],
+    excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
+    cut: false,
   },
   requests: {
-    exact: { usage: "0" },
     request_id: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
     key_hash: "4af0dcc83df1515ce0a358f8a3406d3668f7399142ad9dc6236c5b93e431bb3e",
     route: "POST /api/v1/chat/completions",

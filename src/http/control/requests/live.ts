@@ -60,7 +60,7 @@ export const LiveGroup = HttpApiGroup.make("live")
       .middleware(Authorize)
       .annotate(
         OpenApi.Description,
-        "The requests of the calling key that run now, or those of all keys for a management key, the oldest first, in all processes that use the database. `complete` is false where a process did not answer within a second.",
+        "The requests that run now, in all processes that use the database. Those of the calling key, or of all keys for a management key, the oldest first. `complete` is false where a process did not answer within a second.",
       ),
   )
   .add(

@@ -126,8 +126,23 @@ const providers: ReadonlyArray<ProviderState> = [
     state: "on",
     why: null,
     variable: "OPENAI_API_KEY",
+    source: "environment",
+    base_url_host: "api.openai.com",
     hosts: 12,
     models: 12,
+    network: "public",
+    keys: [
+      { label: "key 1 (OPENAI_API_KEY)", state: "ready", why: null, rests_until: null, exact: { spent_usd: "12.5" } },
+      {
+        label: "key 2 (OPENAI_KEY_B)",
+        state: "resting",
+        why: "rate limited",
+        rests_until: iso(Date.now() + 60_000),
+        exact: { spent_usd: "3.000000000001" },
+      },
+    ],
+    account_refused_at: null,
+    last_error: null,
   },
   {
     slug: "groq",
@@ -136,8 +151,14 @@ const providers: ReadonlyArray<ProviderState> = [
     state: "off",
     why: "GROQ_API_KEY is not set.",
     variable: "GROQ_API_KEY",
+    source: "plugin",
+    base_url_host: null,
     hosts: 0,
     models: 0,
+    network: null,
+    keys: [],
+    account_refused_at: null,
+    last_error: null,
   },
 ]
 

@@ -177,3 +177,50 @@ test.each([
   answer = (path) => (path === "/keys" ? keys : { data: [{}], next: null, position: "1.1" })
   expect(await headgate(...words)).toEqual({ code, out: "", err: `headgate: ${why}\n` })
 })
+
+test("--id shows one request: where it went, and its price line by line", async () => {
+  const opened = {
+    ...{ request_id: "req_1", created_at: "2026-11-24T00:00:00.000Z", model: "acme/small", status: 200, outcome: "ok" },
+    ...{ why: null, generation_time: 812.4, exact: { usage: "0.000011" } },
+    route: {
+      ...{ strategy: "price", seed: 7, cut: false },
+      order: [
+        { model: "acme/small", host: "a", outcome: "overloaded" },
+        { model: "acme/small", host: "b", outcome: "finished" },
+      ],
+      excluded: [{ model: "acme/small", host: "c", by: "zdr", reason: "may retain prompts" }],
+    },
+    billing: {
+      lines: [
+        { what: "prompt", quantity: 12, unit: "token", unit_price_usd: "0.00000025", amount_usd: "0.000003" },
+        { what: "discount", quantity: 10, unit: "percent", unit_price_usd: null, amount_usd: "-0.0000003" },
+      ],
+    },
+  }
+  answer = () => ({ data: opened })
+  const { code, out } = await headgate("--id", "req_1")
+  expect(asked).toEqual(["/generation?id=req_1"])
+  expect([code, out.trimEnd().split("\n")]).toEqual([
+    0,
+    [
+      "request\treq_1",
+      "time\t2026-11-24T00:00:00.000Z",
+      "model\tacme/small",
+      "status\t200",
+      "outcome\tok",
+      "ms\t812",
+      "usd\t0.000011",
+      "strategy\tprice, seed 7",
+      "1\tacme/small\ta\toverloaded",
+      "2\tacme/small\tb\tfinished",
+      "-\tacme/small\tc\tzdr: may retain prompts",
+      "prompt\t12\ttoken\t0.00000025\t0.000003",
+      "discount\t10\tpercent\t-\t-0.0000003",
+    ],
+  ])
+  const json = await headgate("--id", "req_1", "--json")
+  expect(JSON.parse(json.out)).toEqual(opened)
+  // Of one that failed before it had a plan.
+  answer = () => ({ data: { ...opened, route: null, billing: null, why: "It is over." } })
+  expect((await headgate("--id", "req_1")).out).toContain("why\tIt is over.")
+})

@@ -9,6 +9,7 @@ import { connect, type Gateway, urlOption } from "../gatewayClient.ts"
 import { jsonOption } from "../keyFlags.ts"
 import { write, writeJson, writeLines, writeTable } from "../output.ts"
 import { follow } from "./follow.ts"
+import { showOne } from "./oneRequest.ts"
 import { columns, findKey, Page, readRequests, sinceTime, UnknownPage, unknownColumns } from "./requestRecords.ts"
 
 const text = (name: string, about: string) => Options.text(name).pipe(Options.withDescription(about), Options.optional)
@@ -75,14 +76,19 @@ export const requests = Command.make(
     unknown: Options.boolean("unknown").pipe(
       Options.withDescription("how many were refused without a known key, by minute, address and status"),
     ),
+    id: text(
+      "id",
+      "one request, by its id or that of its generation: the hosts of its plan, and its price line by line",
+    ),
     json: jsonOption,
     url: urlOption,
   },
-  ({ key, since, limit, follow: isFollowing, unknown, json, url, ...others }) =>
+  ({ key, since, limit, follow: isFollowing, unknown, id, json, url, ...others }) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const from = Option.isSome(since) ? `&from=${yield* sinceTime(since.value, now)}` : ""
       const gateway = yield* connect(url)
+      if (Option.isSome(id)) return yield* showOne(gateway, id.value, json)
       const most = Option.getOrElse(limit, () => (isFollowing ? 10 : 50))
       if (unknown) return yield* showUnknown(gateway, from, most, json)
       const hash = Option.isSome(key) ? `&key_hash=${yield* findKey(gateway, key.value)}` : ""

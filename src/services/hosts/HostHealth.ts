@@ -28,6 +28,7 @@ import { monotonic } from "../request/RequestContext.ts"
 import {
   type Busy,
   type EndpointState,
+  type HealthFigures,
   type Inadmissible,
   type ModelProbes,
   mayProbe,
@@ -70,22 +71,6 @@ export interface HostPermits {
    * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
    */
   readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
-}
-
-/** One endpoint that was called. */
-export interface EndpointFigures {
-  readonly model: string
-  readonly host: string
-  /** Whether it may be called. */
-  readonly isUp: boolean
-  /** Whether its breaker is open or half-open. */
-  readonly isBreakerOpen: boolean
-}
-
-export interface HealthFigures {
-  readonly endpoints: ReadonlyArray<EndpointFigures>
-  /** Calls that run, by provider. */
-  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
 }
 
 export interface HealthReport {

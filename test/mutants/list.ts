@@ -354,6 +354,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the signature of a webhook is not of its time stamp",
     file: "src/services/alerts/Webhook.ts",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
     from: "update(`${timestamp}.${body}`)",
     to: "update(body)",
     tests: ["test/services/alerts/alerts.test.ts"],

@@ -27,6 +27,7 @@ import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import {
   type Busy,
+  type EndpointOut,
   type EndpointState,
   type HealthFigures,
   type Inadmissible,
@@ -35,6 +36,7 @@ import {
   mayTryForItself,
   type Out,
   outOf,
+  outsIn,
   type ProviderCalls,
 } from "./endpointHealth.ts"
 import { RestLog } from "./RestLog.ts"
@@ -76,6 +78,8 @@ export interface HostPermits {
 export interface HealthReport {
   /** Absent: not known. */
   readonly figures?: () => HealthFigures
+  /** Absent: not known. */
+  readonly outs?: () => ReadonlyArray<EndpointOut>
 }
 
 /** What those ask who watch the gateway. */
@@ -199,6 +203,8 @@ class Health {
       .filter(({ breaker }) => !breaker.isClosed)
       .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
   }
+
+  readonly outs = (): ReadonlyArray<EndpointOut> => outsIn(this.impaired, this.nowMs())
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
     const now = this.nowMs()

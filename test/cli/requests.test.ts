@@ -165,11 +165,27 @@ test("--unknown: how many were refused without a known key", async () => {
 })
 
 test.each([
+  ["the list", [], { data: [], next: null, position: "1.1" }, "/requests?limit=50&"],
+  ["callers without a key", ["--unknown"], { data: [] }, "/requests/unknown?limit=50&"],
+])("--until bounds the time: %s", async (_, words, answered, path) => {
+  answer = () => answered
+  const span = ["--since", "2026-11-24T03:10:00Z", "--until", "2026-11-24T03:14:00Z"]
+  expect(await headgate(...words, ...span)).toMatchObject({ code: 0, err: "" })
+  expect(asked).toEqual([`${path}from=2026-11-24T03%3A10%3A00.000Z&to=2026-11-24T03%3A14%3A00.000Z`])
+})
+
+test.each([
   [
     ["--since", "soon"],
     64,
     '--since: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "soon"',
   ],
+  [
+    ["--until", "now"],
+    64,
+    '--until: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "now"',
+  ],
+  [["--follow", "--until", "1h"], 64, "--until cannot be used with --follow"],
   [["--key", "nobody"], 1, 'no key has the name "nobody"'],
   [["--key", "twice"], 1, '2 keys have the name "twice": give the hash of one of them'],
   [["--limit", "2"], 1, "the gateway did not answer with requests"],

@@ -21,6 +21,7 @@ export const sections: ReadonlyArray<Section> = [
       "deployment",
       "backup",
       "console",
+      "console-views",
       "state",
       "requests",
       "access-log",

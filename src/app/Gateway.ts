@@ -31,6 +31,7 @@ import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
 import { Sessions } from "../services/keys/Sessions.ts"
+import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
 import { Meter } from "../services/money/Meter.ts"
@@ -67,6 +68,7 @@ export type State =
   | HostStats
   | Idempotency
   | InFlight
+  | LiveRequests
   | Meter
   | ProviderRegistry
   | RequestEnds
@@ -183,7 +185,8 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     ControlSettings.layer(controlOptions(setup.config)),
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
-  return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))
+  const observing = Layer.merge(RequestRecords.layer({ days, rows }), LiveRequests.layer)
+  return stacked(stacked(stacked(given, seen), RequestEnds.layer), observing)
 }
 
 const controlOptions = ({ server: { corsOrigins, metrics, openMetrics, console, publicUrl } }: GatewayConfig) => ({

@@ -23,9 +23,10 @@ export interface AuditedChange {
     | "key.rotate"
     | "key.delete"
     | "config.reload"
+    | "request.stop"
     | "session.create"
     | "session.delete"
-  /** The id of the changed key; the path of the configuration file; the hash of the session's id. */
+  /** The id of the changed key; the path of the configuration file; the id of the stopped request; the hash of the session's id. */
   readonly object: string
   /** JSON: `{"member": [before, after], …}` for what is different; null where it was or is absent. No secrets. */
   readonly changes: string

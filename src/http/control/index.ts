@@ -35,6 +35,7 @@ import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
+import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
 import { sessionHandlers } from "./session.ts"
 import { alertsHandlers } from "./state/alerts.ts"
@@ -146,6 +147,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, cons
     requestsHandlers,
     alertsHandlers,
     stateHandlers,
+    liveHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

@@ -41,6 +41,7 @@ const needed: Readonly<Record<string, Caller>> = {
   "DELETE /api/v1/keys/:hash": "keys",
   "POST /api/v1/keys/:hash/rotate": "keys",
   "GET /api/v1/backup": "all",
+  "DELETE /api/v1/requests/live/:request_id": "all",
   "POST /api/v1/config/reload": "all",
 }
 

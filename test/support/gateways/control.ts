@@ -25,6 +25,7 @@ import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
 import { Sessions } from "../../../src/services/keys/Sessions.ts"
+import { LiveRequests } from "../../../src/services/live/LiveRequests.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
@@ -162,6 +163,7 @@ export const startControlPlane = async ({
         HostHealth.layer,
         ProviderKeys.layer,
         RequestLimits.layer,
+        Layer.provide(LiveRequests.layer, Layer.merge(InFlight.layer, meter)),
         RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
           Layer.provideMerge(RequestEnds.layer),
           Layer.provide(Idempotency.layer),
@@ -284,4 +286,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   providerKey: "",
   callerRequestId: "",
   userHash: "",
+  routed: "",
 })

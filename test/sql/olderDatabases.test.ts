@@ -21,7 +21,8 @@ afterAll(() => rmSync(folder, { recursive: true }))
 let made = 0
 const at = 1_760_000_000_000
 
-const row = sampleRow(`${requestIdAt(at)}00${"x".repeat(14)}`, { admittedAt: at })
+// Rows of that time say nothing of their routes.
+const row = sampleRow(`${requestIdAt(at)}00${"x".repeat(14)}`, { admittedAt: at, routed: "" })
 
 /** As versions before step 17 wrote them: of a key with limits, and of one without. */
 const insertKey = (id: string, limit: string, models: string) => `INSERT INTO {schema}keys

@@ -22,6 +22,7 @@ export const sections: ReadonlyArray<Section> = [
       "backup",
       "console",
       "console-views",
+      "state",
       "requests",
       "access-log",
       "logs",

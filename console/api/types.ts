@@ -199,12 +199,29 @@ export interface ProviderState {
   readonly slug: string
   readonly name: string
   readonly plugin: string
+  readonly source: "configuration" | "environment" | "local" | "plugin"
   readonly state: "on" | "off"
   readonly why: string | null
-  /** The variable that holds its key. */
+  /** The variable that holds its key, or is to hold it. */
   readonly variable: string | null
+  readonly base_url_host: string | null
   readonly hosts: number
   readonly models: number
+  readonly network: "public" | "private" | null
+  readonly keys: ReadonlyArray<{
+    readonly label: string
+    readonly state: "ready" | "resting"
+    readonly why: string | null
+    readonly rests_until: string | null
+    readonly exact: { readonly spent_usd: string | null }
+  }>
+  readonly account_refused_at: string | null
+  readonly last_error: {
+    readonly at: string
+    readonly model: string
+    readonly host: string
+    readonly why: string
+  } | null
 }
 
 export interface Budget {

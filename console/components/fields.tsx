@@ -56,6 +56,8 @@ interface InputOptions {
   readonly disabled?: boolean
   readonly inputMode?: "decimal" | "numeric"
   readonly maxLength?: number
+  /** Of a `<datalist>` with suggestions. */
+  readonly list?: string
   /** Has the focus when it appears. */
   readonly hasFocus?: boolean
 }

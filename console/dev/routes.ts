@@ -1,6 +1,7 @@
 /** The mock's answers, by method and path below `/api/v1`. */
 import type { Alert, GatewayState, LiveRequest, OwnKey, ProviderState, Session } from "../api/types.ts"
 import { analytics, chance, keyHash, keyNames, request } from "./data.ts"
+import { detailOf, keysOf, keyWith } from "./keyData.ts"
 
 export interface Asked {
   readonly query: URLSearchParams
@@ -169,15 +170,16 @@ export const routes: Readonly<Record<string, Handler>> = {
   "GET /providers/state": () => ({ data: providers }),
   "GET /auth/key": ({ now }) => ({ data: ownKey(now) }),
   "GET /models": () => ({ data: [{ id: "openai/gpt-5-mini" }] }),
-  "GET /keys": ({ now }) => ({
-    data: keyNames.map((name) => ({
-      hash: keyHash(name),
-      name,
-      label: "sk-gw-…",
-      created_at: iso(now),
-      disabled: false,
-    })),
+  "GET /keys": ({ query, now }) => ({ data: keysOf(query.get("search") ?? "", now) }),
+  "GET /keys/:hash": ({ names, now }) => ({ data: keyWith(names["hash"] ?? "", now) }),
+  "PATCH /keys/:hash": ({ names, now }) => ({ data: keyWith(names["hash"] ?? "", now) }),
+  "POST /keys": ({ now }) => ({ data: keyWith("", now), key: `sk-gw-${keyHash("new").slice(0, 49)}` }),
+  "POST /keys/:hash/rotate": ({ names, now }) => ({
+    data: keyWith(names["hash"] ?? "", now),
+    key: `sk-gw-${keyHash("next").slice(0, 49)}`,
   }),
+  "DELETE /keys/:hash": () => ({ deleted: true }),
+  "GET /generation": ({ query, now }) => ({ data: detailOf(query.get("id") ?? "", now) }),
 }
 
 /** Those of a gateway that was just installed, where they differ. */

@@ -30,6 +30,7 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
 import { Meter } from "../services/money/Meter.ts"
@@ -66,6 +67,7 @@ export type State =
   | HostStats
   | Idempotency
   | InFlight
+  | LiveRequests
   | Meter
   | ProviderRegistry
   | RequestEnds
@@ -182,7 +184,8 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     ControlSettings.layer(controlOptions(setup.config)),
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
-  return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))
+  const observing = Layer.merge(RequestRecords.layer({ days, rows }), LiveRequests.layer)
+  return stacked(stacked(stacked(given, seen), RequestEnds.layer), observing)
 }
 
 const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({

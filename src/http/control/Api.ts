@@ -18,6 +18,7 @@ import { KeyStatusGroup } from "./keys/keyStatus.ts"
 import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
+import { LiveGroup } from "./requests/live.ts"
 import { RequestsGroup } from "./requests/requests.ts"
 import { AlertsGroup } from "./state/alerts.ts"
 import { StateGroup } from "./state/state.ts"
@@ -39,6 +40,7 @@ export const Api = withoutErrors
   .add(RequestsGroup)
   .add(AlertsGroup)
   .add(StateGroup)
+  .add(LiveGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)

@@ -33,6 +33,7 @@ import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
+import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
 import { alertsHandlers } from "./state/alerts.ts"
 import { stateHandlers } from "./state/state.ts"
@@ -134,6 +135,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     requestsHandlers,
     alertsHandlers,
     stateHandlers,
+    liveHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

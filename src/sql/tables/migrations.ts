@@ -385,6 +385,16 @@ export const steps = {
     "ALTER TABLE keys ADD COLUMN owner TEXT",
     "CREATE INDEX alerts_by_age ON alerts (created_at, id)",
   ]),
+
+  // `routed`: the hosts of the plan and those that were left out (domain/routing/routed.ts); "": the row is from before this column, or
+  // there was no plan.
+  "24_live_requests_and_routes": inOrder(({ integer, liveQuestions }) => [
+    ...liveQuestions,
+    "ALTER TABLE ledger ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE requests ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
+    `ALTER TABLE requests ADD COLUMN seed ${integer} NOT NULL DEFAULT 0`,
+    "ALTER TABLE requests ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
+  ]),
 }
 
 /** The version of the schema that this program writes. */

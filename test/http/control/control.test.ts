@@ -98,6 +98,7 @@ describe("authorization", () => {
     ["DELETE", "/api/v1/keys/abc"],
     ["GET", "/api/v1/activity"],
     ["GET", "/api/v1/credits"],
+    ["DELETE", "/api/v1/requests/live/abc"],
   ] as const
   test.each(operations)("an ordinary key may not %s %s", async (method, path) => {
     for (const headers of [{ authorization: `Bearer ${key}` }, { "x-api-key": key }]) {
@@ -112,6 +113,7 @@ describe("authorization", () => {
     const open = ["GET /api/v1/openapi.json", "GET /docs", "GET /healthz", "GET /readyz"]
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
+      "DELETE /api/v1/requests/live/:request_id",
       "GET /api/v1/activity",
       "GET /api/v1/alerts",
       "GET /api/v1/auth/key",
@@ -135,6 +137,7 @@ describe("authorization", () => {
       "GET /api/v1/providers",
       "GET /api/v1/providers/state",
       "GET /api/v1/requests",
+      "GET /api/v1/requests/live",
       "GET /api/v1/requests/unknown",
       "GET /api/v1/spend",
       "GET /api/v1/spend/provider_keys",

@@ -23,6 +23,7 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
+import { LiveRequests } from "../../../src/services/live/LiveRequests.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
@@ -154,6 +155,7 @@ export const startControlPlane = async ({
         HostHealth.layer,
         ProviderKeys.layer,
         RequestLimits.layer,
+        Layer.provide(LiveRequests.layer, Layer.merge(InFlight.layer, meter)),
         RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
           Layer.provideMerge(RequestEnds.layer),
           Layer.provide(Idempotency.layer),
@@ -273,4 +275,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   providerKey: "",
   callerRequestId: "",
   userHash: "",
+  routed: "",
 })

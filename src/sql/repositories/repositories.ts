@@ -5,6 +5,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../../services/storage/alerts.ts"
+import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import type {
   ActivityRepository,
@@ -20,6 +21,7 @@ import type {
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { makeActivityRepository } from "./activityRepository.ts"
 import { makeAlertRepository } from "./alertRepository.ts"
+import { makeAnalyticsRepository } from "./analyticsRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
 import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
 import { makeHostStatsRepository } from "./hostStatsRepository.ts"
@@ -46,6 +48,7 @@ export interface SqlRepositories {
   readonly ledger: SqlLedger
   readonly journal: SqlJournal
   readonly activity: ActivityRepository
+  readonly analytics: AnalyticsRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository
@@ -60,6 +63,7 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),
+  analytics: makeAnalyticsRepository(sql),
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
   idempotency: makeIdempotencyRepository(sql),

@@ -378,6 +378,75 @@ export const steps = {
     "ALTER TABLE ledger ADD COLUMN user_hash TEXT NOT NULL DEFAULT ''",
     `ALTER TABLE requests ADD COLUMN requests ${integer} NOT NULL DEFAULT 1`,
   ]),
+
+  // Sums by hour over the rows from `summed_from` (not included) to `summed_to`; older rows are added later, some at a time
+  // (sql/repositories/hourlySums.ts). `start`: Unix milliseconds, of a day for the kind `user_day`. Columns of others are ''.
+  // `first_tokens`: counts of times to the first token, as JSON. `failures`: requests of which there were records; `unbooked`: those
+  // without a row in the ledger; `class`: who caused it.
+  "23_sums_by_hour": inOrder(({ integer, options, optionsByKey }) => [
+    `CREATE TABLE hourly_sums (
+      kind TEXT NOT NULL CHECK (kind IN ('all', 'host', 'key', 'app', 'user', 'user_day')),
+      start ${integer} NOT NULL,
+      key_id TEXT NOT NULL,
+      app_url TEXT NOT NULL,
+      app_title TEXT NOT NULL,
+      user_hash TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      requests ${integer} NOT NULL,
+      prompt_tokens ${integer} NOT NULL,
+      completion_tokens ${integer} NOT NULL,
+      cached_tokens ${integer} NOT NULL,
+      reasoning_tokens ${integer} NOT NULL,
+      cost ${integer} NOT NULL,
+      upstream_cost ${integer} NOT NULL,
+      PRIMARY KEY (kind, start, key_id, app_url, app_title, user_hash, model, host, provider)
+    ) ${optionsByKey}`,
+    `CREATE TABLE first_tokens (
+      kind TEXT NOT NULL CHECK (kind IN ('hour', 'day')),
+      start ${integer} NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      counts TEXT NOT NULL,
+      PRIMARY KEY (kind, start, model, host, provider)
+    ) ${optionsByKey}`,
+    `CREATE TABLE failures (
+      kind TEXT NOT NULL CHECK (kind IN ('hour', 'day')),
+      start ${integer} NOT NULL,
+      key_id TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      class TEXT NOT NULL,
+      requests ${integer} NOT NULL,
+      unbooked ${integer} NOT NULL,
+      PRIMARY KEY (kind, start, key_id, model, host, class)
+    ) ${optionsByKey}`,
+    `CREATE TABLE hourly_ledger (
+      only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
+      summed_from ${integer} NOT NULL,
+      summed_to ${integer} NOT NULL,
+      pruned_to ${integer} NOT NULL
+    ) ${options}`,
+    "INSERT INTO hourly_ledger SELECT 1, summed_to, summed_to, 0 FROM summed_ledger",
+    ...[3_600_000, 86_400_000].map(
+      (ms) => `INSERT INTO failures
+        SELECT '${ms === 3_600_000 ? "hour" : "day"}', created_at - created_at % ${ms}, key_id,
+          CASE outcome WHEN 'caller_model_not_found' THEN '' ELSE COALESCE(model, '') END, COALESCE(host, ''),
+          CASE WHEN outcome IN ('ok', 'caller_gone') THEN 'none' WHEN outcome LIKE 'caller%' THEN 'caller'
+            WHEN outcome LIKE 'policy%' THEN 'policy' WHEN outcome LIKE 'host%' THEN 'host' ELSE 'gateway' END,
+          SUM(requests), SUM(CASE WHEN booked THEN 0 ELSE requests END)
+        FROM (SELECT requests.*, EXISTS (SELECT 1 FROM ledger WHERE ledger.request_id = requests.request_id) AS booked
+          FROM requests) AS records GROUP BY 1, 2, 3, 4, 5, 6`,
+    ),
+    ...[3_600_000, 86_400_000].map(
+      (ms) => `INSERT INTO failures
+        SELECT '${ms === 3_600_000 ? "hour" : "day"}', minute - minute % ${ms}, '', '', '',
+          CASE WHEN status < 500 THEN 'caller' ELSE 'gateway' END, SUM(requests), SUM(requests)
+        FROM unknown_requests WHERE true GROUP BY 1, 2, 3, 4, 5, 6`,
+    ),
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -32,6 +32,7 @@ import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
+import { layerHourlySums } from "../services/money/HourlySums.ts"
 import { Meter } from "../services/money/Meter.ts"
 import { layerAccessLog } from "../services/records/accessLog.ts"
 import { RequestRecords } from "../services/records/RequestRecords.ts"
@@ -171,6 +172,7 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     RequestLimits.layer,
     CallerAddresses.layer(setup.config.server),
     ControlSettings.layer(controlOptions(setup.config)),
+    layerHourlySums,
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
   return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))

@@ -162,7 +162,14 @@ export const columnsOfSums: Readonly<Record<SumsOf, ReadonlyArray<GroupColumn>>>
   user: ["user_hash"],
 }
 
-const columnsOfFilter = ({ model, host, provider, key, app, userHash }: AnalyticsFilter): ReadonlyArray<GroupColumn> => [
+const columnsOfFilter = ({
+  model,
+  host,
+  provider,
+  key,
+  app,
+  userHash,
+}: AnalyticsFilter): ReadonlyArray<GroupColumn> => [
   ...(model === undefined ? [] : (["model"] as const)),
   ...(host === undefined ? [] : (["host"] as const)),
   ...(provider === undefined ? [] : (["provider"] as const)),

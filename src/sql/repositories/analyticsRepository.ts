@@ -96,8 +96,13 @@ const anyOf = (sql: SqlClient, groups: ReadonlyArray<GroupNames>): Fragment => {
   const [first] = entries
   // So that an index is used.
   if (first?.length === 1)
-    return sql.in(first[0]?.[0] ?? "", entries.map((each) => storedText(each[0]?.[1] ?? "")))
-  return sql.or(entries.map((each) => sql.and(each.map(([name, value]) => sql`${sql.literal(name)} = ${storedText(value)}`))))
+    return sql.in(
+      first[0]?.[0] ?? "",
+      entries.map((each) => storedText(each[0]?.[1] ?? "")),
+    )
+  return sql.or(
+    entries.map((each) => sql.and(each.map(([name, value]) => sql`${sql.literal(name)} = ${storedText(value)}`))),
+  )
 }
 
 /** Reads the sums of one kind. */
@@ -179,7 +184,9 @@ export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => 
       query(
         Effect.gen(function* () {
           const [first] = yield* sql<{ readonly at: number }>`SELECT admitted_at AS at FROM ledger ORDER BY seq LIMIT 1`
-          const [record] = yield* sql<{ readonly at: number }>`SELECT created_at AS at FROM requests ORDER BY seq LIMIT 1`
+          const [record] = yield* sql<{
+            readonly at: number
+          }>`SELECT created_at AS at FROM requests ORDER BY seq LIMIT 1`
           return { sums: yield* summedSince(sql), rows: first?.at ?? null, requests: record?.at ?? null }
         }),
       ),

@@ -7,8 +7,8 @@ import {
   columnsOf,
   type FailurePoint,
   type GroupColumn,
-  type GroupNames,
   type Grouping,
+  type GroupNames,
   providerOfTag,
 } from "../../domain/money/analytics.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"

@@ -57,18 +57,22 @@ export const addRecorded = (sql: SqlClient, records: ReadonlyArray<Recorded>) =>
   Effect.gen(function* () {
     if (records.length === 0) return
     const ids = records.map(({ requestId }) => requestId)
-    const rows = yield* sql<{ readonly id: string }>`SELECT request_id AS id FROM ledger WHERE ${sql.in("request_id", ids)}`
+    const rows = yield* sql<{
+      readonly id: string
+    }>`SELECT request_id AS id FROM ledger WHERE ${sql.in("request_id", ids)}`
     const booked = new Set(rows.map(({ id }) => id))
-    const counted = records.map(({ requestId, createdAt, key, model, host, outcome, requests }): Counted => ({
-      at: createdAt,
-      key_id: storedText(key),
-      // Names that callers make up are not kept by hour for ever.
-      model: outcome === "caller_model_not_found" ? "" : storedText(model ?? ""),
-      host: storedText(host ?? ""),
-      class: failureClassOf(outcome),
-      requests,
-      unbooked: booked.has(requestId) ? 0 : requests,
-    }))
+    const counted = records.map(
+      ({ requestId, createdAt, key, model, host, outcome, requests }): Counted => ({
+        at: createdAt,
+        key_id: storedText(key),
+        // Names that callers make up are not kept by hour for ever.
+        model: outcome === "caller_model_not_found" ? "" : storedText(model ?? ""),
+        host: storedText(host ?? ""),
+        class: failureClassOf(outcome),
+        requests,
+        unbooked: booked.has(requestId) ? 0 : requests,
+      }),
+    )
     yield* add(sql, counted)
   })
 

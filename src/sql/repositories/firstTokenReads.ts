@@ -2,7 +2,12 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import { type AnalyticsQuestion, type FirstTokenPoint, type GroupNames, intervalOf } from "../../domain/money/analytics.ts"
+import {
+  type AnalyticsQuestion,
+  type FirstTokenPoint,
+  type GroupNames,
+  intervalOf,
+} from "../../domain/money/analytics.ts"
 import { FirstTokenCounts, readFirstTokens } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { query } from "../tables/query.ts"
@@ -66,7 +71,8 @@ export const makeFirstTokenReads = (sql: SqlClient): Pick<AnalyticsRepository, "
       })
       const kept = yield* sql<KeptRow>`SELECT start, model, host, provider, counts FROM first_tokens
         WHERE ${sql.and([sql`kind = ${interval}`, sql`start >= ${from} AND start < ${to}`, ...where])}`
-      const unsummed = yield* sql<UnsummedRow>`SELECT admitted_at AS at, model, host, provider, latency_ms AS ms FROM ledger
+      const unsummed =
+        yield* sql<UnsummedRow>`SELECT admitted_at AS at, model, host, provider, latency_ms AS ms FROM ledger
         WHERE ${sql.and([
           sql`seq > (SELECT summed_to FROM hourly_ledger)`,
           sql`admitted_at >= ${from} AND admitted_at < ${to}`,

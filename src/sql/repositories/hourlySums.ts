@@ -113,7 +113,8 @@ const addFirstTokens = (sql: SqlClient, range: Fragment) =>
       }
     }
     const starts = new Set(Array.from(sums.values(), ({ of }) => of.start))
-    const before = yield* sql<CountsRow>`SELECT * FROM first_tokens WHERE ${sql.in("kind", ["hour", "day"])} AND ${sql.in("start", [...starts])}`
+    const before =
+      yield* sql<CountsRow>`SELECT * FROM first_tokens WHERE ${sql.in("kind", ["hour", "day"])} AND ${sql.in("start", [...starts])}`
     for (const one of before) sums.get(placeOf(one))?.counts.add(readFirstTokens(one.counts))
     const rows = Array.from(sums.values(), ({ of, counts }) => ({ ...of, counts: writtenFirstTokens(counts.all) }))
     for (const part of inParts(rows)) {
@@ -206,9 +207,27 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
       // First, so that nobody is told a part of an hour.
       yield* sql`UPDATE hourly_ledger SET pruned_to = ${before} WHERE pruned_to < ${before}`
       const counts = [
-        yield* removed("hourly_sums", place, sql`${sql.in("kind", kinds.map(([kind]) => kind))} AND start < ${before}`, limit),
-        yield* removed("first_tokens", "kind, start, model, host, provider", sql`kind = 'hour' AND start < ${before}`, limit),
-        yield* removed("failures", "kind, start, key_id, model, host, class", sql`kind = 'hour' AND start < ${before}`, limit),
+        yield* removed(
+          "hourly_sums",
+          place,
+          sql`${sql.in(
+            "kind",
+            kinds.map(([kind]) => kind),
+          )} AND start < ${before}`,
+          limit,
+        ),
+        yield* removed(
+          "first_tokens",
+          "kind, start, model, host, provider",
+          sql`kind = 'hour' AND start < ${before}`,
+          limit,
+        ),
+        yield* removed(
+          "failures",
+          "kind, start, key_id, model, host, class",
+          sql`kind = 'hour' AND start < ${before}`,
+          limit,
+        ),
       ]
       return counts.includes(limit)
     })

@@ -30,8 +30,10 @@ import { alice, bob, sampleRow } from "../samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
 
-const inside = <A, E>(use: (storage: Service) => Effect.Effect<A, E>, layer: Layer.Layer<Storage, unknown>): Promise<A> =>
-  Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), layer))
+const inside = <A, E>(
+  use: (storage: Service) => Effect.Effect<A, E>,
+  layer: Layer.Layer<Storage, unknown>,
+): Promise<A> => Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), layer))
 
 const monday = Date.UTC(2026, 10, 23)
 
@@ -64,9 +66,15 @@ const members = FastCheck.record({
 }).map(({ app, ...row }) => ({ ...row, ...app }))
 
 /** Rows of a batch, each for many rows of the ledger: sums by day are advanced every 256 rows, those by hour by 1,024 and more. */
-const batches = FastCheck.array(FastCheck.array(members, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 4 })
+const batches = FastCheck.array(FastCheck.array(members, { minLength: 1, maxLength: 8 }), {
+  minLength: 1,
+  maxLength: 4,
+})
 
-const rowsOf = (made: ReadonlyArray<ReadonlyArray<Partial<LedgerRow>>>, copies: number): ReadonlyArray<ReadonlyArray<LedgerRow>> =>
+const rowsOf = (
+  made: ReadonlyArray<ReadonlyArray<Partial<LedgerRow>>>,
+  copies: number,
+): ReadonlyArray<ReadonlyArray<LedgerRow>> =>
   made.map((batch, at) =>
     Array.from({ length: copies }, (_, copy) =>
       batch.map((row, place) => sampleRow(`r${at}.${copy}.${place}`, { ...row, settledAt: (row.admittedAt ?? 0) + 1 })),
@@ -92,14 +100,16 @@ const usageOf = (row: LedgerRow): UsageFigures =>
         ...{ cost: row.cost, upstreamCost: row.upstreamCost },
       }
 
-const isAskedFor = ({ from, to, filter }: AnalyticsQuestion) => (row: LedgerRow): boolean =>
-  row.admittedAt >= from &&
-  row.admittedAt < to &&
-  (filter.model ?? row.model) === row.model &&
-  (filter.host ?? row.host) === row.host &&
-  (filter.key ?? row.key) === row.key &&
-  (filter.userHash ?? row.userHash) === row.userHash &&
-  [row.appTitle, row.appUrl].includes(filter.app ?? row.appUrl)
+const isAskedFor =
+  ({ from, to, filter }: AnalyticsQuestion) =>
+  (row: LedgerRow): boolean =>
+    row.admittedAt >= from &&
+    row.admittedAt < to &&
+    (filter.model ?? row.model) === row.model &&
+    (filter.host ?? row.host) === row.host &&
+    (filter.key ?? row.key) === row.key &&
+    (filter.userHash ?? row.userHash) === row.userHash &&
+    [row.appTitle, row.appUrl].includes(filter.app ?? row.appUrl)
 
 const pointsOf = (rows: ReadonlyArray<LedgerRow>, interval: "hour" | "day"): ReadonlyArray<UsagePoint> => {
   const points = new Map<number, UsageFigures>()
@@ -116,7 +126,11 @@ const layers: ReadonlyArray<readonly [string, () => Promise<Layer.Layer<Storage,
   ["SQLite", async () => memoryStorage, 12],
   ...(hasPostgres
     ? ([
-        ["PostgreSQL", async () => layerPostgres({ url: redactedUrlOf(await makeDatabase()), durability: "process" }), 2],
+        [
+          "PostgreSQL",
+          async () => layerPostgres({ url: redactedUrlOf(await makeDatabase()), durability: "process" }),
+          2,
+        ],
       ] as const)
     : []),
 ]

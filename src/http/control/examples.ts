@@ -119,6 +119,8 @@ const values: JsonObject = {
 const special: Readonly<Record<string, JsonObject>> = {
   keyStatus: { requests: -1 },
   keys: { name: "alice" },
+  "activity.activity": { exact: { usage: "2.5", byok_usage_inference: "0", upstream_inference_cost: "2.5" } },
+  "activity.credits": { total_credits: 2.5, exact: { total_credits: "2.5", total_usage: "2.5" } },
   "activity.spend": { name: "alice" },
   "activity.providerKeys": { id: "key-1" },
   "providers.providers": { name: "OpenAI" },
@@ -136,6 +138,24 @@ const special: Readonly<Record<string, JsonObject>> = {
     completion: "0",
     supported_parameters: ["dimensions"],
     details: "/api/v1/models/openai/text-embedding-3-small/endpoints",
+  },
+  analytics: {
+    from: "2026-11-23T10:00:00.000Z",
+    to: "2026-11-24T10:00:00.000Z",
+    at: "2026-11-23T10:00:00.000Z",
+    kept_since: {
+      sums: "2026-10-19T10:00:00.000Z",
+      rows: "2026-07-15T09:30:00.000Z",
+      requests: "2026-10-25T09:30:00.000Z",
+    },
+    group: { model: "openai/gpt-5-mini" },
+    errors: 2,
+    errors_by: { caller: 0, policy: 1, host: 1, gateway: 0 },
+    tokens_prompt: 24_000,
+    tokens_completion: 6000,
+    upstream_cost: 2.5,
+    exact: { usage: "2.5", upstream_cost: "2.5" },
+    first_token_ms: { p50: 640, p99: 2100, count: 96 },
   },
   generation: {
     id: "gen-1764000000-4fGh2kLm9PqRsT7vWxYz",

@@ -21,6 +21,7 @@ import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
 import { Authorize, AuthorizeManagement } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
+import { analyticsHandlers } from "./activity/analytics.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { configHandlers } from "./config.ts"
@@ -127,6 +128,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     providersHandlers,
     keysHandlers,
     activityHandlers,
+    analyticsHandlers,
     generationHandlers,
     requestsHandlers,
     backupHandlers,

@@ -57,13 +57,13 @@ const fill = (path: string): void => {
     SELECT ${idAt("?3 + count.n * ?4")} || printf('%016d', count.n), printf('gen-1-%020d', count.n), key_id, 'acme/model-' || (count.n % 20),
       'host' || (count.n % 7 % 2), 'host' || (count.n % 7 % 2), 1000000 + count.n, 1000000 + count.n, 1000, 200, 100, 0, 50, 0, 1,
       'stop', 'finished', ?3 + count.n * ?4, ?3 + count.n * ?4, 
-      (150 + count.n % 20 * 40) * (1 + (count.n * 48271 % 997) * (count.n * 16807 % 991) / 250000), 2000.5, 'App ' || (count.n % 10),
+      (150 + count.n % 20 * 40) * (1 + (count.n * 48271 % 997) * (count.n * 16807 % 991) / 250000.0), 2000.5, 'App ' || (count.n % 10),
       'https://app-' || (count.n % 10) || '.example', printf('%016x', count.n * 31 % 5000)
     FROM count JOIN callers ON callers.n = count.n * 7919 % 1000`,
   )
   const msPerRow = Math.floor((days * 86_400_000) / rows)
   for (let at = 0; at < rows; at += 100_000) {
-    add.run(at, Math.min(rows, at + 100_000), today - days * 86_400_000, msPerRow)
+    add.run(at, Math.min(rows, at + 100_000), today - rows * msPerRow, msPerRow)
   }
   db.close()
 }

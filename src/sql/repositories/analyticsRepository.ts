@@ -22,7 +22,11 @@ import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unsummedSums } from "./dailySums.ts"
 import { makeFailureReads } from "./failureReads.ts"
 import { makeFirstTokenReads } from "./firstTokenReads.ts"
-import { groupColumns, makeHourlySums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
+import { makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
+
+const groupColumns: ReadonlyArray<GroupColumn> = [
+  ...(["key_id", "app_url", "app_title", "user_hash", "model", "host", "provider"] as const),
+]
 
 /** A part of a span of time, and in which steps its sums are. */
 interface Segment {
@@ -140,8 +144,6 @@ class UsageReads {
   private rows({ from, to, interval }: Segment, of: SumsOf, more: ReadonlyArray<Fragment>): Fragment {
     const { sql } = this
     const where = [...filtersOf(sql, this.question.filter), ...more]
-    const isWithin = sql`start >= ${from} AND start < ${to}`
-    const all = sql.literal(["start", ...groupColumns, ...sumNames].join(", "))
     if (interval === "day" && of !== "user") {
       const kind = of === "all" ? "day" : of
       const columns = groupColumns.map((name) => (name === "user_hash" ? "'' AS user_hash" : name))
@@ -150,10 +152,15 @@ class UsageReads {
       return sql`SELECT ${selected} FROM daily_sums WHERE ${sql.and([sql`kind = ${kind}`, isDay, ...where])}
         UNION ALL SELECT ${selected} FROM (${sql.literal(unsummedSums(kind))}) AS unsummed WHERE ${sql.and([isDay, ...where])}`
     }
+    const { table, columns, kind } = placeOfSums(of, interval)
+    const own = columnsOfSums[of]
+    const all = sql.literal(
+      ["start", ...groupColumns.map((name) => (own.includes(name) ? name : `'' AS ${name}`)), ...sumNames].join(", "),
+    )
     // What is "" in all sums of a kind is said, so that the primary key leads to each group.
-    const others = groupColumns.filter((name) => !columnsOfSums[of].includes(name))
+    const others = columns.filter((name) => !own.includes(name))
     const kept = sql.and([
-      sql`kind = ${interval === "day" ? "user_day" : of}`,
+      ...(kind === "" ? [] : [sql`kind = ${kind}`]),
       sql`start = starts.at`,
       ...others.map((name) => sql`${sql.literal(name)} = ''`),
       ...where,
@@ -161,10 +168,12 @@ class UsageReads {
     const step = intervalOf[interval]
     const starts = sql`WITH RECURSIVE starts(at) AS (
       SELECT CAST(${from} AS BIGINT) UNION ALL SELECT at + ${step} FROM starts WHERE at + ${step} < ${to})`
-    const unsummed = unsummedHours(sql, sql.and([sql`admitted_at >= ${from} AND admitted_at < ${to}`, ...where]))
+    const unsummed = unsummedHours(sql, of, sql.and([sql`admitted_at >= ${from} AND admitted_at < ${to}`, ...where]))
     const start = interval === "day" ? `start - start % ${dayMs} AS start` : "start"
-    const tail = sql.literal([start, ...groupColumns, ...sumNames].join(", "))
-    return sql`SELECT ${all} FROM (${starts} SELECT ${all} FROM starts CROSS JOIN hourly_sums WHERE ${kept}) AS kept WHERE ${isWithin}
+    const tail = sql.literal(
+      [start, ...groupColumns.map((name) => (own.includes(name) ? name : `'' AS ${name}`)), ...sumNames].join(", "),
+    )
+    return sql`SELECT * FROM (${starts} SELECT ${all} FROM starts CROSS JOIN ${sql.literal(table)} WHERE ${kept}) AS kept
       UNION ALL SELECT ${tail} FROM (${unsummed}) AS unsummed`
   }
 }

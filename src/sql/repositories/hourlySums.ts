@@ -8,15 +8,12 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
 import { hourMs, hourOf } from "../../domain/money/activity.ts"
-import { columnsOfSums, keptHoursMs, type SumsOf } from "../../domain/money/analytics.ts"
+import { columnsOfSums, type GroupColumn, keptHoursMs, type SumsOf } from "../../domain/money/analytics.ts"
 import { FirstTokenCounts, readFirstTokens, writtenFirstTokens } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { query } from "../tables/query.ts"
 import { unlessLost } from "./dailySums.ts"
 import { inParts } from "./journalRepository.ts"
-
-/** The columns of all groups, in the order of the primary key. */
-export const groupColumns = ["key_id", "app_url", "app_title", "user_hash", "model", "host", "provider"] as const
 
 const tokens = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"]
 
@@ -24,47 +21,79 @@ export const sumNames = ["requests", ...tokens, "cost", "upstream_cost"]
 
 const hour = `admitted_at - admitted_at % ${hourMs}`
 
-/** The rows of a range of the ledger, added up by hour and all columns of groups. `range`: a condition. */
-const finest = (sql: SqlClient, range: Fragment): Fragment => sql`
-  SELECT ${sql.literal(`${hour} AS start, ${groupColumns.join(", ")}, SUM(${unlessLost("1")}) AS requests,
+/** The rows of a range of the ledger, added up by hour and these columns. `range`: a condition. */
+const finest = (sql: SqlClient, columns: ReadonlyArray<GroupColumn>, range: Fragment): Fragment => sql`
+  SELECT ${sql.literal(`${[`${hour} AS start`, ...columns].join(", ")}, SUM(${unlessLost("1")}) AS requests,
     ${tokens.map((name) => `SUM(${unlessLost(name)}) AS ${name}`).join(", ")},
     SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost`)}
-  FROM ledger WHERE ${range} GROUP BY ${sql.literal(`${hour}, ${groupColumns.join(", ")}`)}`
+  FROM ledger WHERE ${range} GROUP BY ${sql.literal([hour, ...columns].join(", "))}`
 
-/** Of rows that the sums by hour do not have yet, by hour: a SELECT with a column for each of `groupColumns` and `sumNames`. */
-export const unsummedHours = (sql: SqlClient, more: Fragment): Fragment =>
-  finest(sql, sql`seq > (SELECT summed_to FROM hourly_ledger) AND ${more}`)
+/** Of rows that the sums by hour do not have yet, by hour: a SELECT with `start`, these columns and `sumNames`. */
+export const unsummedHours = (sql: SqlClient, of: SumsOf, more: Fragment): Fragment =>
+  finest(sql, columnsOfSums[of], sql`seq > (SELECT summed_to FROM hourly_ledger) AND ${more}`)
 
-const kinds: ReadonlyArray<readonly [kind: string, of: SumsOf, start: string]> = [
-  ["all", "all", "start"],
-  ["host", "host", "start"],
-  ["key", "key", "start"],
-  ["app", "app", "start"],
-  ["user", "user", "start"],
-  ["user_day", "user", `start - start % ${dayMs}`],
-]
-
-const place = ["kind", "start", ...groupColumns].join(", ")
-
-/** A SELECT with the columns of `hourly_sums`. */
-const partOf = ([kind, of, start]: (typeof kinds)[number]): string => {
-  const own = groupColumns.filter((name) => columnsOfSums[of].includes(name))
-  return `SELECT '${kind}' AS kind, ${start} AS start,
-    ${groupColumns.map((name) => (own.includes(name) ? name : `'' AS ${name}`)).join(", ")},
-    ${sumNames.map((name) => `SUM(${name}) AS ${name}`).join(", ")}
-  FROM finest GROUP BY ${[start, ...own].join(", ")}`
+/** Where sums of a kind are. */
+interface Place {
+  readonly table: string
+  /** Of the groups of all kinds in the table. */
+  readonly columns: ReadonlyArray<GroupColumn>
+  /** The value of the column `kind`; "": there is none. */
+  readonly kind: string
 }
 
-const addition = `INSERT INTO hourly_sums (${place}, ${sumNames.join(", ")})
-  SELECT * FROM (${kinds.map(partOf).join(" UNION ALL ")}) AS parts WHERE true
-  ON CONFLICT (${place}) DO UPDATE SET
-  ${sumNames.map((name) => `${name} = hourly_sums.${name} + excluded.${name}`).join(", ")}`
+const inHourlySums = { table: "hourly_sums", columns: ["app_url", "app_title", "model", "host", "provider"] } as const
+
+export const placeOfSums = (of: SumsOf, interval: "hour" | "day"): Place => {
+  if (of === "user") return { table: "user_sums", columns: ["user_hash"], kind: interval }
+  if (of === "key") return { table: "hourly_keys", columns: columnsOfSums.key, kind: "" }
+  return { ...inHourlySums, kind: of }
+}
+
+/** Sums of a kind that are added, from the rows added up by hour. `start`: an expression. */
+interface Part {
+  readonly of: SumsOf
+  readonly place: Place
+  readonly start: string
+}
+
+const partsByTable: ReadonlyArray<ReadonlyArray<Part>> = [
+  (["all", "host", "app"] as const).map((of) => ({ of, place: placeOfSums(of, "hour"), start: "start" })),
+  [{ of: "key", place: placeOfSums("key", "hour"), start: "start" }],
+  [
+    { of: "user", place: placeOfSums("user", "hour"), start: "start" },
+    { of: "user", place: placeOfSums("user", "day"), start: `start - start % ${dayMs}` },
+  ],
+]
+
+/** A SELECT with the columns of the table. */
+const selectOf = ({ of, place: { columns, kind }, start }: Part): string => {
+  const own = columns.filter((name) => columnsOfSums[of].includes(name))
+  const selected = [
+    ...(kind === "" ? [] : [`'${kind}' AS kind`]),
+    `${start} AS start`,
+    ...columns.map((name) => (own.includes(name) ? name : `'' AS ${name}`)),
+    ...sumNames.map((name) => `SUM(${name}) AS ${name}`),
+  ]
+  return `SELECT ${selected.join(", ")} FROM finest GROUP BY ${[start, ...own].join(", ")}`
+}
+
+const primaryKeyOf = ({ columns, kind }: Place): string =>
+  [...(kind === "" ? [] : ["kind"]), "start", ...columns].join(", ")
+
+/** The end of a statement that adds what the common table expression `finest` has. */
+const additionOf = (parts: ReadonlyArray<Part>, { table, ...place }: Place): string => {
+  const key = primaryKeyOf({ table, ...place })
+  return `INSERT INTO ${table} (${key}, ${sumNames.join(", ")})
+    SELECT * FROM (${parts.map(selectOf).join(" UNION ALL ")}) AS parts WHERE true
+    ON CONFLICT (${key}) DO UPDATE SET
+    ${sumNames.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(", ")}`
+}
 
 /** Answers whose time to the first token counts: those that came as streams, to their end. */
 export const hasFirstToken = "streamed AND outcome = 'finished'"
 
-/** So many new rows are left to readers, at least. To add them up takes some 5 ms. */
-const leastAdded = 1024
+/** So many new rows are left to readers. To add them up takes them some milliseconds, and more at once are cheaper to add. */
+const leastAdded = 2048
 
 /** Rows that are added at once. The thread of SQLite takes some 15 ms for them, and commits wait meanwhile. */
 const mostAdded = 2048
@@ -94,6 +123,11 @@ interface CountsRow extends Omit<LatencyRow, "at" | "ms"> {
   readonly counts: string
 }
 
+interface HostCounts {
+  readonly of: Omit<CountsRow, "counts">
+  readonly counts: FirstTokenCounts
+}
+
 const placeOf = ({ kind, start, model, host, provider }: Omit<CountsRow, "counts">): string =>
   JSON.stringify([kind, start, model, host, provider])
 
@@ -103,14 +137,21 @@ const addFirstTokens = (sql: SqlClient, range: Fragment) =>
     const found = yield* sql<LatencyRow>`SELECT admitted_at AS at, model, host, provider, latency_ms AS ms
       FROM ledger WHERE ${range} AND ${sql.literal(hasFirstToken)}`
     if (found.length === 0) return
-    const sums = new Map<string, { readonly of: Omit<CountsRow, "counts">; readonly counts: FirstTokenCounts }>()
+    const hours = new Map<string, HostCounts>()
     for (const { at, ms, ...host } of found) {
-      for (const [kind, length] of [["hour", hourMs] as const, ["day", dayMs] as const]) {
-        const of = { kind, start: at - (at % length), ...host }
-        const sum = sums.get(placeOf(of)) ?? { of, counts: new FirstTokenCounts() }
-        sum.counts.count(ms)
-        sums.set(placeOf(of), sum)
-      }
+      const start = hourOf(at)
+      const place = `${start}\n${host.model}\n${host.host}\n${host.provider}`
+      const sum = hours.get(place) ?? { of: { kind: "hour", start, ...host }, counts: new FirstTokenCounts() }
+      sum.counts.count(ms)
+      hours.set(place, sum)
+    }
+    const sums = new Map<string, HostCounts>()
+    for (const { of, counts } of hours.values()) {
+      sums.set(placeOf(of), { of, counts })
+      const day = { ...of, kind: "day", start: of.start - (of.start % dayMs) }
+      const ofDay = sums.get(placeOf(day)) ?? { of: day, counts: new FirstTokenCounts() }
+      ofDay.counts.add(counts.all)
+      sums.set(placeOf(day), ofDay)
     }
     const starts = new Set(Array.from(sums.values(), ({ of }) => of.start))
     const before =
@@ -152,7 +193,12 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
   const add = ([above, upTo]: Range, pruned: number) =>
     Effect.gen(function* () {
       const range = sql`seq > ${above} AND seq <= ${upTo} AND admitted_at >= ${pruned}`
-      yield* sql`WITH finest AS MATERIALIZED (${finest(sql, range)}) ${sql.literal(addition)}`
+      for (const parts of partsByTable) {
+        const [first] = parts
+        if (first === undefined) continue
+        const rows = finest(sql, first.place.columns, range)
+        yield* sql`WITH finest AS MATERIALIZED (${rows}) ${sql.literal(additionOf(parts, first.place))}`
+      }
       yield* addFirstTokens(sql, range)
     })
 
@@ -206,28 +252,14 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
       const before = hourOf(now - keptHoursMs)
       // First, so that nobody is told a part of an hour.
       yield* sql`UPDATE hourly_ledger SET pruned_to = ${before} WHERE pruned_to < ${before}`
+      const isOld = sql`start < ${before}`
+      const ofKinds = (kinds: ReadonlyArray<string>) => sql`${sql.in("kind", kinds)} AND ${isOld}`
       const counts = [
-        yield* removed(
-          "hourly_sums",
-          place,
-          sql`${sql.in(
-            "kind",
-            kinds.map(([kind]) => kind),
-          )} AND start < ${before}`,
-          limit,
-        ),
-        yield* removed(
-          "first_tokens",
-          "kind, start, model, host, provider",
-          sql`kind = 'hour' AND start < ${before}`,
-          limit,
-        ),
-        yield* removed(
-          "failures",
-          "kind, start, key_id, model, host, class",
-          sql`kind = 'hour' AND start < ${before}`,
-          limit,
-        ),
+        yield* removed("hourly_sums", primaryKeyOf(placeOfSums("all", "hour")), ofKinds(["all", "host", "app"]), limit),
+        yield* removed("hourly_keys", primaryKeyOf(placeOfSums("key", "hour")), isOld, limit),
+        yield* removed("user_sums", primaryKeyOf(placeOfSums("user", "hour")), ofKinds(["hour", "day"]), limit),
+        yield* removed("first_tokens", "kind, start, model, host, provider", ofKinds(["hour"]), limit),
+        yield* removed("failures", "kind, start, key_id, model, host, class", ofKinds(["hour"]), limit),
       ]
       return counts.includes(limit)
     })

@@ -59,6 +59,11 @@ const addUp = Effect.flatMap(SqlClient, (sql) =>
   ),
 )
 
+const hourlyFigures = (integer: string): string =>
+  ["requests", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost", "upstream_cost"]
+    .map((name) => `${name} ${integer} NOT NULL`)
+    .join(", ")
+
 /** By number and name. */
 export const steps = {
   "1_keys_and_ledger": inOrder(({ sequence, integer, real, flag, options, optionsByKey, appendOnly }) => [
@@ -380,28 +385,37 @@ export const steps = {
   ]),
 
   // Sums by hour over the rows from `summed_from` (not included) to `summed_to`; older rows are added later, some at a time
-  // (sql/repositories/hourlySums.ts). `start`: Unix milliseconds, of a day for the kind `user_day`. Columns of others are ''.
+  // (sql/repositories/hourlySums.ts). `start`: Unix milliseconds. `hourly_sums`: columns of other kinds are ''. Keys and users, of which
+  // there are many, have tables of their own, since a short primary key is a third of the work; users also by day.
   // `first_tokens`: counts of times to the first token, as JSON. `failures`: requests of which there were records; `unbooked`: those
   // without a row in the ledger; `class`: who caused it.
   "23_sums_by_hour": inOrder(({ integer, options, optionsByKey }) => [
     `CREATE TABLE hourly_sums (
-      kind TEXT NOT NULL CHECK (kind IN ('all', 'host', 'key', 'app', 'user', 'user_day')),
+      kind TEXT NOT NULL CHECK (kind IN ('all', 'host', 'app')),
       start ${integer} NOT NULL,
-      key_id TEXT NOT NULL,
       app_url TEXT NOT NULL,
       app_title TEXT NOT NULL,
-      user_hash TEXT NOT NULL,
       model TEXT NOT NULL,
       host TEXT NOT NULL,
       provider TEXT NOT NULL,
-      requests ${integer} NOT NULL,
-      prompt_tokens ${integer} NOT NULL,
-      completion_tokens ${integer} NOT NULL,
-      cached_tokens ${integer} NOT NULL,
-      reasoning_tokens ${integer} NOT NULL,
-      cost ${integer} NOT NULL,
-      upstream_cost ${integer} NOT NULL,
-      PRIMARY KEY (kind, start, key_id, app_url, app_title, user_hash, model, host, provider)
+      ${hourlyFigures(integer)},
+      PRIMARY KEY (kind, start, app_url, app_title, model, host, provider)
+    ) ${optionsByKey}`,
+    `CREATE TABLE hourly_keys (
+      start ${integer} NOT NULL,
+      key_id TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      ${hourlyFigures(integer)},
+      PRIMARY KEY (start, key_id, model, host, provider)
+    ) ${optionsByKey}`,
+    `CREATE TABLE user_sums (
+      kind TEXT NOT NULL CHECK (kind IN ('hour', 'day')),
+      start ${integer} NOT NULL,
+      user_hash TEXT NOT NULL,
+      ${hourlyFigures(integer)},
+      PRIMARY KEY (kind, start, user_hash)
     ) ${optionsByKey}`,
     `CREATE TABLE first_tokens (
       kind TEXT NOT NULL CHECK (kind IN ('hour', 'day')),

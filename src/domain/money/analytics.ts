@@ -4,7 +4,7 @@ import type { KeyId } from "../ids.ts"
 import { dayMs } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 import { hourMs } from "./activity.ts"
-import type { FirstTokens } from "./firstTokens.ts"
+import type { FirstTokenFigures, FirstTokens } from "./firstTokens.ts"
 
 /** How long the sums by hour are kept: a month, and what is asked for beside it. */
 export const keptHoursMs = 36 * dayMs
@@ -126,17 +126,25 @@ export interface FailurePoint {
 /** Times to the first token in one interval. */
 export interface FirstTokenPoint {
   readonly start: number
+  readonly figures: FirstTokenFigures | null
+}
+
+/** Those of all intervals, as counts, since a longer time is read in parts. */
+export interface FirstTokenSeries {
+  readonly points: ReadonlyArray<FirstTokenPoint>
   readonly counts: FirstTokens
 }
 
 /** Of everything that was asked for, and of each of some groups, in their order. */
-interface OverTime<Point> {
-  readonly points: ReadonlyArray<Point>
-  readonly groups: ReadonlyArray<ReadonlyArray<Point>>
+export interface FailuresOverTime {
+  readonly points: ReadonlyArray<FailurePoint>
+  readonly groups: ReadonlyArray<ReadonlyArray<FailurePoint>>
 }
 
-export type FailuresOverTime = OverTime<FailurePoint>
-export type FirstTokensOverTime = OverTime<FirstTokenPoint>
+export interface FirstTokensOverTime {
+  readonly all: FirstTokenSeries
+  readonly groups: ReadonlyArray<FirstTokenSeries>
+}
 
 /** The provider of a host, by its tag. */
 export const providerOfTag = (tag: string): string => tag.split("/")[0] ?? tag

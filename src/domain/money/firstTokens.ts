@@ -3,8 +3,8 @@
  * percentiles do not. The ranges grow with the time: each is 9.1 % (2^(1/8)) wide, so a percentile is at most 4.5 % off. Pure.
  */
 
-/** How many answers, by the number of their range. */
-export type FirstTokens = ReadonlyMap<number, number>
+/** How many answers, by the number of their range: the first 200 or so. */
+export type FirstTokens = ReadonlyArray<number>
 
 export interface FirstTokenFigures {
   /** Milliseconds, rounded. */
@@ -24,7 +24,7 @@ const middleOf = (range: number): number => 2 ** ((range + 0.5) / rangesOfDoubli
 
 /** Counts that grow. */
 export class FirstTokenCounts {
-  private readonly counts = new Map<number, number>()
+  private readonly counts: Array<number> = []
 
   get all(): FirstTokens {
     return this.counts
@@ -36,40 +36,38 @@ export class FirstTokenCounts {
   }
 
   add(others: FirstTokens): void {
-    for (const [range, count] of others) this.addTo(range, count)
+    for (const [range, count] of others.entries()) this.addTo(range, count)
+  }
+
+  /** What `writtenFirstTokens` wrote. */
+  addWritten(written: string): void {
+    const numbers: unknown = JSON.parse(written)
+    if (!Array.isArray(numbers)) return
+    for (let at = 0; at + 1 < numbers.length; at += 2) this.addTo(Number(numbers[at]), Number(numbers[at + 1]))
   }
 
   private addTo(range: number, count: number): void {
-    this.counts.set(range, (this.counts.get(range) ?? 0) + count)
+    while (this.counts.length <= range) this.counts.push(0)
+    this.counts[range] = (this.counts[range] ?? 0) + count
   }
 }
 
 /** `null` where there are none. */
 export const firstTokenFigures = (counts: FirstTokens): FirstTokenFigures | null => {
-  const ranges = [...counts].toSorted(([a], [b]) => a - b)
-  const count = ranges.reduce((all, [, n]) => all + n, 0)
+  const count = counts.reduce((all, n) => all + n, 0)
   if (count === 0) return null
   const within = (share: number): number => {
     const rank = Math.ceil(share * count)
     let before = 0
-    const found = ranges.find(([, n]) => {
+    const range = counts.findIndex((n) => {
       before += n
       return before >= rank
     })
-    return Math.round(middleOf(found?.[0] ?? 0))
+    return Math.round(middleOf(range))
   }
   return { p50: within(0.5), p99: within(0.99), count }
 }
 
-/** Range, count, range, count and so on. */
+/** Range, count, range, count and so on, without ranges that have none. */
 export const writtenFirstTokens = (counts: FirstTokens): string =>
-  JSON.stringify([...counts].toSorted(([a], [b]) => a - b).flat())
-
-/** What `writtenFirstTokens` wrote. */
-export const readFirstTokens = (written: string): FirstTokens => {
-  const numbers: unknown = JSON.parse(written)
-  const counts = new Map<number, number>()
-  if (!Array.isArray(numbers)) return counts
-  for (let at = 0; at + 1 < numbers.length; at += 2) counts.set(Number(numbers[at]), Number(numbers[at + 1]))
-  return counts
-}
+  JSON.stringify(counts.flatMap((count, range) => (count === 0 ? [] : [range, count])))

@@ -4,11 +4,11 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import {
   type AnalyticsQuestion,
-  type FirstTokenPoint,
+  type FirstTokenSeries,
   type GroupNames,
   intervalOf,
 } from "../../domain/money/analytics.ts"
-import { FirstTokenCounts, readFirstTokens } from "../../domain/money/firstTokens.ts"
+import { FirstTokenCounts, firstTokenFigures } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { query } from "../tables/query.ts"
 import { originalText, storedText } from "../tables/table.ts"
@@ -31,7 +31,7 @@ interface UnsummedRow extends HostNames {
 }
 
 /** The times of one group, or of all. */
-class FirstTokenSeries {
+class GrowingSeries {
   private readonly of: GroupNames
   private readonly points = new Map<number, FirstTokenCounts>()
 
@@ -54,8 +54,15 @@ class FirstTokenSeries {
     return counts
   }
 
-  get all(): ReadonlyArray<FirstTokenPoint> {
-    return [...this.points].toSorted(([a], [b]) => a - b).map(([start, counts]) => ({ start, counts: counts.all }))
+  get series(): FirstTokenSeries {
+    const all = new FirstTokenCounts()
+    const points = [...this.points]
+      .toSorted(([a], [b]) => a - b)
+      .map(([start, counts]) => {
+        all.add(counts.all)
+        return { start, figures: firstTokenFigures(counts.all) }
+      })
+    return { points, counts: all.all }
   }
 }
 
@@ -79,17 +86,17 @@ export const makeFirstTokenReads = (sql: SqlClient): Pick<AnalyticsRepository, "
           sql.literal(hasFirstToken),
           ...where,
         ])}`
-      const all = new FirstTokenSeries({})
-      const each = groups.map((names) => new FirstTokenSeries(names))
+      const all = new GrowingSeries({})
+      const each = groups.map((names) => new GrowingSeries(names))
+      const every = [all, ...each]
       for (const row of kept) {
-        const counts = readFirstTokens(row.counts)
-        for (const series of [all, ...each]) if (series.has(row)) series.at(row.start).add(counts)
+        for (const series of every) if (series.has(row)) series.at(row.start).addWritten(row.counts)
       }
       for (const row of unsummed) {
         const start = row.at - (row.at % intervalOf[interval])
-        for (const series of [all, ...each]) if (series.has(row)) series.at(start).count(row.ms)
+        for (const series of every) if (series.has(row)) series.at(start).count(row.ms)
       }
-      return { points: all.all, groups: each.map((series) => series.all) }
+      return { all: all.series, groups: each.map(({ series }) => series) }
     })
   return { firstTokens: (question, groups) => query(read(question, groups)) }
 }

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
 import { hourMs, hourOf } from "../../domain/money/activity.ts"
 import { columnsOfSums, type GroupColumn, keptHoursMs, type SumsOf } from "../../domain/money/analytics.ts"
-import { FirstTokenCounts, readFirstTokens, writtenFirstTokens } from "../../domain/money/firstTokens.ts"
+import { FirstTokenCounts, writtenFirstTokens } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { query } from "../tables/query.ts"
 import { unlessLost } from "./dailySums.ts"
@@ -156,7 +156,7 @@ const addFirstTokens = (sql: SqlClient, range: Fragment) =>
     const starts = new Set(Array.from(sums.values(), ({ of }) => of.start))
     const before =
       yield* sql<CountsRow>`SELECT * FROM first_tokens WHERE ${sql.in("kind", ["hour", "day"])} AND ${sql.in("start", [...starts])}`
-    for (const one of before) sums.get(placeOf(one))?.counts.add(readFirstTokens(one.counts))
+    for (const one of before) sums.get(placeOf(one))?.counts.addWritten(one.counts)
     const rows = Array.from(sums.values(), ({ of, counts }) => ({ ...of, counts: writtenFirstTokens(counts.all) }))
     for (const part of inParts(rows)) {
       yield* sql`INSERT INTO first_tokens ${sql.insert(part)}

@@ -184,12 +184,11 @@ describe.each(layers)("in %s", (_, make, numRuns) => {
               expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)))
               if (!hasFirstTokens(question)) continue
               const first = yield* storage.analytics.firstTokens(question, names)
-              const counts = new FirstTokenCounts()
-              for (const point of first.points) counts.add(point.counts)
               const expected = new FirstTokenCounts()
               const streams = wanted.filter((row) => row.streamed && row.outcome === "finished")
               for (const row of streams) expected.count(row.latencyMs)
-              expect(firstTokenFigures(counts.all)).toEqual(firstTokenFigures(expected.all))
+              expect(firstTokenFigures(first.all.counts)).toEqual(firstTokenFigures(expected.all))
+              expect(first.all.points.reduce((sum, { figures }) => sum + (figures?.count ?? 0), 0)).toBe(streams.length)
             }
           })
         await inside(

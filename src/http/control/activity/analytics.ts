@@ -14,6 +14,7 @@ import type { SpanQuery } from "../../../domain/money/activity.ts"
 import {
   type AnalyticsQuestion,
   type FailuresOverTime,
+  type FirstTokenSeries,
   type FirstTokensOverTime,
   type GroupNames,
   hasFailures,
@@ -22,6 +23,7 @@ import {
   sumsFor,
   type UsageOverTime,
 } from "../../../domain/money/analytics.ts"
+import { FirstTokenCounts } from "../../../domain/money/firstTokens.ts"
 import { RequestRecords } from "../../../services/records/RequestRecords.ts"
 import { Storage } from "../../../services/storage/Storage.ts"
 import { orUnavailable } from "../../../services/storage/StorageUnavailable.ts"
@@ -51,6 +53,16 @@ export const AnalyticsGroup = HttpApiGroup.make("analytics")
 
 /** Of one call for times to the first token. */
 const longestRead = { hour: 7 * dayMs, day: 100 * dayMs } as const
+
+/** A part, and the one after it. */
+const joined = (a: FirstTokenSeries, b: FirstTokenSeries | undefined): FirstTokenSeries => {
+  const counts = new FirstTokenCounts()
+  for (const part of [a, b]) counts.add(part?.counts ?? [])
+  return { points: [...a.points, ...(b?.points ?? [])], counts: counts.all }
+}
+
+const inOne = (a: FirstTokensOverTime | null, b: FirstTokensOverTime): FirstTokensOverTime =>
+  a === null ? b : { all: joined(a.all, b.all), groups: a.groups.map((group, place) => joined(group, b.groups[place])) }
 
 const isSame = (a: GroupNames, b: GroupNames): boolean => JSON.stringify(a) === JSON.stringify(b)
 
@@ -101,10 +113,8 @@ export const analyticsHandlers = HttpApiBuilder.group(
             to: Math.min(question.to, question.from + (at + 1) * step),
           }))
           const found = yield* Effect.forEach(parts, (part) => reached(analytics.firstTokens(part, groups)))
-          return {
-            points: found.flatMap(({ points }) => points),
-            groups: groups.map((_, at) => found.flatMap((part) => part.groups[at] ?? [])),
-          }
+          const [first, ...more] = found
+          return more.reduce<FirstTokensOverTime | null>(inOne, first ?? null)
         })
 
       const namesOf = (groups: ReadonlyArray<GroupNames>) =>
@@ -122,12 +132,12 @@ export const analyticsHandlers = HttpApiBuilder.group(
           const step = intervalOf[question.interval]
           return answerOf(
             question,
-            { usage: usage.points, failures: failures?.points ?? null, firstTokens: firstTokens?.points ?? null },
+            { usage: usage.points, failures: failures?.points ?? null, firstTokens: firstTokens?.all ?? null },
             groups.map((names, at) => ({
               names,
               usage: usage.groups[at]?.points ?? [],
               failures: failures && (failures.groups[at] ?? []),
-              firstTokens: firstTokens && (firstTokens.groups[at] ?? []),
+              firstTokens: firstTokens?.groups[at] ?? null,
             })),
             { kept, current: now - (now % step), providers: providerNames(registry), keys: yield* namesOf(groups) },
           )

@@ -5,7 +5,7 @@ import {
   type AnalyticsQuestion,
   type FailureClass,
   type FailurePoint,
-  type FirstTokenPoint,
+  type FirstTokenSeries,
   failureClasses,
   type GroupNames,
   type KeptSince,
@@ -15,7 +15,7 @@ import {
   usageBeside,
   usageOfBoth,
 } from "../../../domain/money/analytics.ts"
-import { FirstTokenCounts, type FirstTokens, firstTokenFigures } from "../../../domain/money/firstTokens.ts"
+import { type FirstTokenFigures, firstTokenFigures } from "../../../domain/money/firstTokens.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 
 const figures = {
@@ -114,22 +114,20 @@ const failuresIn = (point: FailurePoint): Failures => ({
 export interface Read {
   readonly usage: ReadonlyArray<UsagePoint>
   readonly failures: ReadonlyArray<FailurePoint> | null
-  readonly firstTokens: ReadonlyArray<FirstTokenPoint> | null
+  readonly firstTokens: FirstTokenSeries | null
 }
 
 interface Sums {
   readonly usage: UsageFigures
   readonly failures: Failures | null
-  readonly firstTokens: FirstTokens | null
+  readonly firstTokens: FirstTokenFigures | null
 }
 
 const sumsOf = ({ usage, failures, firstTokens }: Read): Sums => {
-  const counts = new FirstTokenCounts()
-  for (const point of firstTokens ?? []) counts.add(point.counts)
   return {
     usage: usage.reduce(usageOfBoth, noUsage),
     failures: failures?.map(failuresIn).reduce((a, b) => combined(a, b, 1), noFailures) ?? null,
-    firstTokens: counts.all,
+    firstTokens: firstTokens && firstTokenFigures(firstTokens.counts),
   }
 }
 
@@ -146,7 +144,7 @@ const figuresOf = ({ usage, failures, firstTokens }: Sums): typeof AnalyticsFigu
     usage: toUsd(usage.cost),
     upstream_cost: toUsd(usage.upstreamCost),
     exact: { usage: formatUsd(usage.cost), upstream_cost: formatUsd(usage.upstreamCost) },
-    first_token_ms: firstTokens === null ? null : firstTokenFigures(firstTokens),
+    first_token_ms: firstTokens,
   }
 }
 
@@ -155,18 +153,15 @@ const at = <Point extends { readonly start: number }>(points: ReadonlyArray<Poin
 
 /** `current`: the first Unix millisecond of the interval that is not over. */
 const pointsOf = ({ usage, failures, firstTokens }: Read, current: number): Answer["points"] => {
-  const [used, failed, quick] = [at(usage), at(failures ?? []), at(firstTokens ?? [])]
+  const [used, failed, quick] = [at(usage), at(failures ?? []), at(firstTokens?.points ?? [])]
   const starts = [...new Set([...used.keys(), ...failed.keys(), ...quick.keys()])].toSorted((a, b) => a - b)
   return starts.map((start) => ({
     at: isoTime(start),
     is_partial: start >= current,
-    ...figuresOf(
-      sumsOf({
-        usage: used.get(start) ?? [],
-        failures: failures && (failed.get(start) ?? []),
-        firstTokens: firstTokens && (quick.get(start) ?? []),
-      }),
-    ),
+    ...figuresOf({
+      ...sumsOf({ usage: used.get(start) ?? [], failures: failures && (failed.get(start) ?? []), firstTokens: null }),
+      firstTokens: quick.get(start)?.[0]?.figures ?? null,
+    }),
   }))
 }
 

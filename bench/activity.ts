@@ -29,7 +29,19 @@ const days = 60
 const rounds = 100
 const managementKey = "a-management-key-for-this-measurement"
 
-const today = windowStart("daily", Date.now())
+/** The end of the rows: of a file that is used again, that of its last day. */
+const endOfRows = (): number => {
+  const path = join(kept ?? "", "headgate.db")
+  if (kept === undefined || !existsSync(path)) return windowStart("daily", Date.now())
+  const db = new Database(path)
+  const last = db
+    .query<{ readonly at: number }, []>("SELECT admitted_at AS at FROM ledger ORDER BY seq DESC LIMIT 1")
+    .get()
+  db.close()
+  return windowStart("daily", last?.at ?? 0) + 86_400_000
+}
+
+const today = endOfRows()
 const keyOf = (n: number) => new Bun.CryptoHasher("sha256").update(`key ${n}`).digest("hex")
 
 /** What `requestIdAt` writes, in SQL. */

@@ -17,7 +17,7 @@ export const sections: ReadonlyArray<Section> = [
   { label: "Embed", pages: ["embedding"] },
   {
     label: "Operate",
-    pages: ["deployment", "backup", "console", "requests", "access-log", "logs", "metrics", "traces", "alerts"],
+    pages: ["deployment", "backup", "console", "analytics", "requests", "access-log", "logs", "metrics", "traces", "alerts"],
   },
   { label: "Troubleshoot", pages: ["errors"] },
   { label: "API reference", pages: ["api", "api-differences"] },

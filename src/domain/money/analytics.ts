@@ -1,5 +1,5 @@
 /** What was used, what failed and how quick it was, over time and by group: what `GET /analytics` is made of. Pure. */
-import { type RequestOutcome, requestOutcomes } from "../failures/RequestOutcome.ts"
+import type { RequestOutcome } from "../failures/RequestOutcome.ts"
 import type { KeyId } from "../ids.ts"
 import { dayMs } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
@@ -106,10 +106,6 @@ export const failureClassOf = (outcome: RequestOutcome): FailureClass => {
   const first = outcome.slice(0, outcome.indexOf("_"))
   return failureClasses.find((known) => known === first) ?? "gateway"
 }
-
-/** Outcomes of a class, for statements over records. */
-export const outcomesOf = (wanted: FailureClass): ReadonlyArray<RequestOutcome> =>
-  requestOutcomes.filter((outcome) => failureClassOf(outcome) === wanted)
 
 /** Of a refusal whose caller nobody knows. */
 export const failureClassOfStatus = (status: number): FailureClass => (status < 500 ? "caller" : "gateway")

@@ -113,6 +113,7 @@ describe("authorization", () => {
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
       "GET /api/v1/activity",
+      "GET /api/v1/analytics",
       "GET /api/v1/auth/key",
       "GET /api/v1/backup",
       "GET /api/v1/credits",

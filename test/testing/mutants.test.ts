@@ -164,7 +164,7 @@ const mutants: ReadonlyArray<Mutant> = [
     "errors within a stream taken for chunks",
     `  const event: Decoder["event"] = (_name, data) => {
     if (!isJsonObject(data)) return malformed()
-    if (data["error"] != null) return errorInBody(data["error"])`,
+    if (data["error"] != null) return refined(errorInBody(data["error"]), data["error"])`,
     `  const event: Decoder["event"] = (_name, data) => {
     if (!isJsonObject(data)) return malformed()
     if (data["error"] != null) return []`,

@@ -210,11 +210,14 @@ const shortestCredential = 8
 const credentialsSent = ({ protocol, subject: { lacks } }: ProtocolSubject, { headers }: Request) => {
   const encoded = protocol().encode(requestOf(true, { lacks }), host)
   const written = Either.isRight(encoded) ? Object.values(encoded.right.headers ?? {}) : []
-  return Array.from(headers)
-    .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
-    .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
-    .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
-    .filter((word) => word.length >= shortestCredential && !word.includes(";"))
+  return (
+    Array.from(headers)
+      .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
+      .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
+      .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
+      // A time stands in lines of the log, too.
+      .filter((word) => word.length >= shortestCredential && !word.includes(";") && !/^\d{4}-\d\d-\d\dT/.test(word))
+  )
 }
 
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {

@@ -1,6 +1,7 @@
 /** What only the vendor's document tells: the kit shows what the plugin does, for comparison. */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Provider } from "../../plugin/Provider.ts"
@@ -8,6 +9,7 @@ import { isOurs } from "../../wire/ownProtocols.ts"
 import { encodedBy, essence } from "../requests/encoding.ts"
 import { sentIn } from "../requests/Sent.ts"
 import { chatRequest, contextOf, head, host, marks, requestOf, temperature } from "../samples.ts"
+import { sideAnswers, signerOf, someRequest } from "../signing/Signer.ts"
 import { fetchingOf, secondsIn } from "../signing/tokens.ts"
 import {
   isLacking,
@@ -130,8 +132,18 @@ const ofFields = async (subject: ProviderSubject): Promise<ReadonlyArray<NotCove
 
 const seenOf = async (subject: ProviderSubject) => {
   const provider: Provider = await loadedAnew(subject)
-  const { baseUrl, credentials = {}, protocols } = provider
+  const { baseUrl, credentials = {}, protocols, sign } = provider
+  const asked: Array<unknown> = []
+  const vendor = sideAnswers(subject)
+  const encoded = sign === undefined ? undefined : someRequest(subject)
+  const signer = await signerOf(subject)
+  const http: typeof vendor = (request) => {
+    asked.push(request)
+    return vendor(request)
+  }
   return {
+    signed: encoded === undefined ? undefined : Exit.getOrElse(await signer.run(encoded, { http }), () => undefined),
+    asked,
     baseUrl,
     credentials: Object.values(credentials).map((secret) => Redacted.value(secret)),
     requests: Object.values(protocols).map(({ baseUrl: own, encode }) => {

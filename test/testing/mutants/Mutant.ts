@@ -3,6 +3,8 @@
 export type Edit = readonly [from: string, to: string]
 
 interface Fault {
+  /** Its folder in `test/testing`; `tide` is the template of a protocol. */
+  readonly plugin: "geminiLike" | "tide" | "tokenLike" | "signedLike"
   readonly fault: string
   /** Without its extension. */
   readonly file: string

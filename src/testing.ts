@@ -10,7 +10,8 @@ export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
-export { type NotCovered, notCovered } from "./testing/uncovered/notCovered.ts"
+export { notCovered } from "./testing/uncovered/notCovered.ts"
+export type { NotCovered } from "./testing/uncovered/Row.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
 export type {
   AnswerSample,

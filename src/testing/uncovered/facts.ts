@@ -21,7 +21,7 @@ import {
   protocolSubjects,
   secretsOf,
 } from "../subject.ts"
-import type { NotCovered } from "./notCovered.ts"
+import type { NotCovered } from "./Row.ts"
 
 const compare = "Compare with the vendor's document."
 

@@ -5,16 +5,8 @@
 import type { Check } from "../Check.ts"
 import { loadedAhead, type ProviderSubject, protocolSubjects } from "../subject.ts"
 import { factsToCompare } from "./facts.ts"
+import type { NotCovered } from "./Row.ts"
 import { unshown } from "./unshown.ts"
-
-/** One thing that was not looked at. */
-export interface NotCovered {
-  /** The protocol, or `plugin`. */
-  readonly of: string
-  readonly what: string
-  /** What to give, so that it is looked at; or with what to compare it. */
-  readonly how: string
-}
 
 export const notCovered = async (given: ProviderSubject): Promise<ReadonlyArray<NotCovered>> => {
   const subject = await loadedAhead(given)

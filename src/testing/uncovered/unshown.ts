@@ -14,7 +14,7 @@ import { followed } from "../answers/streams.ts"
 import { encodedBy } from "../requests/encoding.ts"
 import { chatRequest, contextOf, head, marks } from "../samples.ts"
 import { isLacking, type NamedAnswer, type ProtocolSubject } from "../subject.ts"
-import type { NotCovered } from "./notCovered.ts"
+import type { NotCovered } from "./Row.ts"
 
 export const unshown = async (given: ProtocolSubject): Promise<ReadonlyArray<NotCovered>> => {
   if (isOurs(given.protocol())) return []

@@ -84,7 +84,10 @@ const isOfCall = (
 
 const sendsReasoningBack = (given: ProtocolSubject): void => {
   for (const { name, read, raw } of answersRead(given)) {
-    const [choice] = read().choices
+    const outcome = read()
+    // What is sent back of them would be wrong, too.
+    callsApart(outcome, name)
+    const [choice] = outcome.choices
     if (choice === undefined) continue
     const { text, reasoning, details, calls } = choice
     const signatures = signaturesIn(details)

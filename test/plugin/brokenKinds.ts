@@ -9,8 +9,10 @@ export interface Kind {
   readonly source: string
   /** Whether its model is asked, and how. Default: not at all, since it is off. */
   readonly asked?: "whole" | "stream"
+  /** What its error says, where a line of it does not name the plugin. */
+  readonly wording?: string
   /** What happens besides, while the gateway runs. */
-  readonly then?: "removed"
+  readonly besides?: "removed"
 }
 
 /** What each module begins with. Its provider answers in place of the network, so that no host is needed. */
@@ -36,7 +38,12 @@ const plugin = (load, more = {}) =>
 ${source}
 `
 
-const kind = (id: string, does: string, source: string, more: Pick<Kind, "asked" | "then"> = {}): Kind => ({
+const kind = (
+  id: string,
+  does: string,
+  source: string,
+  more: Pick<Kind, "asked" | "besides" | "wording"> = {},
+): Kind => ({
   ...{ id, does, source, ...more },
 })
 
@@ -56,7 +63,6 @@ export const offKinds: ReadonlyArray<Kind> = [
   ),
   kind("no-plugin", "has another default export", `export default { id: "no-plugin" }`),
   kind("two-ids", "has another id than its folder", `export default { ...plugin(() => provider()), id: "another-id" }`),
-  kind("mistral", "has the id of a plugin that comes with the gateway", `export default plugin(() => provider())`),
   kind(
     "other-contract",
     "is made for another contract",
@@ -84,8 +90,11 @@ export const offKinds: ReadonlyArray<Kind> = [
   ),
 ]
 
-/** Those that are on, and fail when they are asked. */
+/** Those that are on, and do something wrong when they are asked. */
 export const askedKinds: ReadonlyArray<Kind> = [
+  kind("mistral", "has the id of a plugin that comes with the gateway", `export default plugin(() => provider())`, {
+    asked: "whole",
+  }),
   kind(
     "throws-in-encode",
     "throws in `encode`",
@@ -169,7 +178,7 @@ export const askedKinds: ReadonlyArray<Kind> = [
   }),
   kind("is-removed", "its folder is removed while the gateway runs", `export default plugin(() => provider())`, {
     asked: "whole",
-    then: "removed",
+    besides: "removed",
   }),
 ]
 
@@ -199,5 +208,6 @@ export const processKinds: ReadonlyArray<Kind> = [
     "patches-a-prototype",
     "puts a throwing method in place of one of `Array.prototype`",
     `Array.prototype.map = () => { throw new Error("patched") }\nexport default plugin(() => provider())`,
+    { wording: "patched" },
   ),
 ]

@@ -23,6 +23,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
 /** The folders of a folder, from the top. Files beside them are at the bottom. */
 const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
   services: [
+    "state",
     "alerts",
     "metrics",
     "traces",

@@ -19,6 +19,8 @@ import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { AlertsGroup } from "./state/alerts.ts"
+import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -35,6 +37,8 @@ export const Api = withoutErrors
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
+  .add(AlertsGroup)
+  .add(StateGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)

@@ -27,6 +27,7 @@ import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import {
   type Busy,
+  type EndpointOut,
   type EndpointState,
   type Inadmissible,
   type ModelProbes,
@@ -34,6 +35,7 @@ import {
   mayTryForItself,
   type Out,
   outOf,
+  outsIn,
   type ProviderCalls,
 } from "./endpointHealth.ts"
 import { RestLog } from "./RestLog.ts"
@@ -91,6 +93,8 @@ export interface HealthFigures {
 export interface HealthReport {
   /** Absent: not known. */
   readonly figures?: () => HealthFigures
+  /** Absent: not known. */
+  readonly outs?: () => ReadonlyArray<EndpointOut>
 }
 
 /** What those ask who watch the gateway. */
@@ -214,6 +218,8 @@ class Health {
       .filter(({ breaker }) => !breaker.isClosed)
       .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
   }
+
+  readonly outs = (): ReadonlyArray<EndpointOut> => outsIn(this.impaired, this.nowMs())
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
     const now = this.nowMs()

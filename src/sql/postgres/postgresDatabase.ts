@@ -161,6 +161,7 @@ export const openDatabase = (
     const where = () => ({ database: address })
     const storage = {
       installation,
+      kind: "postgres" as const,
       ...shared,
       where,
       outage: new Outage({ where }),

@@ -113,6 +113,7 @@ describe("authorization", () => {
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
       "GET /api/v1/activity",
+      "GET /api/v1/alerts",
       "GET /api/v1/auth/key",
       "GET /api/v1/backup",
       "GET /api/v1/credits",
@@ -132,10 +133,12 @@ describe("authorization", () => {
       "GET /api/v1/models/user",
       "GET /api/v1/openapi.json",
       "GET /api/v1/providers",
+      "GET /api/v1/providers/state",
       "GET /api/v1/requests",
       "GET /api/v1/requests/unknown",
       "GET /api/v1/spend",
       "GET /api/v1/spend/provider_keys",
+      "GET /api/v1/state",
       "GET /api/v1/version",
       "GET /docs",
       "GET /healthz",
@@ -212,7 +215,7 @@ describe("key status", () => {
     "label is_management_key is_provisioning_key limit limit_reset limit_remaining include_byok_in_limit budgets",
     "effective_budget usage usage_daily usage_weekly usage_monthly byok_usage byok_usage_daily byok_usage_weekly",
     "byok_usage_monthly is_free_tier expires_at creator_user_id organization_id workspace_id allowed_data_regions",
-    "free_model_daily_requests rate_limit",
+    "free_model_daily_requests rate_limit exact",
   ].flatMap((line) => line.split(" "))
 
   const statusOf = async (secret: string): Promise<Anything> => {
@@ -269,6 +272,7 @@ describe("key status", () => {
       limit_usd: 10,
       spend_usd: 0.3,
       remaining_usd: 9.7,
+      exact: { limit_usd: "10", spend_usd: "0.3", remaining_usd: "9.7" },
       reset_interval: "weekly",
       resets_at: "2026-07-20T00:00:00.000Z",
       include_byok: false,

@@ -125,6 +125,11 @@ describe.each(kinds)("over %s", (_, storage) => {
     expect((used as Anything).data.map((one: Anything) => [one.requests, one.usage, one.user_hash])).toEqual([
       [1, 0.00002, ...named],
     ])
+    expect(await ids("outcome=failed")).toEqual([unknown, failed, malformed])
+    expect(await ids(`user_hash=${named[0]}`)).toEqual([streamed])
+    expect(await ids(`user=ann&user_hash=${named[0]}`)).toEqual([streamed])
+    expect(await ids(`user=failing&user_hash=${named[0]}`)).toEqual([])
+    expect((await get("/requests?user_hash=ann")).status).toBe(400)
     expect(await ids(`from=${new Date(Date.now() - 3_600_000).toISOString()}`)).toHaveLength(5)
     expect(await ids("to=2026-01-01")).toEqual([])
     expect(await ids("model=acme/small&status=5xx")).toEqual([failed])

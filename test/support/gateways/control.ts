@@ -29,6 +29,8 @@ import { Idempotency } from "../../../src/services/request/Idempotency.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { Timers } from "../../../src/services/request/Timers.ts"
+import { ConfigFacts } from "../../../src/services/state/ConfigFacts.ts"
+import { GatewayState } from "../../../src/services/state/GatewayState.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
 import { silentProvider } from "../hosts/silentProvider.ts"
@@ -92,7 +94,9 @@ const registryOf = (config: unknown) =>
   Layer.unwrapEffect(
     readConfig(config).pipe(
       Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
-      Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
+      Effect.map(({ resolved, warnings, notes }) =>
+        Layer.merge(ProviderRegistry.layer(resolved), ConfigFacts.layer({ file: null, warnings, providers: notes })),
+      ),
       Effect.orDie,
     ),
   )
@@ -141,19 +145,22 @@ export const startControlPlane = async ({
       Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
     ),
   )
-  const services = Layer.mergeAll(
-    KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
-    meter,
-    HostStats.layer,
-    HostHealth.layer,
-    ProviderKeys.layer,
-    RequestLimits.layer,
-    RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
-      Layer.provideMerge(RequestEnds.layer),
-      Layer.provide(Idempotency.layer),
-      Layer.provideMerge(InFlight.layer),
+  const services = GatewayState.layer(undefined).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+        meter,
+        HostStats.layer,
+        HostHealth.layer,
+        ProviderKeys.layer,
+        RequestLimits.layer,
+        RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
+          Layer.provideMerge(RequestEnds.layer),
+          Layer.provide(Idempotency.layer),
+          Layer.provideMerge(InFlight.layer),
+        ),
+      ),
     ),
-  ).pipe(
     Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(storage),

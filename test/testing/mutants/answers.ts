@@ -6,7 +6,7 @@ export const answers: ReadonlyArray<Mutant> = [
     plugin: "geminiLike",
     fault: "tool index always 0",
     file: "answer",
-    edits: [["index: state.calls++", "index: 0"]],
+    edits: [["index: state.calls++", "index: state.calls++ * 0"]],
     check: "generate_content: two calls comes to what is expected",
     says: "): each has an index of its own, counted from 0 over the whole answer",
   },

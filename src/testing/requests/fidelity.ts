@@ -10,6 +10,7 @@ import type { ChatPayload, ContentPart, ReasoningDetail, Tool } from "../../doma
 import type { Reasoning } from "../../domain/request/request.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
+import { answersRead } from "../answers/identity.ts"
 import { attempt, type Check, must, shown } from "../Check.ts"
 import { chatRequest, contextOf, head, host, marks, packed, requestOf, tools } from "../samples.ts"
 import { isLacking, type ProtocolSubject } from "../subject.ts"
@@ -257,7 +258,10 @@ const keepsFormOfArguments = (given: ProtocolSubject): void => {
 
 // --- reasoning
 
+/** Only of a protocol whose own reasoning has a format: others have nothing to tell it from. */
 const leavesForeignReasoning = (given: ProtocolSubject): void => {
+  const own = answersRead(given).flatMap(({ read }) => read().choices.flatMap((choice) => choice?.details ?? []))
+  if (!own.some(({ format }) => typeof format === "string")) return
   const foreign = "headgate-another-vendor-v1"
   const details: ReadonlyArray<ReasoningDetail> = [
     { type: "reasoning.text", format: foreign, index: 0, text: "HEADGATE-THOUGHT", signature: "HEADGATE-SIGNATURE" },

@@ -9,6 +9,7 @@ import type { Check } from "./Check.ts"
 import { coverageChecks } from "./coverage.ts"
 import { gatewayChecks } from "./gateway.ts"
 import { hookChecks } from "./hooks.ts"
+import { edgeChecks } from "./requests/edges.ts"
 import { factChecks } from "./requests/facts.ts"
 import { fidelityChecks } from "./requests/fidelity.ts"
 import { meaningChecks } from "./requests/meaning.ts"
@@ -31,6 +32,7 @@ export const providerChecks = async (given: ProviderSubject): Promise<ReadonlyAr
       ...requestChecks(protocol),
       ...meaningChecks(protocol),
       ...fidelityChecks(protocol),
+      ...edgeChecks(protocol),
       ...answerChecks(protocol),
       ...wholeChecks(protocol),
       ...streamChecks(protocol),

@@ -240,4 +240,20 @@ export const conversations: ReadonlyArray<Mutant> = [
     check: "generate_content: encode() sends tools, with their descriptions and parameters",
     says: `encode() for a whole answer does not send the description of the tool ("Says how warm it is")`,
   },
+  {
+    plugin: "geminiLike",
+    fault: "a throw on arguments that are no JSON",
+    file: "request",
+    edits: [["args: argumentsObject(call)", "args: JSON.parse(called.arguments)"]],
+    check: "generate_content: encode() takes calls and tools with as little as they may have",
+    says: "encode() threw",
+  },
+  {
+    plugin: "geminiLike",
+    fault: "a throw on a tool without parameters",
+    file: "request",
+    edits: [["parameters ?? undefined", "Object.keys(parameters as object).length > 0 ? parameters : undefined"]],
+    check: "generate_content: encode() takes calls and tools with as little as they may have",
+    says: "encode() threw",
+  },
 ]

@@ -277,4 +277,20 @@ export const parameters: ReadonlyArray<Mutant> = [
     check: "generate_content: encode() writes no credentials and no addresses",
     says: `The path "/models/name-at-the-host:generateContent?key=abc" carries a credential`,
   },
+  {
+    plugin: "geminiLike",
+    fault: "null for a stop sent as one",
+    file: "request",
+    edits: [["stop == null ? undefined", "stop === undefined ? undefined"]],
+    check: "generate_content: encode() takes null for absent",
+    says: "encode() takes null for a value of stop: a member that is absent may be null",
+  },
+  {
+    plugin: "geminiLike",
+    fault: "a temperature of 0 left out",
+    file: "request",
+    edits: [["payload.temperature ?? undefined", "payload.temperature || undefined"]],
+    check: "generate_content: encode() sends a zero that is meant",
+    says: "encode() leaves temperature out where it is 0: a zero is a value",
+  },
 ]

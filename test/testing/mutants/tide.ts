@@ -172,4 +172,12 @@ export const tide: ReadonlyArray<Mutant> = [
     check: "generate: a call after a thought comes to what is expected, and is counted",
     says: "a call after a thought is counted as",
   },
+  {
+    plugin: "tide",
+    fault: "a seed of 0 left out",
+    file: "request",
+    edits: [["...{ temperature, top_p, seed },", "...{ temperature, top_p, seed: seed || undefined },"]],
+    check: "generate: encode() sends a zero that is meant",
+    says: "encode() leaves seed out where it is 0: a zero is a value",
+  },
 ]

@@ -28,6 +28,7 @@ const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
     "metrics",
     "traces",
     "records",
+    "live",
     "routing",
     "dispatch",
     "keys",

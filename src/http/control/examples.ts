@@ -9,6 +9,7 @@ const requests: JsonObject = {
   "keys.create": { name: "alice", limit: 10, limit_reset: "monthly", allowed_models: ["openai/*"], tags: ["team-a"] },
   "keys.change": { limit: 25, disabled: false },
   "keys.rotate": { overlap_s: 3600 },
+  "session.signIn": { key: "sk-gwm-7UHkr0T6lRz2QpWm9bXcVn4YsDf1Ea8GtJv3Lo5Kqi0wZxC" },
 }
 
 /** Of answers, by the names of members. */
@@ -124,6 +125,13 @@ const values: JsonObject = {
 const special: Readonly<Record<string, JsonObject>> = {
   keyStatus: { requests: -1 },
   keys: { name: "alice", owner: "alice@acme.example", total: 1 },
+  session: {
+    ...{ kind: "management", role: "keys", name: "alice at the console", label: "sk-gwm-7UH...ZxC" },
+    created_at: "2026-11-24T09:30:00.000Z",
+    expires_at: "2026-11-24T17:30:00.000Z",
+    idle_ends_at: "2026-11-24T10:00:00.000Z",
+    public_url: "https://gateway.acme.example",
+  },
   "activity.spend": { name: "alice" },
   "activity.providerKeys": { id: "key-1" },
   "providers.providers": { name: "OpenAI" },
@@ -148,6 +156,31 @@ const special: Readonly<Record<string, JsonObject>> = {
     total_cost: 0.000011,
     upstream_inference_cost: 0.000011,
     status: 200,
+    lines: [
+      {
+        what: "prompt",
+        quantity: 12,
+        unit: "token",
+        unit_price_usd: "0.00000025",
+        amount_usd: "0.000003",
+      },
+      {
+        what: "completion",
+        quantity: 4,
+        unit: "token",
+        unit_price_usd: "0.000002",
+        amount_usd: "0.000008",
+      },
+    ],
+    // Not null; its members are these.
+    route: {},
+    seed: 1_042_883_310,
+    order: [
+      { model: "openai/gpt-5-mini", host: "openai", outcome: "finished" },
+      { model: "openai/gpt-5-mini", host: "other", outcome: "not_called" },
+    ],
+    excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
+    cut: false,
   },
   requests: {
     request_id: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
@@ -169,6 +202,16 @@ const special: Readonly<Record<string, JsonObject>> = {
     address: "203.0.113.7",
     next: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
     position: "1042.88310",
+  },
+  live: {
+    request_id: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
+    age_ms: 4200,
+    key_hash: "4af0dcc83df1515ce0a358f8a3406d3668f7399142ad9dc6236c5b93e431bb3e",
+    key_name: "alice",
+    route: "POST /api/v1/chat/completions",
+    process: "gateway-1:4711",
+    is_here: true,
+    complete: true,
   },
   "requests.unknown": { minute: "2026-11-24T12:04:00.000Z", status: 401, requests: 812, address: "203.0.113.7" },
   "alerts.list": {

@@ -29,6 +29,7 @@ import {
   type Busy,
   type EndpointOut,
   type EndpointState,
+  type HealthFigures,
   type Inadmissible,
   type ModelProbes,
   mayProbe,
@@ -72,22 +73,6 @@ export interface HostPermits {
    * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
    */
   readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
-}
-
-/** One endpoint that was called. */
-export interface EndpointFigures {
-  readonly model: string
-  readonly host: string
-  /** Whether it may be called. */
-  readonly isUp: boolean
-  /** Whether its breaker is open or half-open. */
-  readonly isBreakerOpen: boolean
-}
-
-export interface HealthFigures {
-  readonly endpoints: ReadonlyArray<EndpointFigures>
-  /** Calls that run, by provider. */
-  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
 }
 
 export interface HealthReport {

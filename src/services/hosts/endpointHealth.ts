@@ -37,6 +37,22 @@ export interface ModelProbes {
   nextAt: number
 }
 
+/** One endpoint that was called. */
+export interface EndpointFigures {
+  readonly model: string
+  readonly host: string
+  /** Whether it may be called. */
+  readonly isUp: boolean
+  /** Whether its breaker is open or half-open. */
+  readonly isBreakerOpen: boolean
+}
+
+export interface HealthFigures {
+  readonly endpoints: ReadonlyArray<EndpointFigures>
+  /** Calls that run, by provider. */
+  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
+}
+
 /** One endpoint. */
 export interface EndpointState {
   /** For the log. */

@@ -148,7 +148,8 @@ describe.each(kinds)("over %s", (_, storage) => {
     ])
     const [names = "", first = "", end] = (await response.text()).split("\r\n")
     const { data, position } = await list("", secret)
-    expect(names.split(",")).toEqual(Object.keys(data[0]))
+    // Amounts are exact in CSV.
+    expect(names.split(",")).toEqual(Object.keys(data[0]).filter((name) => name !== "exact"))
     expect([first.slice(0, ok.length + 1), end]).toEqual([`${ok},`, ""])
     expect(first).toContain(",false,0.00002,10,5,,")
     expect(response.headers.get("x-gw-position")).toBe(position)

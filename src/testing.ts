@@ -10,8 +10,6 @@ export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
-export { notCovered } from "./testing/uncovered/notCovered.ts"
-export type { NotCovered } from "./testing/uncovered/Row.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
 export type {
   AnswerSample,
@@ -21,3 +19,5 @@ export type {
   RerankSample,
   StreamSample,
 } from "./testing/subject.ts"
+export { notCovered } from "./testing/uncovered/notCovered.ts"
+export type { NotCovered } from "./testing/uncovered/Row.ts"

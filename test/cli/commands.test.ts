@@ -121,6 +121,13 @@ describe("keys", () => {
       expect(membersOf(await headgate("keys", "change", short, ...none, "--expires", "none"))).toMatchObject({
         ...{ limit: "-", limit_reset: "-", rate_limit: "-", models: "all", providers: "all", expires_at: "-" },
       })
+      const tagged = membersOf(await headgate("keys", "change", short, "--tag", "a b", "--tag", "c", "--owner", "Ann"))
+      expect(tagged).toMatchObject({ tags: "a b, c", owner: "Ann" })
+      expect(linesOf(await headgate("keys", "list", "--tag", "a b"))).toHaveLength(1)
+      expect(linesOf(await headgate("keys", "list", "--tag", "a"))).toHaveLength(0)
+      expect(membersOf(await headgate("keys", "change", short, "--tag", "none", "--owner", "none"))).toMatchObject({
+        ...{ tags: "-", owner: "-" },
+      })
       expect(await headgate("keys", "change", short)).toMatchObject({ code: 64 })
       expect(membersOf(await headgate("keys", "rename", short, "service"))).toMatchObject({ name: "service" })
       expect(membersOf(await headgate("keys", "disable", short))).toMatchObject({ state: "disabled" })
@@ -147,11 +154,28 @@ describe("keys", () => {
   )
 
   test(
+    "management keys have a role, and a list of their own",
+    async () => {
+      const made = membersOf(await headgate("keys", "create", "watcher", "--role", "read"))
+      expect(made).toMatchObject({ role: "read", name: "watcher" })
+      const short = (made["hash"] ?? "").slice(0, 8)
+      const { out } = await headgate("keys", "list", "--management")
+      expect(out).toMatch(/watcher.*read/)
+      expect((await headgate("keys", "list")).out).not.toContain("watcher")
+      expect(membersOf(await headgate("keys", "change", short, "--role", "keys"))).toMatchObject({ role: "keys" })
+      expect(await headgate("keys", "create", "x", "--role", "owner")).toMatchObject({ code: 64 })
+      expect(await headgate("keys", "revoke", short)).toMatchObject({ code: 0 })
+    },
+    patience,
+  )
+
+  test(
     "--json is what the gateway answers",
     async () => {
       const { out } = await headgate("keys", "list", "--json")
       const answer = await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${managementKey}` } })
-      expect<unknown>({ data: JSON.parse(out) }).toEqual(await answer.json())
+      const keys: ReadonlyArray<unknown> = JSON.parse(out)
+      expect<unknown>({ data: keys, total: keys.length }).toEqual(await answer.json())
     },
     patience,
   )

@@ -12,12 +12,14 @@ import {
   optional,
   patterns,
   rate,
+  tags,
   text,
   textThat,
   time,
   yesOrNo,
 } from "./keyValues.ts"
 import { limitResets } from "./limitWindows.ts"
+import { roles } from "./roles.ts"
 
 /** The flag of `headgate keys create` and `keys change` that sets a field. */
 export interface KeyFlag<Wire = unknown> {
@@ -30,6 +32,8 @@ export interface KeyFlag<Wire = unknown> {
   readonly takes?: "several" | ReadonlyArray<string>
   /** The word that is `null` in a change. */
   readonly none?: string
+  /** What that word stands for in place of `null`. */
+  readonly empty?: Wire
   /** Reads its text. Where it gives `undefined`, `refusal` says what was expected. Without it the text is the value. */
   readonly read?: (text: string) => Wire | undefined
   readonly refusal?: string
@@ -50,6 +54,8 @@ interface Facts<A, Wire> {
   readonly isHidden?: true
   /** Whether `GET /key` shows it, which every key may ask for. */
   readonly isOwn?: true
+  /** Whether it is about requests to models, which management keys do not make. */
+  readonly isOfModels?: true
   /** Its name in `headgate keys show`, and its heading in `keys list`. */
   readonly title?: string
   readonly heading?: string
@@ -102,6 +108,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
     title: "limit",
     heading: "LIMIT",
@@ -119,6 +126,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
     title: "limit_reset",
     heading: "RESET",
@@ -135,6 +143,7 @@ export const keyFields = {
     otherwise: false,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
   }),
   /** How many requests to models it may make; `null`: any number. */
@@ -143,6 +152,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "rate_limit",
     flag: {
       name: "rate",
@@ -159,6 +169,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "models",
     flag: {
       name: "model",
@@ -174,6 +185,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "providers",
     flag: {
       name: "provider",
@@ -213,8 +225,52 @@ export const keyFields = {
       none: "none",
     },
   }),
+  /** What a management key may do; `null`: it is an ordinary key. */
+  role: field(optional(textThat(Schema.Literal(...roles))), {
+    wire: "role",
+    otherwise: null,
+    atCreation: "optional",
+    changeable: true,
+    title: "role",
+    flag: {
+      name: "role",
+      atCreation: "makes a management key: one that reads, one that also manages ordinary keys, or one that may do all",
+      atChange: "what a management key may do",
+      takes: roles,
+    },
+  }),
   createdAt: field(time, { wire: "created_at", otherwise: 0, title: "created_at" }),
   updatedAt: field(optional(time), { wire: "updated_at", otherwise: null }),
+  /** Words of the operator's own, by which keys are found. */
+  tags: field(tags, {
+    wire: "tags",
+    otherwise: [],
+    atCreation: "optional",
+    changeable: true,
+    title: "tags",
+    flag: {
+      name: "tag",
+      atCreation: "a word by which it is found",
+      atChange: "a word by which it is found, in place of those before; none: no word",
+      takes: "several",
+      none: "none",
+      empty: [],
+    },
+  }),
+  /** Who answers for it, in the operator's words. */
+  owner: field(optional(name), {
+    wire: "owner",
+    otherwise: null,
+    atCreation: "optional",
+    changeable: true,
+    title: "owner",
+    flag: {
+      name: "owner",
+      atCreation: "who answers for it",
+      atChange: "who answers for it, or none",
+      none: "none",
+    },
+  }),
   creatorUserId: field(optional(name), { wire: "creator_user_id", otherwise: null, atCreation: "optional" }),
   /** The installation's own: a request may name it, and no other (`http/control/keys/keyRequests.ts`). */
   workspaceId: field(text, {
@@ -256,6 +312,7 @@ export const isChangeable = (member: KeyMember): member is ChangeableMember => f
 export const isSettable = (member: KeyMember): member is SettableMember => factsOf(member).atCreation !== undefined
 export const isHidden = (member: KeyMember): member is HiddenMember => factsOf(member).isHidden === true
 export const isOwn = (member: KeyMember): member is OwnMember => factsOf(member).isOwn === true
+export const isOfModels = (member: KeyMember): boolean => factsOf(member).isOfModels === true
 export const hasTitle = (member: KeyMember): member is TitledMember => factsOf(member).title !== undefined
 
 /** Members of a key that was made without them; also for keys that are not stored here. Every row but the id's has one. */

@@ -18,7 +18,11 @@ import { KeyStatusGroup } from "./keys/keyStatus.ts"
 import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
+import { LiveGroup } from "./requests/live.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { SessionGroup } from "./session.ts"
+import { AlertsGroup } from "./state/alerts.ts"
+import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -32,16 +36,23 @@ export const Api = withoutErrors
   .add(ModelsGroup)
   .add(ProvidersGroup)
   .add(KeysGroup)
+  .add(SessionGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
+  .add(AlertsGroup)
+  .add(StateGroup)
+  .add(LiveGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
-  .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
+  .annotate(
+    OpenApi.Description,
+    "A gateway for language models. A key may also be sent as x-api-key. On the control plane and at /route/explain the cookie of a session stands in for it.",
+  )
   .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */

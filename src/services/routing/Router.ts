@@ -68,6 +68,8 @@ export interface ExplainedPlan {
   readonly failure: PlanFailure | undefined
   /** The numbers that the strategy used for each host that it ordered; none where it does not explain itself. */
   readonly whys: ReadonlyMap<Host, Reasons>
+  /** The attempts with another seed, and everything else as it was. */
+  readonly redraw: (seed: number) => ReadonlyArray<Host>
 }
 
 /** Called for each ranking, before it, when a plan is explained. */
@@ -77,6 +79,10 @@ type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, contex
 interface Decided {
   readonly plan: Plan
   readonly failure: PlanFailure | undefined
+  /** What the hosts were ordered from: the wanted models, the hosts that were left, and when (Unix milliseconds). */
+  readonly wanted: ReadonlyArray<WantedModel>
+  readonly groups: ReadonlyArray<ReadonlyArray<Host>>
+  readonly now: number
 }
 
 export class Router extends Context.Tag("headgate/Router")<
@@ -168,7 +174,13 @@ class Planner {
         if (reasons !== undefined) whys.set(candidate.host, reasons)
       }
     })
-    return Either.map(decided, ({ plan, failure }) => ({ plan, failure, whys }))
+    return Either.map(decided, ({ plan, failure, wanted, groups, now }) => {
+      // A copy, since what the plan has asked of the conversation decides whether it is sticky.
+      const conversation = options?.conversation?.again()
+      const redraw = (seed: number) =>
+        this.drawn(request, wanted, groups, now, seed, conversation, new Exclusions(), undefined)
+      return { plan, failure, whys, redraw }
+    })
   }
 
   private decide(
@@ -177,7 +189,7 @@ class Planner {
     options: PlanOptions = {},
     onRanking?: OnRanking,
   ): Either.Either<Decided, BadRequest> {
-    const { registry, stats } = this.services
+    const { registry } = this.services
     const { models: names, preferences } = request.routing
     const { routing } = registry.current()
     const named = wantedModels(request.operation, names, registry)
@@ -187,18 +199,12 @@ class Planner {
     if (unknown !== undefined) return Either.left(unknown)
     const now = this.services.now()
     const seed = options.seed ?? seedFrom(this.services.seeds())
-    const conversation = options.conversation ?? unknownConversation
-    const context = { request, now, random: randomSequence(seed), conversation }
-
     const excluded = new Exclusions()
     const states = this.states(request, budget, options)
     const kept = keptHosts(request, wanted, now, states, excluded)
     // A model may be wanted twice, by names with and without a variant.
     const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-    const order = this.orderBy(wanted, context, options.conversation, onRanking)
-    const ordered = orderedGroups(preferences, groups, wanted, order)
-    const tried = withoutFallbacks(request, ordered, stats, excluded)
-    const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
+    const attempts = this.drawn(request, wanted, groups, now, seed, options.conversation, excluded, onRanking)
     const plan: Plan = {
       attempts,
       excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
@@ -213,7 +219,26 @@ class Planner {
       attempts.length > 0
         ? undefined
         : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
-    return Either.right({ plan, failure })
+    return Either.right({ plan, failure, wanted, groups, now })
+  }
+
+  /** The hosts in the order in which they are tried. What `allow_fallbacks` leaves out goes to `excluded`. */
+  private drawn(
+    request: AnyRequest,
+    wanted: ReadonlyArray<WantedModel>,
+    groups: ReadonlyArray<ReadonlyArray<Host>>,
+    now: number,
+    seed: number,
+    conversation: Conversation | undefined,
+    excluded: Exclusions,
+    onRanking: OnRanking | undefined,
+  ): ReadonlyArray<Host> {
+    const { preferences } = request.routing
+    const context = { request, now, random: randomSequence(seed), conversation: conversation ?? unknownConversation }
+    const order = this.orderBy(wanted, context, conversation, onRanking)
+    const ordered = orderedGroups(preferences, groups, wanted, order)
+    const tried = withoutFallbacks(request, ordered, this.services.stats, excluded)
+    return wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
   }
 
   private states(

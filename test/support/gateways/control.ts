@@ -15,6 +15,7 @@ import { resolveConfig } from "../../../src/config/resolveConfig.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { parseUsd } from "../../../src/domain/price/money.ts"
 import { CallerAddresses } from "../../../src/http/CallerAddresses.ts"
+import { ConsoleFolder } from "../../../src/http/console/ConsoleFiles.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../../src/http/control/index.ts"
 import { everything, Mount } from "../../../src/http/Mount.ts"
 import { defineProvider } from "../../../src/plugin/Provider.ts"
@@ -23,12 +24,16 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
+import { Sessions } from "../../../src/services/keys/Sessions.ts"
+import { LiveRequests } from "../../../src/services/live/LiveRequests.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { Timers } from "../../../src/services/request/Timers.ts"
+import { ConfigFacts } from "../../../src/services/state/ConfigFacts.ts"
+import { GatewayState } from "../../../src/services/state/GatewayState.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
 import { silentProvider } from "../hosts/silentProvider.ts"
@@ -92,7 +97,9 @@ const registryOf = (config: unknown) =>
   Layer.unwrapEffect(
     readConfig(config).pipe(
       Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
-      Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
+      Effect.map(({ resolved, warnings, notes }) =>
+        Layer.merge(ProviderRegistry.layer(resolved), ConfigFacts.layer({ file: null, warnings, providers: notes })),
+      ),
       Effect.orDie,
     ),
   )
@@ -112,6 +119,10 @@ type Services =
 export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
+  /** In place of the gateway's keys. */
+  readonly keys?: Layer.Layer<KeyStore, never, Storage>
+  /** Where the console's files are. */
+  readonly consoleFolder?: string
   readonly meter?: Layer.Layer<Meter, never, Storage | ProviderRegistry>
   /** Its providers may use the plugin `toy`. Default: the providers `toys` with `models`. */
   readonly config?: object
@@ -123,6 +134,8 @@ export const noon = Date.UTC(2026, 6, 15, 12)
 export const startControlPlane = async ({
   control,
   storage = memoryStorage,
+  keys = KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+  consoleFolder,
   meter = Meter.layer,
   config = {},
 }: ControlPlaneOptions = {}) => {
@@ -141,19 +154,23 @@ export const startControlPlane = async ({
       Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
     ),
   )
-  const services = Layer.mergeAll(
-    KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
-    meter,
-    HostStats.layer,
-    HostHealth.layer,
-    ProviderKeys.layer,
-    RequestLimits.layer,
-    RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
-      Layer.provideMerge(RequestEnds.layer),
-      Layer.provide(Idempotency.layer),
-      Layer.provideMerge(InFlight.layer),
+  const services = GatewayState.layer(undefined).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Layer.provideMerge(Sessions.layer, keys),
+        meter,
+        HostStats.layer,
+        HostHealth.layer,
+        ProviderKeys.layer,
+        RequestLimits.layer,
+        Layer.provide(LiveRequests.layer, Layer.merge(InFlight.layer, meter)),
+        RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
+          Layer.provideMerge(RequestEnds.layer),
+          Layer.provide(Idempotency.layer),
+          Layer.provideMerge(InFlight.layer),
+        ),
+      ),
     ),
-  ).pipe(
     Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(storage),
@@ -180,6 +197,7 @@ export const startControlPlane = async ({
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),
+      Layer.provideMerge(consoleFolder === undefined ? Layer.empty : Layer.succeed(ConsoleFolder, consoleFolder)),
     ),
     { disableLogger: true },
   )
@@ -189,7 +207,9 @@ export const startControlPlane = async ({
     log,
     table,
     run,
-    send: (path: string, init?: RequestInit) => handler(new Request(`http://gateway.test${path}`, init)),
+    /** `path`: or a whole URL. */
+    send: (path: string, init?: RequestInit) =>
+      handler(new Request(path.startsWith("http") ? path : `http://gateway.test${path}`, init)),
     newKey: async (key: Partial<NewKey> = {}) => {
       const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
       return Redacted.value((await run(create)).secret)
@@ -266,4 +286,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   providerKey: "",
   callerRequestId: "",
   userHash: "",
+  routed: "",
 })

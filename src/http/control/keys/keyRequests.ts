@@ -10,6 +10,7 @@ import { problemsOf } from "../../../domain/json/Problem.ts"
 import {
   type ChangeableMember,
   isChangeable,
+  isOfModels,
   isSettable,
   type KeyFields,
   type KeyMember,
@@ -20,9 +21,9 @@ import {
   type SettableMember,
   type WireOf,
 } from "../../../domain/keys/key.ts"
-import { wholeAmount } from "../../../domain/keys/keyValues.ts"
+import { isTag, tagRule, wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
-import { offset, wholeNumber } from "../query.ts"
+import { offset, parameter, searched, wholeNumber, word } from "../query.ts"
 
 type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySignature<
   Optional,
@@ -59,11 +60,13 @@ const changeable = Object.fromEntries(
 export const NewKey = Schema.Struct(
   inOrder(
     { ...settable, workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")) },
-    { includeByokInLimit: ["expiresAt", "creatorUserId", "workspaceId"] },
+    { includeByokInLimit: ["expiresAt", "tags", "owner", "creatorUserId", "workspaceId"] },
   ),
 ).annotations({ identifier: "NewKey" })
 
-export const KeyChange = Schema.Struct(inOrder(changeable, { includeByokInLimit: ["expiresAt"] })).annotations({
+export const KeyChange = Schema.Struct(
+  inOrder(changeable, { includeByokInLimit: ["expiresAt", "tags", "owner"] }),
+).annotations({
   identifier: "KeyChange",
 })
 
@@ -84,7 +87,38 @@ export const KeyQuery = Schema.Struct({
     }),
   ),
   workspace_id: optional(OwnWorkspace),
+  kind: optional(word(["ordinary", "management"])),
+  /** Those with this tag. */
+  tag: optional(
+    parameter(
+      Schema.String,
+      { rule: tagRule, jsonSchema: { type: "string", minLength: 1, maxLength: 64 } },
+      (written) => (isTag(written) ? written : undefined),
+    ),
+  ),
+  /** Those with this text in name, label or owner. */
+  search: optional(searched),
 }).annotations({ parseOptions: { errors: "all" } })
+
+type Wanted = { readonly [M in KeyMember]?: unknown }
+
+/** A key of this kind has these members, and no others. */
+export const fitsKind = <W extends Wanted>(kind: KeyRecord["kind"], wanted: W): Effect.Effect<W, BadRequest> => {
+  const [first, ...more] = keyMembers.flatMap((member): ReadonlyArray<Issue> => {
+    const { wire: path } = keyFields[member]
+    const value = wanted[member]
+    if (value === undefined) return []
+    if (member === "role") {
+      if ((value === null) === (kind === "ordinary")) return []
+      return [{ path, message: value === null ? "a management key needs one" : "this key is none of management" }]
+    }
+    const isOff = value === null || value === false
+    return kind === "ordinary" || isOff || !isOfModels(member)
+      ? []
+      : [{ path, message: "cannot be set: a management key calls no models" }]
+  })
+  return first === undefined ? Effect.succeed(wanted) : Effect.fail(new BadRequest({ issues: [first, ...more] }))
+}
 
 /**
  * Decodes a body strictly. `known`: all members of a key. One that a caller may not set gets another message than an

@@ -587,6 +587,11 @@ export interface ProviderInput {
   /** Name of the protocol that its hosts are called by. Default: the first of the plugin. */
   readonly api?: string | null | undefined
   /**
+   * Marks of its hosts for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters.
+   * @default []
+   */
+  readonly tags?: ReadonlyArray<string> | undefined
+  /**
    * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.
    * @default []
    */

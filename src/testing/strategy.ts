@@ -102,7 +102,12 @@ const conversation: ConversationView = {
 
 const contextWith = (random: () => number): RankContext => {
   const { routing, bounds } = requestOf(false)
-  return { request: { routing, bounds }, now: 1_800_000_000_000, random, conversation }
+  return {
+    ...{ request: { routing, bounds }, now: 1_800_000_000_000, random, conversation },
+    caller: { key: "b5bb9d8014a0f9b1", user: "d61e2ca0e1c4ae2f", conversation: "7d865e959b2466e9" },
+    budget: { limit: 5_000_000_000_000n, left: 1_250_000_000_000n, resetsAt: 1_800_000_600_000 },
+    expectedCost: ({ pricing }) => pricing && 800n * pricing.prompt + 512n * pricing.completion,
+  }
 }
 
 /** Ranks in a context that depends only on the random numbers. */

@@ -25,7 +25,8 @@ export const requestEvents = {
   strategy_failed: {
     level: "error",
     text: "a strategy failed, the configured order was used",
-    means: "At most once a minute for each strategy; `faults` counts them.",
+    means:
+      "It threw, lost or added a host, or took more than a second. It stays on. Told once for each strategy, then once an hour while it goes on; `faults` counts them.",
     remedy: "Report it to the strategy's author, or choose another one (`routing.strategy`).",
   },
   strategy_unexplained: {

@@ -4,8 +4,8 @@ import { BadRequest } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { type BudgetSnapshot, paymentRequired } from "../../domain/money/hold.ts"
-import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
+import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
@@ -217,9 +217,6 @@ class ModelRequest extends DataRequest<Asked> {
     return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
   }
 }
-
-/** The end user that the body names. */
-const userOf = ({ payload: { user } }: AnyRequest): string | null => (typeof user === "string" ? user : null)
 
 const isUsedUp = ({ limit, spend }: BudgetSnapshot): boolean => limit !== null && spend >= limit
 

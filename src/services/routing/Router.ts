@@ -43,8 +43,11 @@ import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Conversation } from "../request/Conversations.ts"
 import { makeEffectRunner } from "../request/EffectRunner.ts"
+import { monotonic } from "../request/RequestContext.ts"
+import { Storage } from "../storage/Storage.ts"
 import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
+import { rankContext } from "./rankContext.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
 import { wantedModels } from "./wantedModels.ts"
@@ -99,7 +102,7 @@ export class Router extends Context.Tag("headgate/Router")<
     ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
-  static readonly layer: Layer.Layer<Router, never, HostHealth | HostStats | ProviderKeys | ProviderRegistry> =
+  static readonly layer: Layer.Layer<Router, never, HostHealth | HostStats | ProviderKeys | ProviderRegistry | Storage> =
     Layer.effect(
       Router,
       Effect.suspend(() => make),
@@ -109,6 +112,7 @@ export class Router extends Context.Tag("headgate/Router")<
 const make = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
+  const { installation } = yield* Storage
   const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const planner = new Planner({
     registry: yield* ProviderRegistry,
@@ -116,9 +120,10 @@ const make = Effect.gen(function* () {
     health: yield* HostHealth,
     keys: yield* ProviderKeys,
     now,
+    installation,
     // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
     seeds: randomSequence(seedFrom(yield* Random.next)),
-    faults: new StrategyFaults(now, (line) => runner.run(line, () => {})),
+    faults: new StrategyFaults(monotonic(clock), (line) => runner.run(line, () => {})),
   })
   return Router.of({
     plan: (request, budget, options) => planner.plan(request, budget, options),
@@ -134,6 +139,8 @@ interface PlanServices {
   readonly keys: KeyChoice
   /** Unix milliseconds. */
   readonly now: () => number
+  /** The installation's id, for hashes that stay the same within it. */
+  readonly installation: string
   readonly seeds: () => number
   readonly faults: StrategyFaults
 }
@@ -187,15 +194,16 @@ class Planner {
     if (unknown !== undefined) return Either.left(unknown)
     const now = this.services.now()
     const seed = options.seed ?? seedFrom(this.services.seeds())
-    const conversation = options.conversation ?? unknownConversation
-    const context = { request, now, random: randomSequence(seed), conversation }
+    const { conversation, key } = options
+    const { installation } = this.services
+    const context = rankContext({ request, budget, now, seed, key, conversation, installation })
 
     const excluded = new Exclusions()
     const states = this.states(request, budget, options)
     const kept = keptHosts(request, wanted, now, states, excluded)
     // A model may be wanted twice, by names with and without a variant.
     const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-    const order = this.orderBy(wanted, context, options.conversation, onRanking)
+    const order = this.orderBy(wanted, context, conversation, onRanking)
     const ordered = orderedGroups(preferences, groups, wanted, order)
     const tried = withoutFallbacks(request, ordered, stats, excluded)
     const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))

@@ -70,7 +70,10 @@ export const healthClass = ({ failing, standing }: HostSnapshot): number => (fai
 export const rankByHash = (candidates: ReadonlyArray<Candidate>, text: string): ReadonlyArray<Candidate> => {
   const seed = Bun.hash.rapidhash(text)
   return candidates
-    .map((candidate) => ({ candidate, hash: Bun.hash.rapidhash(`${candidate.host.model} ${candidate.host.tag}`, seed) }))
+    .map((candidate) => ({
+      candidate,
+      hash: Bun.hash.rapidhash(`${candidate.host.model} ${candidate.host.tag}`, seed),
+    }))
     .sort((one, other) => compared(one.hash, other.hash))
     .map(({ candidate }) => candidate)
 }

@@ -21,7 +21,7 @@ import { pluginContexts } from "../plugin/PluginLog.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank, StrategyPlugin } from "../plugin/strategy.ts"
 import { logEvent } from "../process/log/logEvent.ts"
-import { discoverProviders, localServers } from "./discoverProviders.ts"
+import { discoverProviders, furtherServers, localServers } from "./discoverProviders.ts"
 import { providerMembers } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
@@ -96,6 +96,8 @@ export const resolveConfig = (
     for (const text of aliases.warnings) yield* logEvent("configuration_warning", { text })
 
     const { providers } = loaded
+    const further = furtherServers(config, providers)
+    for (const text of further.unasked) yield* logEvent("configuration_warning", { text })
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
     for (const text of [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]) {
       if (text !== undefined) yield* logEvent("configuration_warning", { text })
@@ -112,7 +114,7 @@ export const resolveConfig = (
       billing: config.billing,
       limits: limitsOf(config.limits),
       keepsAnswers: config.privacy.idempotencyBodies,
-      localServers: local,
+      localServers: [...local, ...further.servers],
       aliases: config.aliases,
     })
     return { config, resolved, invalid: unusable }

@@ -133,7 +133,9 @@ export class Conversation implements ConversationView {
   /** A name of it, 16 hex digits, which is the same in every process of the installation. */
   idIn(installation: string): string {
     const seed = hashText(this.key, hashText(installation, 0n))
-    return this.hashedBy((use) => hashText(use, seed)).toString(16).padStart(16, "0")
+    return this.hashedBy((use) => hashText(use, seed))
+      .toString(16)
+      .padStart(16, "0")
   }
 
   /** The same conversation, of which nothing was asked yet. */

@@ -102,11 +102,14 @@ export class Router extends Context.Tag("headgate/Router")<
     ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
-  static readonly layer: Layer.Layer<Router, never, HostHealth | HostStats | ProviderKeys | ProviderRegistry | Storage> =
-    Layer.effect(
-      Router,
-      Effect.suspend(() => make),
-    )
+  static readonly layer: Layer.Layer<
+    Router,
+    never,
+    HostHealth | HostStats | ProviderKeys | ProviderRegistry | Storage
+  > = Layer.effect(
+    Router,
+    Effect.suspend(() => make),
+  )
 }
 
 const make = Effect.gen(function* () {

@@ -507,6 +507,11 @@ export interface PluginsInput {
    */
   readonly inline?: ReadonlyArray<Plugin> | undefined
   /**
+   * Ids of plugins that come with the gateway and that a plugin of yours with the same id replaces. Without its id here yours is off.
+   * @default []
+   */
+  readonly override?: ReadonlyArray<string> | undefined
+  /**
    * Ids of plugins without which the gateway does not start.
    * @default []
    */

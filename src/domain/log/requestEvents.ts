@@ -41,6 +41,13 @@ export const requestEvents = {
     means: "The caller got 500. The cause has the place in the code.",
     remedy: "Report it.",
   },
+  answer_unbooked: {
+    level: "error",
+    text: "an answer was not booked in time",
+    means:
+      "In an app with a `Meter` of its own: its `settle` had not ended when the request was over. The caller got 503; the booking goes on.",
+    remedy: "Look why the app's `Meter` does not end. What its `settle` did not book is not in the ledger.",
+  },
   stream_defect: {
     level: "error",
     text: "a defect in a stream",

@@ -64,7 +64,7 @@ class ModelRequest extends DataRequest<Asked> {
   protected override received(bytes: Uint8Array): void {
     const isLong = bytes.byteLength >= longBytes
     if (isLong || this.repeatedBy !== null) this.bytes = bytes
-    if (isLong) this.ask(this.services.meter.budget({ _tag: "Key", key: this.key }), this.mayPay)
+    if (isLong) this.ask(this.budgetOf(this.key), this.mayPay)
     else this.decode(bytes)
   }
 
@@ -116,10 +116,8 @@ class ModelRequest extends DataRequest<Asked> {
   }
 
   private askBudget(): void {
-    const { meter, conversations } = this.services
-    const budget = meter.budget({ _tag: "Key", key: this.key })
-    this.conversation = conversationOf(conversations, this.key.id, this.asked.request)
-    this.ask(budget, this.plan)
+    this.conversation = conversationOf(this.services.conversations, this.key.id, this.asked.request)
+    this.ask(this.budgetOf(this.key), this.plan)
   }
 
   private plan(budget: BudgetSnapshot): void {

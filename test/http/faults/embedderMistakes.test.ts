@@ -65,7 +65,11 @@ const start = ({ meter = () => ({}), authenticate = everyone }: Own) => {
     const answer = await handler(request)
     return { status: answer.status, text: await answer.text() }
   }
-  return { ask, clock, dispose, log: () => lines.join("\n") }
+  const key = async () => {
+    const answer = await handler(new Request("http://app.test/api/v1/key", { headers: { authorization: "Bearer x" } }))
+    return { status: answer.status, text: await answer.text() }
+  }
+  return { ask, key, clock, dispose, log: () => lines.join("\n") }
 }
 
 const away = new Error("the books are away")
@@ -182,6 +186,21 @@ test.each<[string, Own]>([
     expect((await within(asked, "the answer")).status).toBe(503)
   },
 )
+
+test("Meter.spent never ends: a request to the control plane is ended by the deadline, and does not hold the stop", async () => {
+  const { key, clock, dispose } = start({ meter: () => ({ spent: hangs }) })
+  const asked = key()
+  await within(passUntil(clock, asked), "the answer")
+  expect(errorIn((await asked).text)).toMatchObject({
+    message: "The database cannot be read: there was no answer within 5 seconds.",
+    code: 503,
+  })
+  void key()
+  await pass(clock, 100)
+  const ended = dispose()
+  await pass(clock, 2000)
+  await within(ended, "the end")
+})
 
 /** Lets time pass until it is there. */
 const passUntil = async (clock: ManualClock, asked: Promise<unknown>): Promise<void> => {

@@ -104,6 +104,30 @@ describe("plugin new and test, in a folder without node_modules", () => {
   )
 })
 
+test(
+  "F14: plugin test in a folder without tests said that the configuration is wrong, where the plugin wants some: it says what to do",
+  async () => {
+    const folder = join(home, "plugins/providers/regional")
+    const source = `
+import * as Schema from "effect/Schema"
+import { chatHost, chatProtocol, defineProvider, httpError } from "headgate/plugin"
+export default defineProvider({
+  id: "regional",
+  name: "Regional",
+  config: Schema.Struct({ region: Schema.String }),
+  load: () => ({ protocols: { chat: chatProtocol() }, error: httpError }),
+})`
+    await Bun.write(join(folder, "index.ts"), source)
+    const tested = await headgate(["test", folder], home)
+    await rm(folder, { recursive: true })
+    expect(tested.code).toBe(1)
+    expect(tested.err).toContain(
+      "regional has fields of its own that must be configured (region: expected a string, got nothing): without a test that gives `config` to the kit, it is not tested. See docs/plugins.md#kit",
+    )
+  },
+  patience,
+)
+
 const packaged = (id: string) => `
 import * as Schema from "effect/Schema"
 import { chatProtocol, defineProvider, httpError } from "headgate/plugin"

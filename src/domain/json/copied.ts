@@ -3,13 +3,11 @@ export const copied = <A>(value: A): A => {
   if (typeof value !== "object" || value === null) return value
   // Of a JSON value; the types do not know that the copy has the form of A.
   if (Array.isArray(value)) return value.map(copied) as A
-  const copy: Record<string, unknown> = {}
-  for (const [name, member] of Object.entries(value)) {
-    // Assigned, "__proto__" would not become a member.
-    if (name === "__proto__") Object.defineProperty(copy, name, { ...plain, value: copied(member) })
-    else copy[name] = copied(member)
+  const copy: A & object = { ...value }
+  for (const name in copy) {
+    const member = copy[name]
+    // Assigned, a member "__proto__" would change the copy's prototype. What it has is not copied.
+    if (typeof member === "object" && member !== null && name !== "__proto__") copy[name] = copied(member)
   }
-  return copy as A
+  return copy
 }
-
-const plain = { configurable: true, enumerable: true, writable: true }

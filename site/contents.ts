@@ -1,0 +1,30 @@
+/** The order of the guide: its sections, and the pages of `docs/` in each. A page that is in none fails the build. */
+
+export interface Section {
+  readonly label: string
+  /** Names of files in `docs/` without `.md`, or of the pages that `pages.ts` makes. */
+  readonly pages: ReadonlyArray<string>
+}
+
+export const sections: ReadonlyArray<Section> = [
+  { label: "Start", pages: ["getting-started", "glossary"] },
+  { label: "Configure", pages: ["configuration", "commands"] },
+  { label: "Use it with", pages: ["clients", "messages", "responses", "completions", "hosted-tools"] },
+  { label: "Route", pages: ["routing", "strategies", "hedging", "statistics"] },
+  { label: "Budget and bill", pages: ["billing"] },
+  { label: "Providers", pages: ["providers", "provider-keys", "catalogue"] },
+  { label: "Plugins", pages: ["plugins"] },
+  { label: "Embed", pages: ["embedding"] },
+  {
+    label: "Operate",
+    pages: ["deployment", "backup", "console", "requests", "access-log", "logs", "metrics", "traces", "alerts"],
+  },
+  { label: "Troubleshoot", pages: ["errors"] },
+  { label: "API reference", pages: ["api", "api-differences"] },
+  { label: "Coming from", pages: ["from-litellm", "from-portkey", "from-openrouter", "comparison"] },
+  {
+    label: "How it works",
+    pages: ["guarantees", "architecture", "internals", "decisions", "bench", "contributing", "security"],
+  },
+  { label: "Changes", pages: ["changes"] },
+]

@@ -8,7 +8,9 @@ import { engines } from "../package.json"
 
 const entries = ["index", "client", "plugin", "plugin/generateContent", "testing"]
 const modules = await Promise.all(entries.map((entry): Promise<object> => import(`../src/${entry}.ts`)))
-const names = [...new Set(modules.flatMap((module) => Object.keys(module)))].filter((name) => name !== "default").toSorted()
+const names = [...new Set(modules.flatMap((module) => Object.keys(module)))]
+  .filter((name) => name !== "default")
+  .toSorted()
 
 const sentence = `headgate runs on Bun (${engines.bun}), and this is another runtime: start the app with "bun" in place of "node". See docs/embedding.md.`
 const text = `throw new Error(${JSON.stringify(sentence)})

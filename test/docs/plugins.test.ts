@@ -21,6 +21,7 @@ const kinds = [
 /** The file of a template under the name that the page gives it. */
 const written = (file: string): string | undefined => {
   const [folder, ...rest] = file.split("/")
+  if (folder === "harbor") return readFileSync(join(root, "examples/plugins", file), "utf8")
   const kind = kinds.find(([name]) => name === folder)
   if (kind === undefined) return undefined
   const [name, shown, template] = kind

@@ -72,7 +72,9 @@ describe("F15: under Node, which said that there is no main defined", () => {
         await app.write(`node${at}.mjs`, line)
         const { code, stderr } = await app.run(node ?? "node", `node${at}.mjs`)
         expect(code).toBe(1)
-        expect(stderr).toContain('headgate runs on Bun (>=1.4.5), and this is another runtime: start the app with "bun"')
+        expect(stderr).toContain(
+          'headgate runs on Bun (>=1.4.5), and this is another runtime: start the app with "bun"',
+        )
       }
     },
     60_000,

@@ -3,11 +3,12 @@ FROM oven/bun:1.4.5-slim AS program
 WORKDIR /app
 COPY package.json bun.lock ./
 RUN bun install --frozen-lockfile --production --ignore-scripts
+COPY console console
 COPY plugins plugins
 COPY scripts scripts
 COPY src src
 # The bundle has all that the packages do. Without the list of its sources nobody compares it with them at each start.
-RUN bun scripts/bundle.ts && rm -r bundle/sources.json node_modules
+RUN bun scripts/consolePackages.ts && bun scripts/bundle.ts && rm -r bundle/sources.json bundle/console-sources.json console node_modules
 
 FROM oven/bun:1.4.5-slim
 COPY --from=program /app /app

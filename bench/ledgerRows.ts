@@ -54,7 +54,15 @@ const newRow = (): LedgerRow => {
     ...{ finishReason: "stop", outcome: "finished", admittedAt: now - 900, settledAt: now, latencyMs: 100 },
     ...{ durationMs: 900, appTitle: "An app", appUrl: "https://app.example", strategy: "balanced" },
     ...{ seed: (made * 2_654_435_761) % 2 ** 32, priceBasis: "listed", priceVersion: 3_000_000_000_000_000 },
-    ...{ waived: null, form: "chat", operation: "chat", providerKey: "", callerRequestId: "", userHash: "" },
+    ...{
+      waived: null,
+      form: "chat",
+      operation: "chat",
+      providerKey: "",
+      callerRequestId: "",
+      userHash: "",
+      routed: "1",
+    },
   }
 }
 

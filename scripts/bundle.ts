@@ -10,6 +10,7 @@ import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundleOf, stateOf } from "../src/app/bundle.ts"
 import { effectModules } from "../src/plugin/loading/resolve.ts"
+import { buildConsole } from "./console.ts"
 
 const root = new URL("../", import.meta.url)
 const pathOf = (name: string) => fileURLToPath(new URL(name, root))
@@ -100,3 +101,4 @@ const build = async (): Promise<void> => {
 }
 
 if (bundleOf(root) === undefined) await build()
+await buildConsole()

@@ -30,6 +30,7 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
 import { Meter } from "../services/money/Meter.ts"
@@ -41,6 +42,8 @@ import { InFlight } from "../services/request/InFlight.ts"
 import { RequestEnds } from "../services/request/RequestEnds.ts"
 import { Timers } from "../services/request/Timers.ts"
 import { Router } from "../services/routing/Router.ts"
+import { ConfigFacts } from "../services/state/ConfigFacts.ts"
+import { GatewayState } from "../services/state/GatewayState.ts"
 import type { Storage } from "../services/storage/Storage.ts"
 import { Traces } from "../services/traces/Traces.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
@@ -57,12 +60,14 @@ export class Settings extends Context.Tag("headgate/Settings")<Settings, Setup>(
 /** What is known: models and their hosts, what was seen of each host, who has spent what, which requests run. */
 export type State =
   | CallerAddresses
+  | ConfigFacts
   | ControlSettings
   | Conversations
   | HostHealth
   | HostStats
   | Idempotency
   | InFlight
+  | LiveRequests
   | Meter
   | ProviderRegistry
   | RequestEnds
@@ -75,7 +80,7 @@ export type State =
 export type Routing = ProviderKeys | Router
 
 /** What carries requests out. */
-export type Serving = DataPlane | Dispatcher | DataHandlers | Metrics | Traces
+export type Serving = DataPlane | Dispatcher | DataHandlers | GatewayState | Metrics | Traces
 
 /** The services of a gateway. */
 export type Services = State | Routing | Serving
@@ -160,7 +165,13 @@ export const setupOf = ({
 const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
 
 const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
-  const given = Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup))
+  const { resolved, warnings, notes } = setup
+  const given = Layer.mergeAll(
+    Timers.layer,
+    ProviderRegistry.layer(resolved),
+    Layer.succeed(Settings, setup),
+    ConfigFacts.layer({ file: null, warnings, providers: notes }),
+  )
   const seen = Layer.mergeAll(
     HostHealth.layer,
     HostStats.layer,
@@ -173,7 +184,8 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     ControlSettings.layer(controlOptions(setup.config)),
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
-  return stacked(stacked(stacked(given, seen), RequestEnds.layer), RequestRecords.layer({ days, rows }))
+  const observing = Layer.merge(RequestRecords.layer({ days, rows }), LiveRequests.layer)
+  return stacked(stacked(stacked(given, seen), RequestEnds.layer), observing)
 }
 
 const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({
@@ -189,11 +201,14 @@ export const routing: Layer.Layer<Routing, never, State | Storage> = stacked(
 
 /** The upper part of `services`. */
 export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings> = Layer.unwrapEffect(
-  Effect.map(Settings, ({ config: { server, alerts, storage, spoolFolder } }) =>
+  Effect.map(Settings, ({ config: { server, alerts, storage, spoolFolder } }) => {
+    // Of PostgreSQL it is the disk of the spool that is on this machine.
+    const folder = storage._tag === "Postgres" ? spoolFolder : undefined
     // Those who observe requests are below the drain, so that they hear of requests that end in it.
-    stacked(
+    return stacked(
       Layer.mergeAll(
         Metrics.layer(server.metrics),
+        GatewayState.layer(folder),
         Traces.layer(server.trustTraceparent),
         layerAccessLog(server.accessLog),
       ),
@@ -204,10 +219,10 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
         ),
         layerLocalServers,
         ownFigures,
-        layerAlerts(alerts, storage._tag === "Postgres" ? spoolFolder : undefined),
+        layerAlerts(alerts, folder),
       ),
-    ),
-  ),
+    )
+  }),
 )
 
 /** Of what is beside the metrics. */

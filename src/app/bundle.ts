@@ -22,9 +22,12 @@ export const bundleOf = (root: URL): string | undefined => {
 }
 
 /** Runtime, names, sizes and times of change of all sources, in a text. */
-export const stateOf = (root: URL): string => {
+export const stateOf = (root: URL): string => filesOf(root, sources)
+
+/** The same of any files and folders below `root`. */
+export const filesOf = (root: URL, names: ReadonlyArray<string>): string => {
   const folder = fileURLToPath(root)
-  const files = sources.flatMap((name) =>
+  const files = names.flatMap((name) =>
     statSync(folder + name).isDirectory()
       ? readdirSync(folder + name, { recursive: true, encoding: "utf8" }).map((file) => `${name}/${file}`)
       : name,

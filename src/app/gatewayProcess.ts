@@ -10,6 +10,7 @@ import { type Say, withProgress } from "../process/withProgress.ts"
 import { layerStopDelay } from "../services/dispatch/drain.ts"
 import { KeyStore } from "../services/keys/KeyStore.ts"
 import { MetricsFleet } from "../services/metrics/Metrics.ts"
+import { WorkerNumber } from "../services/state/GatewayState.ts"
 import * as PostgresStorage from "../sql/postgres/PostgresStorage.ts"
 import * as MemoryStorage from "../sql/sqlite/MemoryStorage.ts"
 import * as SqliteStorage from "../sql/sqlite/SqliteStorage.ts"
@@ -34,8 +35,10 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"],
 
 /** Who may read figures, and of which processes they are. */
 const figuresFor = (token: LoadedConfig["metricsToken"]) => {
+  const worker = workerNumber()
   const own = Layer.succeed(MetricsToken, token)
-  return workerNumber() === undefined ? own : Layer.merge(own, Layer.sync(MetricsFleet, workerFleet))
+  if (worker === undefined) return own
+  return Layer.mergeAll(own, Layer.sync(MetricsFleet, workerFleet), Layer.succeed(WorkerNumber, worker))
 }
 
 /**

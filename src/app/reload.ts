@@ -10,12 +10,15 @@ import { pluginFilesOf } from "../config/discoverPlugins.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { installedCatalogue } from "../config/installedCatalogue.ts"
 import type { LoadedConfig } from "../config/loadConfig.ts"
-import { type Parts, resolveConfig } from "../config/resolveConfig.ts"
+import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.ts"
 import { ConfigInvalid } from "../domain/json/Problem.ts"
 import type { Actor } from "../domain/keys/audit.ts"
 import { logEvent } from "../process/log/logEvent.ts"
 import { ConfigReload, type Reloaded } from "../services/hosts/ConfigReload.ts"
+import { ConfigFacts, type ReadConfiguration } from "../services/state/ConfigFacts.ts"
 import { Storage } from "../services/storage/Storage.ts"
+import { Settings } from "./Gateway.ts"
+import { runtimeWarnings } from "./start/start.ts"
 
 /** Sections that are settled at start: addresses, storage, records, plugins, alerts. */
 const settled = new Set(["server", "storage", "durability", "spool_folder", "records", "plugins", "alerts"])
@@ -43,13 +46,15 @@ export const layerReload = (
   started: LoadedConfig,
   parts: Parts,
   tellOthers: () => void,
-): Layer.Layer<ConfigReload, never, ProviderRegistry | Storage> =>
+): Layer.Layer<ConfigReload, never, ConfigFacts | ProviderRegistry | Settings | Storage> =>
   Layer.effect(
     ConfigReload,
     Effect.gen(function* () {
       const registry = yield* ProviderRegistry
+      const facts = yield* ConfigFacts
       const storage = yield* Storage
       const pluginsAtStart = yield* pluginFilesOf(started)
+      facts.replace(factsOf(started, yield* Settings))
       const oneAtATime = yield* Effect.makeSemaphore(1)
       let inForce: Pick<LoadedConfig, "raw"> & { readonly catalogue: Catalogue | undefined } = {
         raw: started.raw,
@@ -61,7 +66,7 @@ export const layerReload = (
         const catalogue = yield* installedCatalogue(next.config)
         const config = withSettled(next.config, started.config)
         const arePluginsOthers = (yield* pluginFilesOf(started)) !== pluginsAtStart
-        const { resolved } = yield* Effect.mapError(
+        const { resolved, warnings, notes } = yield* Effect.mapError(
           resolveConfig({ ...parts, catalogue }, { ...next, config }),
           (failure) => (arePluginsOthers ? withRestart(failure) : failure),
         )
@@ -76,6 +81,7 @@ export const layerReload = (
         })
         const putInForce = Effect.sync(() => {
           registry.replace(resolved)
+          facts.replace(factsOf(next, { warnings, notes }))
           inForce = { raw: next.raw, catalogue }
           if (actor !== null) tellOthers()
         })
@@ -115,6 +121,15 @@ const withRestart = ({ problems }: ConfigInvalid): ConfigInvalid =>
         : problem,
     ),
   })
+
+const factsOf = (
+  { file, config, warnings: ofReading }: LoadedConfig,
+  { warnings, notes }: Pick<Setup, "warnings" | "notes">,
+): ReadConfiguration => ({
+  file,
+  warnings: [...ofReading, ...runtimeWarnings(config), ...warnings],
+  providers: notes,
+})
 
 const changeOfCatalogue = (before: Catalogue = new Map(), after: Catalogue): ReadonlyArray<ConfigChange> =>
   Bun.deepEquals(before, after) ? [] : [{ path: "catalogue.file", section: "catalogue", before: "…", after: "…" }]

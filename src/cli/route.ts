@@ -51,6 +51,13 @@ const columns: ReadonlyArray<Column<Row>> = [
   { title: "WHY", value: ({ why }) => why },
 ]
 
+const shareColumns: ReadonlyArray<Column<NonNullable<Explanation["draws"]>["shares"][number]>> = [
+  { title: "MODEL", value: ({ model }) => model },
+  { title: "HOST", value: ({ host }) => host },
+  { title: "FIRST", value: ({ first }) => `${first}`, align: "right" },
+  { title: "SHARE", value: ({ share }) => `${(share * 100).toFixed(1)} %`, align: "right" },
+]
+
 /** A request in a file; `-`: standard input. */
 const readBody = (file: string): Effect.Effect<JsonObject, CommandFailed> =>
   Effect.gen(function* () {
@@ -152,10 +159,16 @@ export const route = Command.make(
       Options.withDescription("repeats the random draws of an earlier plan"),
       Options.optional,
     ),
+    draws: Options.integer("draws").pipe(
+      Options.withDescription(
+        "repeats the draw of the strategy so often, 1 to 1000: how often each host is the first one",
+      ),
+      Options.optional,
+    ),
     json: jsonOption,
     url: urlOption,
   },
-  ({ model, body: file, form, key, seed, json, url, ...flags }) =>
+  ({ model, body: file, form, key, seed, draws, json, url, ...flags }) =>
     Effect.gen(function* () {
       if (Option.isNone(model) && Option.isNone(file))
         return yield* wrongUse("expected a model, or a request with --body")
@@ -170,6 +183,7 @@ export const route = Command.make(
       const query = new URLSearchParams({
         ...(Option.isSome(form) ? { form: form.value } : {}),
         ...(Option.isSome(seed) ? { seed: `${seed.value}` } : {}),
+        ...(Option.isSome(draws) ? { draws: `${draws.value}` } : {}),
         ...(Option.isSome(key) ? { key_hash: yield* findHash(gateway, key.value) } : {}),
       })
       const { data } = yield* gateway.call(
@@ -189,6 +203,11 @@ export const route = Command.make(
       else {
         yield* writeNote(`strategy ${strategy}, seed ${drawn}`)
         yield* writeTable(rowsOf(explanation), columns, { empty: "no hosts", isFaint: ({ rank }) => rank === null })
+        if (explanation.draws !== undefined)
+          yield* writeTable(explanation.draws.shares, shareColumns, {
+            empty: "no draws",
+            isFaint: ({ first }) => first === 0,
+          })
       }
       if (error === undefined) return
       const message = `such a request would be answered ${error.code}: ${plain(error.message)}`

@@ -12,7 +12,7 @@ import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
 import { jsonOption } from "./keyFlags.ts"
 import { listKeys, readKey, stateOf } from "./keys/keyRecords.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
-import { sinceTime } from "./requests/requestRecords.ts"
+import { timeOf } from "./requests/requestRecords.ts"
 
 /** In picodollars. */
 interface Amounts {
@@ -196,7 +196,7 @@ export const spend = Command.make(
   ({ by, since, json, url }) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const from = Option.isSome(since) ? yield* sinceTime(since.value, now) : undefined
+      const from = Option.isSome(since) ? yield* timeOf(since.value, now) : undefined
       if (by === "provider_key" && from !== undefined)
         return yield* wrongUse("--since cannot be used with --by provider_key")
       const gateway = yield* connect(url)

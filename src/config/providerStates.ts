@@ -66,7 +66,7 @@ export const providerStates = (
   return { on, off: [...disabled, ...broken, ...halves], others: unused.length - halves.length }
 }
 
-const keyVariables = ({ keyVariable = [] }: ProviderPlugin): ReadonlyArray<string> => [keyVariable].flat()
+export const keyVariables = ({ keyVariable = [] }: ProviderPlugin): ReadonlyArray<string> => [keyVariable].flat()
 
 const plainText = `${plainTextSource} in the configuration`
 

@@ -9,6 +9,7 @@ import * as Record from "effect/Record"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
 import { highPriceWarning } from "../catalogue/highPrices.ts"
 import { nearModels } from "../catalogue/names.ts"
+import type { ProviderNote } from "../catalogue/ProviderNote.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/Providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
 import { deniedWarning, unpricedWarning, withUnknownPrices } from "../catalogue/unknownPrices.ts"
@@ -25,6 +26,7 @@ import { discoverProviders, furtherServers, localServers } from "./discoverProvi
 import { providerMembers } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
+import { providerNotes } from "./providerNotes.ts"
 import { loadStrategies } from "./strategies.ts"
 
 export interface Parts {
@@ -46,6 +48,10 @@ export interface Setup {
   readonly resolved: ResolvedConfig
   /** Plugins that are off because they cannot be used. */
   readonly invalid: ReadonlyArray<PluginInvalid>
+  /** What was logged of the configuration: a sentence each, without secrets. */
+  readonly warnings: ReadonlyArray<string>
+  /** All providers that are known, for those who run the gateway. */
+  readonly notes: ReadonlyArray<ProviderNote>
 }
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
@@ -93,15 +99,13 @@ export const resolveConfig = (
       ].map(placed),
     ]
     if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
-    for (const text of aliases.warnings) yield* logEvent("configuration_warning", { text })
 
     const { providers } = loaded
     const further = furtherServers(config, providers)
-    for (const text of further.unasked) yield* logEvent("configuration_warning", { text })
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
-    for (const text of [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]) {
-      if (text !== undefined) yield* logEvent("configuration_warning", { text })
-    }
+    const ofPrices = [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]
+    const warnings = [...aliases.warnings, ...further.unasked, ...ofPrices.filter((text) => text !== undefined)]
+    for (const text of warnings) yield* logEvent("configuration_warning", { text })
     const { hedge } = config.routing
     const routing =
       strategy === undefined
@@ -117,7 +121,8 @@ export const resolveConfig = (
       localServers: [...local, ...further.servers],
       aliases: config.aliases,
     })
-    return { config, resolved, invalid: unusable }
+    const notes = providerNotes({ config, resolved, invalid: unusable }, providerPlugins, process.env)
+    return { config, resolved, invalid: unusable, warnings, notes }
   })
 
 const unplaced = (problem: Problem): Problem => problem

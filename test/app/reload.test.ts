@@ -178,6 +178,42 @@ describe("a reload", () => {
     expect(await gateway.exited).toBe(0)
   }, 60_000)
 
+  test("changes what the state says of configuration and providers", async () => {
+    const { installation, file, write, configOf } = await running()
+    const first = configOf("0.000001")
+    write(first)
+    const gateway = installation.start({ env: { HEADGATE_MANAGEMENT_KEY: managementKey } })
+    const url = await gateway.url()
+    const read = async (path: string, method = "GET") => {
+      const answer = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${managementKey}` } })
+      // biome-ignore lint/suspicious/noExplicitAny: the test looks into answers, and a wrong guess is a failing test.
+      const { data }: any = await answer.json()
+      return data
+    }
+    const before = await read("/state")
+    expect(before).toMatchObject({
+      storage: { kind: "sqlite", reachable: true },
+      configuration: { file },
+      warnings: [expect.stringContaining("providers.quick.api_key: a secret stands in the file")],
+    })
+    const { free_bytes, total_bytes } = before.disk
+    expect(free_bytes > 0 && total_bytes >= free_bytes).toBe(true)
+    const quick = async () =>
+      (await read("/providers/state")).find(({ slug }: { readonly slug: string }) => slug === "quick")
+    expect(await quick()).toMatchObject({ state: "on", source: "configuration", hosts: 1, why: null })
+
+    const { api_key: _, ...keyless } = { api_key: "", ...first.providers["quick"] }
+    write({ ...first, providers: { quick: { ...keyless, enabled: false } } })
+    await read("/config/reload", "POST")
+    const after = await read("/state")
+    expect(after.warnings).toEqual([])
+    expect(Date.parse(after.configuration.loaded_at) > Date.parse(before.configuration.loaded_at)).toBe(true)
+    expect(after.started_at).toBe(before.started_at)
+    expect(await quick()).toMatchObject({ state: "off", why: "disabled in the configuration", hosts: 0 })
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+  }, 60_000)
+
   test("that a signal asks for while the gateway starts comes when it serves", async () => {
     const { installation, configOf } = await running()
     const file = join(installation.folder, "headgate.config.ts")

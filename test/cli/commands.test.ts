@@ -121,6 +121,13 @@ describe("keys", () => {
       expect(membersOf(await headgate("keys", "change", short, ...none, "--expires", "none"))).toMatchObject({
         ...{ limit: "-", limit_reset: "-", rate_limit: "-", models: "all", providers: "all", expires_at: "-" },
       })
+      const tagged = membersOf(await headgate("keys", "change", short, "--tag", "a b", "--tag", "c", "--owner", "Ann"))
+      expect(tagged).toMatchObject({ tags: "a b, c", owner: "Ann" })
+      expect(linesOf(await headgate("keys", "list", "--tag", "a b"))).toHaveLength(1)
+      expect(linesOf(await headgate("keys", "list", "--tag", "a"))).toHaveLength(0)
+      expect(membersOf(await headgate("keys", "change", short, "--tag", "none", "--owner", "none"))).toMatchObject({
+        ...{ tags: "-", owner: "-" },
+      })
       expect(await headgate("keys", "change", short)).toMatchObject({ code: 64 })
       expect(membersOf(await headgate("keys", "rename", short, "service"))).toMatchObject({ name: "service" })
       expect(membersOf(await headgate("keys", "disable", short))).toMatchObject({ state: "disabled" })
@@ -151,7 +158,8 @@ describe("keys", () => {
     async () => {
       const { out } = await headgate("keys", "list", "--json")
       const answer = await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${managementKey}` } })
-      expect<unknown>({ data: JSON.parse(out) }).toEqual(await answer.json())
+      const keys: ReadonlyArray<unknown> = JSON.parse(out)
+      expect<unknown>({ data: keys, total: keys.length }).toEqual(await answer.json())
     },
     patience,
   )

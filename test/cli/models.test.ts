@@ -114,6 +114,11 @@ test(
     const [kept, ...excluded] = linesOf(await headgate("route", "acme/sage", "--zdr"))
     expect(kept?.slice(0, 3)).toEqual(["1", "acme/sage", "vault"])
     expect(excluded).toEqual([["-", "acme/sage", "economy", "-", "zdr: may retain prompts"], off])
+    const drawn = linesOf(await headgate("route", "acme/sage", "--sort", "price", "--draws", "20"))
+    expect(drawn.slice(3)).toEqual([
+      ["acme/sage", "economy", "20", "100.0 %"],
+      ["acme/sage", "vault", "0", "0.0 %"],
+    ])
     const shown = await installation.inTerminal(["route", "acme/sage", "--seed", "7"], environment)
     expect(Bun.stripANSI(shown)).toStartWith("strategy balanced, seed 7\nTRY  MODEL      HOST")
     const { out } = await headgate("route", "acme/sage", "--seed", "7", "--json")

@@ -165,15 +165,78 @@ test("--unknown: how many were refused without a known key", async () => {
 })
 
 test.each([
+  ["the list", [], { data: [], next: null, position: "1.1" }, "/requests?limit=50&"],
+  ["callers without a key", ["--unknown"], { data: [] }, "/requests/unknown?limit=50&"],
+])("--until bounds the time: %s", async (_, words, answered, path) => {
+  answer = () => answered
+  const span = ["--since", "2026-11-24T03:10:00Z", "--until", "2026-11-24T03:14:00Z"]
+  expect(await headgate(...words, ...span)).toMatchObject({ code: 0, err: "" })
+  expect(asked).toEqual([`${path}from=2026-11-24T03%3A10%3A00.000Z&to=2026-11-24T03%3A14%3A00.000Z`])
+})
+
+test.each([
   [
     ["--since", "soon"],
     64,
     '--since: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "soon"',
   ],
+  [
+    ["--until", "now"],
+    64,
+    '--until: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "now"',
+  ],
+  [["--follow", "--until", "1h"], 64, "--until cannot be used with --follow"],
   [["--key", "nobody"], 1, 'no key has the name "nobody"'],
   [["--key", "twice"], 1, '2 keys have the name "twice": give the hash of one of them'],
   [["--limit", "2"], 1, "the gateway did not answer with requests"],
 ])("%j: exit code %i, and one line says why", async (words, code, why) => {
   answer = (path) => (path === "/keys" ? keys : { data: [{}], next: null, position: "1.1" })
   expect(await headgate(...words)).toEqual({ code, out: "", err: `headgate: ${why}\n` })
+})
+
+test("--id shows one request: where it went, and its price line by line", async () => {
+  const opened = {
+    ...{ request_id: "req_1", created_at: "2026-11-24T00:00:00.000Z", model: "acme/small", status: 200, outcome: "ok" },
+    ...{ why: null, generation_time: 812.4, exact: { usage: "0.000011" } },
+    route: {
+      ...{ strategy: "price", seed: 7, cut: false },
+      order: [
+        { model: "acme/small", host: "a", outcome: "overloaded" },
+        { model: "acme/small", host: "b", outcome: "finished" },
+      ],
+      excluded: [{ model: "acme/small", host: "c", by: "zdr", reason: "may retain prompts" }],
+    },
+    billing: {
+      lines: [
+        { what: "prompt", quantity: 12, unit: "token", unit_price_usd: "0.00000025", amount_usd: "0.000003" },
+        { what: "discount", quantity: 10, unit: "percent", unit_price_usd: null, amount_usd: "-0.0000003" },
+      ],
+    },
+  }
+  answer = () => ({ data: opened })
+  const { code, out } = await headgate("--id", "req_1")
+  expect(asked).toEqual(["/generation?id=req_1"])
+  expect([code, out.trimEnd().split("\n")]).toEqual([
+    0,
+    [
+      "request\treq_1",
+      "time\t2026-11-24T00:00:00.000Z",
+      "model\tacme/small",
+      "status\t200",
+      "outcome\tok",
+      "ms\t812",
+      "usd\t0.000011",
+      "strategy\tprice, seed 7",
+      "1\tacme/small\ta\toverloaded",
+      "2\tacme/small\tb\tfinished",
+      "-\tacme/small\tc\tzdr: may retain prompts",
+      "prompt\t12\ttoken\t0.00000025\t0.000003",
+      "discount\t10\tpercent\t-\t-0.0000003",
+    ],
+  ])
+  const json = await headgate("--id", "req_1", "--json")
+  expect(JSON.parse(json.out)).toEqual(opened)
+  // Of one that failed before it had a plan.
+  answer = () => ({ data: { ...opened, route: null, billing: null, why: "It is over." } })
+  expect((await headgate("--id", "req_1")).out).toContain("why\tIt is over.")
 })

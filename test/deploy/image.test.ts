@@ -65,6 +65,7 @@ describe.skipIf(why !== undefined)("the image, as folders", () => {
       await until(() => err().includes("first-keys.txt"), "the line about the keys")
       expect(err()).toContain(`${said("VOLUME")}/first-keys.txt`)
       expect(await image.run(health, env)).toEqual({ code: 0, out: "", err: "" })
+      expect((await image.run("test -f /app/bundle/console/index.html.br", env)).code).toBe(0)
 
       const file = join(image.volume, "first-keys.txt")
       const keys = readFileSync(file, "utf8")

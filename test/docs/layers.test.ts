@@ -23,10 +23,12 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
 /** The folders of a folder, from the top. Files beside them are at the bottom. */
 const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
   services: [
+    "state",
     "alerts",
     "metrics",
     "traces",
     "records",
+    "live",
     "routing",
     "dispatch",
     "keys",

@@ -55,5 +55,6 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   providerKey: "",
   callerRequestId: "trace-1",
   userHash: "",
+  routed: "=acme/small\n+a\n-zdr\tb\n",
   ...members,
 })

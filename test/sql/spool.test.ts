@@ -15,7 +15,7 @@ import { SpoolFile } from "../../src/sql/spool/SpoolFile.ts"
 import { withSpool } from "../../src/sql/spool/withSpool.ts"
 import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
 import { until } from "../support/clocks/until.ts"
-import { unusedRates } from "../support/storage/rates.ts"
+import { unaskedLive, unusedRates } from "../support/storage/rates.ts"
 import { alice, sampleRow } from "./samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
@@ -209,6 +209,7 @@ test("what the database has as a slice of a budget is not read before the costs 
       want: () => away,
     },
     rates: unusedRates,
+    live: unaskedLive,
     on: () => Effect.void,
   }
   const append: Service["ledger"]["append"] = (rows) =>

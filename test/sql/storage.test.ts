@@ -65,6 +65,8 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       allowedModels: ["acme/*", 'Ünïcode "quoted"'],
       allowedProviders: ["acme"],
       allowedAddresses: ["10.0.0.0/8", "2001:db8::1"],
+      tags: ["team a", 'Ünïcode "quoted" \\ \0'],
+      owner: "Ann \0",
       expiresAt: 1_900_000_000_000,
       updatedAt: 1_760_000_000_001,
       creatorUserId: "user",
@@ -248,6 +250,54 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       [],
       1,
     ])
+  })
+
+  test("finds keys by a tag, by a text in name, label or owner, and those with a limit; wildcards stand for themselves", async () => {
+    const filters = [
+      { tag: "team a" },
+      { tag: "team" },
+      { tag: 'say "a"' },
+      { tag: "a" },
+      { tag: "\\" },
+      { search: "ann" },
+      { search: "100%" },
+      { search: "a_c" },
+      { search: "!" },
+      { search: "ÉCOLE" },
+      { search: "école" },
+      { search: "XYZ" },
+      { search: "\0" },
+      { isLimited: true as const },
+      { tag: "team a", search: "b", includeDisabled: true },
+      { tag: "team a", includeDisabled: true },
+      {},
+    ]
+    const seen = await inside((storage) =>
+      Effect.gen(function* () {
+        const add = (id: string, createdAt: number, members: Parameters<typeof sampleKey>[1]) =>
+          storage.keys.insert(sampleKey(id, { label: "sk", name: "n", createdAt, ...members }), someone)
+        yield* add("1", 1, { tags: ["team a", 'say "a"'], owner: "Ann" })
+        yield* add("2", 2, { tags: ["team", "b"], name: "100% of it" })
+        yield* add("3", 3, { tags: ["\\"], name: "a_c!", label: "sk-or-v1-abc...xyz" })
+        yield* add("4", 4, { name: "abc 1000", owner: "ÉCOLE \0", limit: 0n })
+        yield* add("5", 5, { tags: ["team a"], name: "b", disabled: true })
+        yield* add("6", 6, { tags: ["team a"], kind: "management" })
+        return yield* Effect.forEach(filters, (some) =>
+          Effect.all([
+            Effect.map(storage.keys.list({ offset: 0, limit: 9, includeDisabled: false, ...some }), (keys) =>
+              keys.map(({ id }) => String(id)),
+            ),
+            storage.keys.count({ includeDisabled: false, ...some }),
+          ]),
+        )
+      }),
+    )
+    expect(seen.map(([found]) => found)).toEqual([
+      ...[["1"], ["2"], ["1"], [], ["3"]],
+      ...[["1"], ["2"], ["3"], ["3"], ["4"], [], ["3"], ["4"]],
+      ...[["4"], ["5"], ["5", "1"], ["4", "3", "2", "1"]],
+    ])
+    expect(seen.map(([, count]) => count)).toEqual(seen.map(([found]) => found.length))
   })
 
   test("keeps every member of a ledger row, newest admission first", async () => {

@@ -46,8 +46,9 @@ export const changeFlags = optionsAt("atChange")
 
 /** What was written, as the member of a request. */
 export const valueOf = (flag: KeyFlag, written: Written, none?: string): Effect.Effect<unknown, CommandFailed> => {
-  if (typeof written !== "string") return Effect.succeed(written.length === 1 && written[0] === none ? null : written)
-  if (written === none) return Effect.succeed(null)
+  const { empty = null } = flag
+  if (typeof written !== "string") return Effect.succeed(written.length === 1 && written[0] === none ? empty : written)
+  if (written === none) return Effect.succeed(empty)
   const value = flag.read === undefined ? written : flag.read(written)
   return value === undefined ? Effect.fail(wrongUse(`${flag.refusal}, got "${plain(written)}"`)) : Effect.succeed(value)
 }

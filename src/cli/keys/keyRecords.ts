@@ -20,8 +20,9 @@ type ShownMember = TitledMember | "disabled"
 /** Fields that are shown as they are; `disabled` is a part of the state. */
 export const shownMembers = keyMembers.filter(hasTitle)
 
-/** A field that may be null may also be absent: answers of earlier versions have no later fields. */
+/** A field that may be null may also be absent, and so may the tags: answers of earlier versions have no later fields. */
 const schemaOf = (member: KeyMember) => {
+  if (member === "tags") return Schema.optionalWith(keyFields.tags.kind.answer, { default: () => [] })
   const { answer } = kindOf(member)
   return Schema.is(Schema.typeSchema(answer))(null)
     ? Schema.optionalWith(Schema.NullOr(answer), { default: () => null })
@@ -65,12 +66,13 @@ const pageKeys = 100
 /** All ordinary keys, newest first, as the gateway sent them. */
 export const listKeys = (
   gateway: Gateway,
-  options: { readonly includeDisabled: boolean },
+  options: { readonly includeDisabled: boolean; readonly tag?: string },
 ): Effect.Effect<ReadonlyArray<unknown>, CommandFailed> =>
   Effect.gen(function* () {
     const all: Array<unknown> = []
+    const tag = options.tag === undefined ? "" : `&tag=${encodeURIComponent(options.tag)}`
     for (;;) {
-      const path = `/keys?limit=${pageKeys}&offset=${all.length}&include_disabled=${options.includeDisabled}`
+      const path = `/keys?limit=${pageKeys}&offset=${all.length}&include_disabled=${options.includeDisabled}${tag}`
       const { data } = yield* gateway.call(
         { method: "GET", path },
         Schema.Struct({ data: Schema.Array(Schema.Unknown) }),

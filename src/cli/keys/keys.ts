@@ -70,10 +70,15 @@ const columns = Object.values(
 
 const listCommand = Command.make(
   "list",
-  { all: Options.boolean("all").pipe(Options.withDescription("disabled keys, too")), ...common },
-  ({ all, json, url }) =>
+  {
+    all: Options.boolean("all").pipe(Options.withDescription("disabled keys, too")),
+    tag: Options.text("tag").pipe(Options.withDescription("only those with this tag"), Options.optional),
+    ...common,
+  },
+  ({ all, tag, json, url }) =>
     Effect.gen(function* () {
-      const data = yield* listKeys(yield* connect(url), { includeDisabled: all })
+      const tagged = Option.isSome(tag) ? { tag: tag.value } : {}
+      const data = yield* listKeys(yield* connect(url), { includeDisabled: all, ...tagged })
       if (json) return yield* writeJson(data)
       const keys = yield* Effect.forEach(data, readKey)
       yield* writeTable(keys, columns, { empty: "no keys", isFaint: (key) => stateOf(key) !== "active" })

@@ -96,13 +96,16 @@ export const findKey = (gateway: Gateway, given: string): Effect.Effect<string, 
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A moment, as ISO 8601: so long before `now` (`90s`, `15m`, `1h`, `7d`), or a time that is written out. */
-export const sinceTime = (written: string, now: number): Effect.Effect<string, CommandFailed> => {
+/**
+ * A moment, as ISO 8601: so long before `now` (`90s`, `15m`, `1h`, `7d`), or a time that is written out. `flag`: what it was given to, for
+ * the refusal.
+ */
+export const timeOf = (written: string, now: number, flag = "--since"): Effect.Effect<string, CommandFailed> => {
   const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(written) ?? []
   const ms = count === undefined ? Date.parse(written) : now - Number(count) * (unitMs[unit] ?? 0)
   return ms >= 0
     ? Effect.succeed(new Date(ms).toISOString())
     : Effect.fail(
-        wrongUse(`--since: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "${written}"`),
+        wrongUse(`${flag}: expected a duration such as 1h, or a time such as 2026-07-15T09:30:00Z, got "${written}"`),
       )
 }

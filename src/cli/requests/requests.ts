@@ -4,12 +4,13 @@ import * as Options from "@effect/cli/Options"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CommandFailed } from "../CommandFailed.ts"
+import { type CommandFailed, wrongUse } from "../CommandFailed.ts"
 import { connect, type Gateway, urlOption } from "../gatewayClient.ts"
 import { jsonOption } from "../keyFlags.ts"
 import { write, writeJson, writeLines, writeTable } from "../output.ts"
 import { follow } from "./follow.ts"
-import { columns, findKey, Page, readRequests, sinceTime, UnknownPage, unknownColumns } from "./requestRecords.ts"
+import { showOne } from "./oneRequest.ts"
+import { columns, findKey, Page, readRequests, timeOf, UnknownPage, unknownColumns } from "./requestRecords.ts"
 
 const text = (name: string, about: string) => Options.text(name).pipe(Options.withDescription(about), Options.optional)
 
@@ -52,9 +53,9 @@ const newest = (gateway: Gateway, query: string, limit: number) =>
     return { data, position }
   })
 
-const showUnknown = (gateway: Gateway, since: string, limit: number, json: boolean) =>
+const showUnknown = (gateway: Gateway, span: string, limit: number, json: boolean) =>
   Effect.gen(function* () {
-    const path = `/requests/unknown?limit=${Math.min(limit, 1000)}${since}`
+    const path = `/requests/unknown?limit=${Math.min(limit, 1000)}${span}`
     const { data } = yield* gateway.call({ method: "GET", path }, UnknownPage)
     if (json) return yield* writeJson(data)
     return yield* writeTable(data, unknownColumns, { empty: "no request without a known key was refused" })
@@ -65,6 +66,7 @@ export const requests = Command.make(
   {
     ...filterFlags,
     since: text("since", "that began since then: 15m, 1h, 7d, or a time such as 2026-07-15T09:30:00Z"),
+    until: text("until", "that began before then, in the same forms"),
     limit: Options.integer("limit").pipe(
       Options.withDescription("at most so many; default 50, with --follow 10"),
       Options.optional,
@@ -75,19 +77,27 @@ export const requests = Command.make(
     unknown: Options.boolean("unknown").pipe(
       Options.withDescription("how many were refused without a known key, by minute, address and status"),
     ),
+    id: text(
+      "id",
+      "one request, by its id or that of its generation: the hosts of its plan, and its price line by line",
+    ),
     json: jsonOption,
     url: urlOption,
   },
-  ({ key, since, limit, follow: isFollowing, unknown, json, url, ...others }) =>
+  ({ key, since, until, limit, follow: isFollowing, unknown, id, json, url, ...others }) =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const from = Option.isSome(since) ? `&from=${yield* sinceTime(since.value, now)}` : ""
+      const from = Option.isSome(since) ? `&from=${yield* timeOf(since.value, now)}` : ""
+      const to = Option.isSome(until) ? `&to=${yield* timeOf(until.value, now, "--until")}` : ""
+      if (isFollowing && to !== "") return yield* wrongUse("--until cannot be used with --follow")
+      const span = `${from}${to}`
       const gateway = yield* connect(url)
+      if (Option.isSome(id)) return yield* showOne(gateway, id.value, json)
       const most = Option.getOrElse(limit, () => (isFollowing ? 10 : 50))
-      if (unknown) return yield* showUnknown(gateway, from, most, json)
+      if (unknown) return yield* showUnknown(gateway, span, most, json)
       const hash = Option.isSome(key) ? `&key_hash=${yield* findKey(gateway, key.value)}` : ""
       const filters = `${hash}${queryOf(others)}`
-      const { data, position } = yield* newest(gateway, `${filters}${from}`, most)
+      const { data, position } = yield* newest(gateway, `${filters}${span}`, most)
       if (!isFollowing) return yield* json ? writeJson(data) : show(data)
       const shown = data.toReversed()
       const go = json ? showJsonLines : showLines

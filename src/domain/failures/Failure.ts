@@ -96,8 +96,8 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
 /** A rule forbids the request: the wrong kind of key, a model that the key may not use, a key that was deleted while it ran. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{
   readonly rule: string
-  /** `address`: the key may not be used from where the caller is. Absent: it is another rule. */
-  readonly by?: "address"
+  /** `address`: the key may not be used from where the caller is. `stop`: the operator stopped the request. Absent: it is another rule. */
+  readonly by?: "address" | "stop"
 }> {
   override get message() {
     return this.rule

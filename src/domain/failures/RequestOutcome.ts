@@ -3,7 +3,7 @@
  * who caused it: the caller, a rule of the operator (`policy`), the host, or the gateway. Pure.
  */
 import type { AnswerOutcome } from "./AnswerOutcome.ts"
-import type { ExhaustedBecause, Failure, PaymentRequired, RateLimited, Unavailable } from "./Failure.ts"
+import type { ExhaustedBecause, Failure, NotPermitted, PaymentRequired, RateLimited, Unavailable } from "./Failure.ts"
 
 const ofExhausted = {
   request: "caller_refused_by_host",
@@ -62,12 +62,16 @@ const ofTag = {
   CallerGone: "caller_gone",
 } as const satisfies Partial<Record<Failure["_tag"], string>>
 
+const ofRule = { address: "policy_address", stop: "policy_stopped" } as const satisfies Record<
+  NonNullable<NotPermitted["by"]>,
+  string
+>
+
 const others = [
   "caller_bad_request",
   "caller_context_length",
   "caller_model_not_found",
   "caller_slow_body",
-  "policy_address",
   "gateway_defect",
 ] as const
 
@@ -80,11 +84,12 @@ export type RequestOutcome =
   | In<typeof ofLimit>
   | In<typeof ofAnswer>
   | In<typeof ofTag>
+  | In<typeof ofRule>
   | (typeof others)[number]
 
 export const requestOutcomes: ReadonlyArray<RequestOutcome> = [
   ...new Set(
-    [ofAnswer, ofTag, ofPayment, ofLimit, ofExhausted, ofUnavailable].flatMap(
+    [ofAnswer, ofTag, ofRule, ofPayment, ofLimit, ofExhausted, ofUnavailable].flatMap(
       (table): ReadonlyArray<RequestOutcome> => Object.values(table),
     ),
   ).union(new Set(others)),
@@ -102,7 +107,7 @@ export const requestOutcome = (
       if (failure.kind === "context_length_exceeded") return "caller_context_length"
       return failure.kind === "model_not_found" ? "caller_model_not_found" : "caller_bad_request"
     case "NotPermitted":
-      return failure.by === "address" ? "policy_address" : ofTag.NotPermitted
+      return failure.by === undefined ? ofTag.NotPermitted : ofRule[failure.by]
     case "PaymentRequired":
       return ofPayment[failure.reason]
     case "RateLimited":

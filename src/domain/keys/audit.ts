@@ -17,8 +17,8 @@ export interface Author {
 }
 
 export interface AuditedChange {
-  readonly action: "key.create" | "key.update" | "key.rotate" | "key.delete" | "config.reload"
-  /** The id of the changed key; the path of the configuration file. */
+  readonly action: "key.create" | "key.update" | "key.rotate" | "key.delete" | "config.reload" | "request.stop"
+  /** The id of the changed key; the path of the configuration file; the id of the stopped request. */
   readonly object: string
   /** JSON: `{"member": [before, after], …}` for what is different; null where it was or is absent. No secrets. */
   readonly changes: string

@@ -12,6 +12,7 @@ import {
   optional,
   patterns,
   rate,
+  tags,
   text,
   textThat,
   time,
@@ -30,6 +31,8 @@ export interface KeyFlag<Wire = unknown> {
   readonly takes?: "several" | ReadonlyArray<string>
   /** The word that is `null` in a change. */
   readonly none?: string
+  /** What that word stands for in place of `null`. */
+  readonly empty?: Wire
   /** Reads its text. Where it gives `undefined`, `refusal` says what was expected. Without it the text is the value. */
   readonly read?: (text: string) => Wire | undefined
   readonly refusal?: string
@@ -215,6 +218,36 @@ export const keyFields = {
   }),
   createdAt: field(time, { wire: "created_at", otherwise: 0, title: "created_at" }),
   updatedAt: field(optional(time), { wire: "updated_at", otherwise: null }),
+  /** Words of the operator's own, by which keys are found. */
+  tags: field(tags, {
+    wire: "tags",
+    otherwise: [],
+    atCreation: "optional",
+    changeable: true,
+    title: "tags",
+    flag: {
+      name: "tag",
+      atCreation: "a word by which it is found",
+      atChange: "a word by which it is found, in place of those before; none: no word",
+      takes: "several",
+      none: "none",
+      empty: [],
+    },
+  }),
+  /** Who answers for it, in the operator's words. */
+  owner: field(optional(name), {
+    wire: "owner",
+    otherwise: null,
+    atCreation: "optional",
+    changeable: true,
+    title: "owner",
+    flag: {
+      name: "owner",
+      atCreation: "who answers for it",
+      atChange: "who answers for it, or none",
+      none: "none",
+    },
+  }),
   creatorUserId: field(optional(name), { wire: "creator_user_id", otherwise: null, atCreation: "optional" }),
   /** The installation's own: a request may name it, and no other (`http/control/keys/keyRequests.ts`). */
   workspaceId: field(text, {

@@ -159,6 +159,31 @@ export const patterns: KeyValue<ReadonlyArray<string>, ReadonlyArray<string>> = 
   shown: (list) => list.join(", "),
 }
 
+/** Tags of a key, and the characters of one. */
+const mostTags = 16
+const longestTag = 64
+
+/** Whether a key may have this tag. A comma would divide it from another in a list. */
+export const isTag = (written: string): boolean =>
+  written.length <= longestTag && /^[^\s,\p{Cc}]([^,\p{Cc}]*[^\s,\p{Cc}])?$/u.test(written)
+
+export const tagRule = `a tag: 1 to ${longestTag} characters without commas, and without spaces at its ends`
+
+const Tag = Schema.String.pipe(Schema.filter(isTag, { description: tagRule }))
+
+/** Words by which keys are found. One that is written twice counts once. */
+export const tags: KeyValue<ReadonlyArray<string>, ReadonlyArray<string>> = {
+  ...plain(Schema.Array(Schema.String), { stored: "json" }),
+  request: Schema.transform(
+    Schema.Array(Tag).pipe(
+      Schema.filter(({ length }) => length <= mostTags || `expected at most ${mostTags} tags, got ${length}`),
+    ),
+    Schema.Array(Schema.String),
+    { strict: true, decode: (list) => [...new Set(list)], encode: same },
+  ),
+  shown: (list) => (list.length === 0 ? "-" : list.join(", ")),
+}
+
 const mostRanges = 100
 
 const Range = Schema.String.pipe(

@@ -66,6 +66,19 @@ export const requestEvents = {
     means: "A request with the same Idempotency-Key is refused until the claim is over by itself.",
     remedy: "Report it.",
   },
+  request_stopped: {
+    level: "info",
+    text: "a request was stopped",
+    means:
+      "By `DELETE /api/v1/requests/live/{request_id}`; `actor` is the hash of the management key. The audit log has it too.",
+    remedy: nothing,
+  },
+  stop_not_audited: {
+    level: "error",
+    text: "the audit log lacks that a request was stopped",
+    means: "The request was stopped while the database could not be written.",
+    remedy: "Keep this line.",
+  },
   authenticate_failed: {
     level: "error",
     text: "authenticate failed",

@@ -18,7 +18,10 @@ import { KeyStatusGroup } from "./keys/keyStatus.ts"
 import { KeysGroup } from "./keys/keys.ts"
 import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
+import { LiveGroup } from "./requests/live.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { AlertsGroup } from "./state/alerts.ts"
+import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
@@ -35,6 +38,9 @@ export const Api = withoutErrors
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
+  .add(AlertsGroup)
+  .add(StateGroup)
+  .add(LiveGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
   .add(VersionGroup)

@@ -6,7 +6,7 @@ import { mapped } from "../openapi/mapped.ts"
 
 /** Bodies of requests, by the ids of operations. */
 const requests: JsonObject = {
-  "keys.create": { name: "alice", limit: 10, limit_reset: "monthly", allowed_models: ["openai/*"] },
+  "keys.create": { name: "alice", limit: 10, limit_reset: "monthly", allowed_models: ["openai/*"], tags: ["team-a"] },
   "keys.change": { limit: 25, disabled: false },
   "keys.rotate": { overlap_s: 3600 },
 }
@@ -31,6 +31,11 @@ const values: JsonObject = {
   usage_daily: 0.5,
   usage_weekly: 1.25,
   usage_monthly: 2.5,
+  byok_usage: 0,
+  byok_usage_daily: 0,
+  byok_usage_weekly: 0,
+  byok_usage_monthly: 0,
+  tags: ["team-a", "production"],
   total_credits: 100,
   total_usage: 2.5,
   created_at: "2026-11-02T09:30:00.000Z",
@@ -118,7 +123,7 @@ const values: JsonObject = {
 /** Values that differ for a group of operations, or for one. */
 const special: Readonly<Record<string, JsonObject>> = {
   keyStatus: { requests: -1 },
-  keys: { name: "alice" },
+  keys: { name: "alice", owner: "alice@acme.example", total: 1 },
   "activity.spend": { name: "alice" },
   "activity.providerKeys": { id: "key-1" },
   "providers.providers": { name: "OpenAI" },
@@ -143,6 +148,31 @@ const special: Readonly<Record<string, JsonObject>> = {
     total_cost: 0.000011,
     upstream_inference_cost: 0.000011,
     status: 200,
+    lines: [
+      {
+        what: "prompt",
+        quantity: 12,
+        unit: "token",
+        unit_price_usd: "0.00000025",
+        amount_usd: "0.000003",
+      },
+      {
+        what: "completion",
+        quantity: 4,
+        unit: "token",
+        unit_price_usd: "0.000002",
+        amount_usd: "0.000008",
+      },
+    ],
+    // Not null; its members are these.
+    route: {},
+    seed: 1_042_883_310,
+    order: [
+      { model: "openai/gpt-5-mini", host: "openai", outcome: "finished" },
+      { model: "openai/gpt-5-mini", host: "other", outcome: "not_called" },
+    ],
+    excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
+    cut: false,
   },
   requests: {
     request_id: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
@@ -165,7 +195,85 @@ const special: Readonly<Record<string, JsonObject>> = {
     next: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
     position: "1042.88310",
   },
+  live: {
+    request_id: "req_0N4x2Qb7004fGh2kLm9PqRsT7v",
+    age_ms: 4200,
+    key_hash: "4af0dcc83df1515ce0a358f8a3406d3668f7399142ad9dc6236c5b93e431bb3e",
+    key_name: "alice",
+    route: "POST /api/v1/chat/completions",
+    process: "gateway-1:4711",
+    is_here: true,
+    complete: true,
+  },
   "requests.unknown": { minute: "2026-11-24T12:04:00.000Z", status: 401, requests: 812, address: "203.0.113.7" },
+  "alerts.list": {
+    data: [
+      {
+        id: "5d0c6b1e0d6a4f4f9f0a3a4f1b2c3d4e",
+        rule: "breaker_open",
+        subject: { kind: "host", id: "openai/gpt-5-mini openai", name: "openai (openai/gpt-5-mini)" },
+        severity: "warning",
+        state: "firing",
+        text: 'the circuit breaker of the host "openai" for openai/gpt-5-mini is open (overloaded): it gets no calls but probes',
+        value: 630,
+        threshold: 600,
+        unit: "seconds",
+        created_at: "2026-11-02T09:42:00.000Z",
+        seen_at: "2026-11-02T09:42:30.000Z",
+        resolved_at: null,
+      },
+    ],
+    next: "1762076520000.5d0c6b1e0d6a4f4f9f0a3a4f1b2c3d4e",
+  },
+  state: {
+    bun_version: "1.4.5",
+    started_at: "2026-11-02T09:30:00.000Z",
+    loaded_at: "2026-11-02T09:30:00.000Z",
+    last_commit_at: "2026-11-02T09:42:30.000Z",
+    machine: "gateway-1",
+    pid: 4711,
+    kind: "postgres",
+    reachable: true,
+    takes_requests: true,
+    backlog_rows: 0,
+    disk: {},
+    free_bytes: 52_000_000_000,
+    total_bytes: 100_000_000_000,
+    running: 12,
+    placed: 12,
+    places: 1000,
+    breakers: [
+      {
+        model: "openai/gpt-5-mini",
+        host: "openai",
+        state: "open",
+        since: "2026-11-02T09:32:00.000Z",
+        why: "overloaded",
+      },
+    ],
+    resting: [],
+    keys_near_limit: [
+      {
+        hash: "4af0dcc83df1515ce0a358f8a3406d3668f7399142ad9dc6236c5b93e431bb3e",
+        name: "alice",
+        spent_share: 0.92,
+        resets_at: "2026-12-01T00:00:00.000Z",
+      },
+    ],
+    warnings: ["storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out."],
+  },
+  "state.providers": {
+    name: "OpenAI",
+    plugin: "openai",
+    source: "environment",
+    state: "on",
+    variable: "OPENAI_API_KEY",
+    base_url_host: "api.openai.com",
+    network: "public",
+    hosts: 42,
+    models: 42,
+    keys: [],
+  },
   "generation.content": { code: 404, message: "This generation does not exist." },
 }
 

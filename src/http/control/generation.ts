@@ -16,8 +16,9 @@ import { NotFound } from "../../domain/failures/Failure.ts"
 import { requestOutcomes } from "../../domain/failures/RequestOutcome.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import { reprice } from "../../domain/money/Charge.ts"
-import { type Picodollars, toUsd } from "../../domain/price/money.ts"
+import { type Billed, reprice } from "../../domain/money/Charge.ts"
+import { type ChargeLine, chargeLineNames, chargeLines } from "../../domain/money/chargeLines.ts"
+import { formatUsd, type Picodollars, toUsd } from "../../domain/price/money.ts"
 import { pricingOf } from "../../domain/price/PriceVersion.ts"
 import type { Pricing } from "../../domain/price/price.ts"
 import { RequestRecords } from "../../services/records/RequestRecords.ts"
@@ -31,6 +32,7 @@ import { Installation } from "./Installation.ts"
 import { providerNames } from "./models/providerNames.ts"
 import { figuresOf, figuresOfFailed, ProviderResponse, responseOf, responsesOf } from "./requests/generationFigures.ts"
 import { endOf } from "./requests/requestItem.ts"
+import { routeOf } from "./requests/routeOf.ts"
 
 /** How the request was routed. With the request, strategy and seed repeat its plan. Own members of this gateway. */
 const FollowedPlan = Schema.Struct({
@@ -46,6 +48,19 @@ const FollowedPlan = Schema.Struct({
   outcome: Schema.String,
 })
 
+/** A part of what the key paid. */
+const BillingLine = Schema.Struct({
+  what: Schema.Literal(...chargeLineNames),
+  /** `null`: the line has none. */
+  quantity: Schema.NullOr(Schema.Number),
+  /** Of the quantity: `token`, `request`, `search unit`, `search`, `image`, `percent`. */
+  unit: Schema.NullOr(Schema.String),
+  /** Decimal of USD, before a discount. */
+  unit_price_usd: Schema.NullOr(Schema.String),
+  /** Decimal of USD. Negative for what is taken off. */
+  amount_usd: Schema.String,
+}).annotations({ identifier: "BillingLine" })
+
 /** What the cost was computed from. Own members of this gateway. */
 const Billing = Schema.Struct({
   /** Where the price comes from: the host's own, that of another host, or none. */
@@ -58,6 +73,45 @@ const Billing = Schema.Struct({
   waived: Schema.NullOr(Schema.String),
   cache_write_tokens: Schema.Int,
   web_searches: Schema.Int,
+  /** The price line by line: the amounts add up to what the key paid, exactly. */
+  lines: Schema.Array(BillingLine),
+})
+
+/** Why a request went where it went: what is kept of its plan. A member of this gateway alone. */
+const FollowedRoute = Schema.Struct({
+  /** How the hosts were ordered; `null`: there was no plan, since every host was left out. */
+  strategy: Schema.NullOr(Schema.String),
+  seed: Schema.NullOr(Schema.Int),
+  /** In the order of the plan. */
+  order: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      /** The tag of the host. */
+      host: Schema.String,
+      /** How its answer ended, why its call failed, `lost` where another call was faster, `skipped` or `not_called`. */
+      outcome: Schema.String,
+    }),
+  ),
+  excluded: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      host: Schema.String,
+      /** The rule, as in `POST /route/explain`. */
+      by: Schema.String,
+      /** What the rule means. */
+      reason: Schema.String,
+    }),
+  ),
+  /** Hosts are missing, since there were too many. */
+  cut: Schema.Boolean,
+})
+
+/** Amounts of the same names as decimals, exact to the picodollar. */
+const ExactAmounts = Schema.Struct({
+  usage: Schema.String,
+  total_cost: Schema.String,
+  upstream_inference_cost: Schema.String,
+  cache_discount: Schema.NullOr(Schema.String),
 })
 
 /** The members of the router that the ledger does not keep are null. */
@@ -127,6 +181,9 @@ const Generation = Schema.Struct({
   /** `null`: nothing was booked. */
   plan: Schema.NullOr(FollowedPlan),
   billing: Schema.NullOr(Billing),
+  /** `null`: nothing is kept of it. */
+  route: Schema.NullOr(FollowedRoute),
+  exact: ExactAmounts,
 }).annotations({ identifier: "Generation" })
 
 const GenerationQuery = Schema.Struct({
@@ -201,18 +258,23 @@ export const generationHandlers = HttpApiBuilder.group(
             const own = { ...endOf(found), workspace_id: workspace }
             const { row, record } = found
             if (row === null) {
-              return record === null ? yield* unknown : { data: { ...figuresOfFailed(record, nameOf), ...own } }
+              if (record === null) return yield* unknown
+              const route = routeOf(record, null)
+              return { data: { ...figuresOfFailed(record, nameOf), ...own, route, exact: exactly(0n, 0n, null) } }
             }
             const pricing = yield* pricingFor(row)
             const provider = nameOf(row.provider)
+            const saved = pricing === undefined ? null : savedByCache(row, pricing)
             const data: typeof Generation.Type = {
               ...figuresOf(row),
               ...own,
               provider_name: provider,
               provider_responses: record === null ? [responseOf(row, provider)] : responsesOf(record, nameOf),
-              cache_discount: pricing === undefined ? null : toUsd(savedByCache(row, pricing)),
+              cache_discount: saved === null ? null : toUsd(saved),
               plan: planOf(row),
-              billing: billingOf(row),
+              billing: billingOf(row, pricing),
+              route: routeOf(record, row),
+              exact: exactly(row.cost, row.upstreamCost, saved),
             }
             return { data }
           }),
@@ -233,11 +295,15 @@ const ownerOf = ({ record, row }: ListedRequest): KeyId => (record ?? row).key
 const unknown = new NotFound({ what: "This generation" })
 const noContent = new NotFound({ what: "A stored prompt or answer of this generation" })
 
+const billedOf = (row: LedgerRow): Billed => {
+  const { admittedAt, waived } = row
+  return { usage: usageOf(row), images: row.rareUsage?.images ?? 0, admittedAt, waived }
+}
+
 /** What the prompt would have cost without a cache, less what it cost. Nothing where the key paid nothing. */
 const savedByCache = (row: LedgerRow, pricing: Pricing): Picodollars => {
-  const usage = usageOf(row)
-  const { admittedAt, waived } = row
-  const billed = { usage, images: row.rareUsage?.images ?? 0, admittedAt, waived }
+  const billed = billedOf(row)
+  const { usage } = billed
   const uncached = { ...usage, cachedTokens: 0, cachedAudioTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }
   return reprice({ ...billed, usage: uncached }, pricing).cost.total - reprice(billed, pricing).cost.total
 }
@@ -245,11 +311,25 @@ const savedByCache = (row: LedgerRow, pricing: Pricing): Picodollars => {
 const planOf = (row: LedgerRow): typeof FollowedPlan.Type =>
   Struct.pick(row, "strategy", "seed", "host", "provider", "form", "operation", "outcome")
 
-const billingOf = (row: LedgerRow): typeof Billing.Type => ({
+const exactly = (cost: Picodollars, upstream: Picodollars, saved: Picodollars | null): typeof ExactAmounts.Type => ({
+  usage: formatUsd(cost),
+  total_cost: formatUsd(cost),
+  upstream_inference_cost: formatUsd(upstream),
+  cache_discount: saved === null ? null : formatUsd(saved),
+})
+
+const lineOf = ({ what, quantity, unit, price, amount }: ChargeLine): typeof BillingLine.Type => ({
+  ...{ what, quantity, unit },
+  unit_price_usd: price === null ? null : formatUsd(price),
+  amount_usd: formatUsd(amount),
+})
+
+const billingOf = (row: LedgerRow, pricing: Pricing | undefined): typeof Billing.Type => ({
   price_basis: row.priceBasis,
   price_version: row.priceVersion,
   estimated: row.estimated,
   waived: row.waived,
   cache_write_tokens: row.cacheWriteTokens,
   web_searches: row.rareUsage?.webSearches ?? 0,
+  lines: chargeLines(billedOf(row), pricing, row.cost).map(lineOf),
 })

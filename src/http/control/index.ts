@@ -35,13 +35,17 @@ import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
+import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
+import { alertsHandlers } from "./state/alerts.ts"
+import { stateHandlers } from "./state/state.ts"
 import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
-/** Beginnings of the paths that pages of other origins may call: listings of models, providers and hosts. */
-const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/providers", "/api/v1/endpoints/"]
+/** Beginnings of the paths that pages of other origins may call: listings of models and hosts, and that of providers. */
+const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/endpoints/"]
+const providerListing = "/api/v1/providers"
 
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -80,7 +84,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const inTime = own === untimed ? operation : timed(registry, operation)
         const answer = answered(`${method} ${own}`, spelledAs(path, inTime))
-        const isForPages = listings.some((beginning) => own.startsWith(beginning))
+        const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
         if (isForPages) {
           yield* router.add("OPTIONS", path, unobservedAnswer(spelledAs(path, preflighted(allow))))
@@ -147,6 +151,9 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     activityHandlers,
     generationHandlers,
     requestsHandlers,
+    alertsHandlers,
+    stateHandlers,
+    liveHandlers,
     backupHandlers,
     configHandlers,
     versionHandlers,

@@ -124,6 +124,7 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
     }
     this.lifetime = lifetime
     this.served.lifetime = lifetime
+    lifetime.request = this.served
     if (isCallerGone === undefined) listen(http, lifetime)
     else lifetime.isCallerGone = isCallerGone
     this.ask(authenticateWithin(runner, lifetime, keys, http.headers), this.identified)

@@ -11,7 +11,7 @@ import type { BudgetSnapshot } from "../../domain/money/hold.ts"
 import { formatUsd } from "../../domain/price/money.ts"
 import { formPaths } from "../../domain/request/forms.ts"
 import { conversationOf } from "../../services/request/Conversations.ts"
-import type { Explanation as Explained } from "../../services/routing/Explain.ts"
+import type { Draws, Explanation as Explained } from "../../services/routing/Explain.ts"
 import { chatError, chatErrorBody, render } from "../errorBody.ts"
 import { requestIdHeaders } from "../headers.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
@@ -25,6 +25,8 @@ interface Query {
   readonly seed: number | undefined
   /** `undefined`: the caller's own. */
   readonly keyHash: KeyId | undefined
+  /** How often the draw of the strategy is repeated; 0: not at all. */
+  readonly draws: number
   readonly form: Form
 }
 
@@ -42,6 +44,7 @@ class ExplainRequest extends DataRequest<Asked> {
   /** The key to explain for. */
   private explainedFor!: KeyRecord
   private asked!: Asked
+  private made!: Explained
 
   protected override get isForAnyKey(): boolean {
     return true
@@ -80,8 +83,18 @@ class ExplainRequest extends DataRequest<Asked> {
   }
 
   private explained(made: Explained): void {
+    this.made = made
+    const { draws } = this.query
+    if (draws === 0) this.answered(undefined)
+    else this.ask(made.draws(draws), this.answered)
+  }
+
+  private answered(draws: Draws | undefined): void {
     const headers = requestIdHeaders(this.served.requestId)
-    this.succeed(this.answerJson({ data: dataOf(made, this.query.form) }, { headers }))
+    const data = dataOf(this.made, this.query.form)
+    this.succeed(
+      this.answerJson({ data: draws === undefined ? data : { ...data, draws: drawsOf(draws) } }, { headers }),
+    )
   }
 }
 
@@ -105,15 +118,24 @@ const keyFor = (
 const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
 const unknownKey = new NotFound({ what: "This key" })
 
-/** `form`: the name of one. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const mostDraws = 1000
+
+/** `form`: the name of one. `seed`: a 32-bit unsigned integer. `draws`: 1 to 1,000. `key_hash`: the hash of a key, as the list of keys shows it. */
 const queryOf = (url: string): Either.Either<Query, BadRequest> => {
   const { searchParams } = new URL(url)
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
+  const [draws = "0", ...moreDraws] = searchParams.getAll("draws")
   if (seeds.length > 0 || (seed !== undefined && !(/^\d{1,10}$/.test(seed) && Number(seed) < 2 ** 32))) {
     return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
   }
   if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
+  const count = Number(draws)
+  if (
+    moreDraws.length > 0 ||
+    (searchParams.has("draws") && !(/^\d{1,4}$/.test(draws) && count >= 1 && count <= mostDraws))
+  )
+    return Either.left(badQuery("draws", `must be one whole number from 1 to ${mostDraws}`))
   const known = [...formPaths.keys()]
   const [asked = known[0], ...more] = searchParams.getAll("form")
   const name = more.length > 0 ? undefined : known.find((one) => one === asked)
@@ -122,6 +144,7 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
     form: forms[name],
     seed: seed === undefined ? undefined : Number(seed),
     keyHash: hash === undefined ? undefined : KeyId.make(hash),
+    draws: count,
   })
 }
 
@@ -146,6 +169,16 @@ const dataOf = (
   excluded: excluded.map(({ model, host, by, reason }) => ({ model, host, by, reason })),
   dropped_parameters: droppedBy(attempts, ownNames),
   ...(failure === undefined ? {} : { error: chatError(render(failure)) }),
+})
+
+const drawsOf = ({ count, firsts }: Draws): NonNullable<Explanation["draws"]> => ({
+  count,
+  shares: firsts.map(({ host: { model, tag }, times }) => ({
+    model,
+    host: tag,
+    first: times,
+    share: count === 0 ? 0 : times / count,
+  })),
 })
 
 /** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */

@@ -29,6 +29,23 @@ const ExplainedError = Schema.Struct(
   { key: Schema.String, value: Schema.Unknown },
 )
 
+/** The draw of the strategy, repeated with other seeds. */
+const Draws = Schema.Struct({
+  /** Fewer than were asked for, where they took more than two seconds. */
+  count: Schema.Int,
+  /** Most first. Every host that would be tried is in it. */
+  shares: Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      host: Schema.String,
+      /** How often it was the first one. */
+      first: Schema.Int,
+      /** The same, of 1. */
+      share: Schema.Number,
+    }),
+  ),
+})
+
 export const Explanation = Schema.Struct({
   strategy: Schema.String,
   /** Of the random draws: the same one repeats the plan. */
@@ -38,6 +55,8 @@ export const Explanation = Schema.Struct({
   excluded: Schema.Array(ExcludedHost),
   /** Members of the request that a host would not be sent, by its tag. */
   dropped_parameters: Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) }),
+  /** Where `draws` asked for them. */
+  draws: Schema.optionalWith(Draws, { exact: true }),
   /** What such a request would get now, where there is nothing to try. */
   error: Schema.optionalWith(ExplainedError, { exact: true }),
 })

@@ -7,6 +7,7 @@ import { type BudgetSnapshot, paymentRequired } from "../../domain/money/hold.ts
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
+import { routedOf } from "../../domain/routing/routed.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
@@ -80,6 +81,7 @@ class ModelRequest extends DataRequest<Asked> {
     this.asked = asked
     const { observed } = this.served
     this.served.models = asked.request.routing.models
+    this.served.isStreamed = asked.request.stream
     if (observed !== undefined) {
       observed.isStreamed = asked.request.stream
       observed.user = userOf(asked.request)
@@ -198,6 +200,7 @@ class ModelRequest extends DataRequest<Asked> {
       models: plan.requested,
       strategy: plan.strategy,
       seed: plan.seed,
+      routed: routedOf(plan),
       conversation: this.conversation?.record(),
       observed,
     }

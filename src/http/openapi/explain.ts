@@ -65,6 +65,7 @@ const example = {
   ],
   excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
   dropped_parameters: {},
+  draws: { count: 1000, shares: [{ model: "openai/gpt-5-mini", host: "openai", first: 1000, share: 1 }] },
 }
 
 const query = (name: string, schema: object, description: string) => ({
@@ -92,6 +93,11 @@ export const explainPaths: Paths = {
           "seed",
           { type: "integer", minimum: 0, maximum: 2 ** 32 - 1 },
           "Of the random draws, as an earlier plan had it.",
+        ),
+        query(
+          "draws",
+          { type: "integer", minimum: 1, maximum: 1000 },
+          "How often the draw of the strategy is repeated, for the share of each host.",
         ),
         query("key_hash", text, "The key to explain for. A management key may name any; without it, none counts."),
       ],

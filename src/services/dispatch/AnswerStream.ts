@@ -110,6 +110,7 @@ export class AnswerStream implements OutputEvents {
   private begin(answer: HostAnswer): void {
     this.answer = answer
     this.state = "streaming"
+    this.options.context.isStreaming = true
     // No other host will be called with it.
     this.options.context.lifetime.releaseBody()
     if (!this.hasReader) {

@@ -70,6 +70,7 @@ export class Attempt {
     this.signature = signature
     this.beganMs = context.elapsedMs()
     hold.progress = "dispatched"
+    context.calling = host
     context.lifetime.onEnd(this.onEnd)
   }
 

@@ -211,6 +211,7 @@ export abstract class Failover<A extends object, Result>
       return
     }
     const { won, answer, lost, first } = result
+    this.context.calling = won.attempt.host
     if (lost !== undefined) this.context.lost = { host: lost.attempt.host, wasFirst: lost === first }
     this.accept(answer, won.attempt)
   }

@@ -27,13 +27,16 @@ import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import {
   type Busy,
+  type EndpointOut,
   type EndpointState,
+  type HealthFigures,
   type Inadmissible,
   type ModelProbes,
   mayProbe,
   mayTryForItself,
   type Out,
   outOf,
+  outsIn,
   type ProviderCalls,
 } from "./endpointHealth.ts"
 import { RestLog } from "./RestLog.ts"
@@ -72,25 +75,11 @@ export interface HostPermits {
   readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
 }
 
-/** One endpoint that was called. */
-export interface EndpointFigures {
-  readonly model: string
-  readonly host: string
-  /** Whether it may be called. */
-  readonly isUp: boolean
-  /** Whether its breaker is open or half-open. */
-  readonly isBreakerOpen: boolean
-}
-
-export interface HealthFigures {
-  readonly endpoints: ReadonlyArray<EndpointFigures>
-  /** Calls that run, by provider. */
-  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
-}
-
 export interface HealthReport {
   /** Absent: not known. */
   readonly figures?: () => HealthFigures
+  /** Absent: not known. */
+  readonly outs?: () => ReadonlyArray<EndpointOut>
 }
 
 /** What those ask who watch the gateway. */
@@ -214,6 +203,8 @@ class Health {
       .filter(({ breaker }) => !breaker.isClosed)
       .map(({ names, openReason, openedAt }) => ({ ...names, reason: openReason, openMs: now - openedAt }))
   }
+
+  readonly outs = (): ReadonlyArray<EndpointOut> => outsIn(this.impaired, this.nowMs())
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
     const now = this.nowMs()

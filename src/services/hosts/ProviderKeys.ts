@@ -71,7 +71,27 @@ export interface KeyFailures {
   readonly succeeded: (chosen: ChosenKey) => void
 }
 
-export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<ProviderKeys, KeyChoice & KeyFailures>() {
+/** One of several keys of a provider, for those who watch the gateway. */
+export interface ProviderKeyState {
+  /** Its slug. */
+  readonly provider: string
+  /** As in the log, such as `key 2 (OPENAI_KEY_B)`. */
+  readonly label: string
+  /** Names the key in the database. */
+  readonly id: string
+  /** Why it is passed over; `null`: it may be used. */
+  readonly out: { readonly why: string; readonly retryAfterMs: number | undefined } | null
+}
+
+export interface KeyReport {
+  /** The keys of providers that have several, by provider and place. Absent: not known. */
+  readonly states?: () => ReadonlyArray<ProviderKeyState>
+}
+
+export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
+  ProviderKeys,
+  KeyChoice & KeyFailures & KeyReport
+>() {
   static readonly layer: Layer.Layer<ProviderKeys, never, ProviderRegistry | Storage> = Layer.scoped(
     ProviderKeys,
     Effect.suspend(() => make),
@@ -108,6 +128,7 @@ const make = Effect.gen(function* () {
     choose: (all, request) => keys.choose(all, request),
     failed: (chosen, failure) => keys.failed(chosen, failure),
     succeeded: (chosen) => keys.succeeded(chosen),
+    states: () => keys.reported,
   })
 })
 
@@ -193,6 +214,19 @@ class KeysInUse {
     const lastedS = lasted((this.nowMs() - state.restsSince) / 1000)
     state.restsSince = undefined
     this.log(logEvent("provider_key_back", { ...aboutOf(key), lastedS }))
+  }
+
+  get reported(): ReadonlyArray<ProviderKeyState> {
+    const found = new Map<string, ProviderKeyState>()
+    // Each host of a provider has all of its keys.
+    for (const { host, keys = [] } of this.registry.current().endpoints.values()) {
+      for (const key of keys) {
+        const { id } = this.stateOf(key)
+        if (!found.has(id))
+          found.set(id, { provider: host.provider, label: key.label, id, out: this.outOf(key) ?? null })
+      }
+    }
+    return [...found.values()]
   }
 
   /** Watches the keys of the configuration in force, and forgets all others. */

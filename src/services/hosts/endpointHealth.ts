@@ -37,6 +37,22 @@ export interface ModelProbes {
   nextAt: number
 }
 
+/** One endpoint that was called. */
+export interface EndpointFigures {
+  readonly model: string
+  readonly host: string
+  /** Whether it may be called. */
+  readonly isUp: boolean
+  /** Whether its breaker is open or half-open. */
+  readonly isBreakerOpen: boolean
+}
+
+export interface HealthFigures {
+  readonly endpoints: ReadonlyArray<EndpointFigures>
+  /** Calls that run, by provider. */
+  readonly calls: ReadonlyArray<readonly [provider: string, running: number]>
+}
+
 /** One endpoint. */
 export interface EndpointState {
   /** For the log. */
@@ -82,6 +98,24 @@ export const outOf = (
       }
     : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
 }
+
+/** An endpoint whose breaker is not closed, or that is left alone after a failure. Times are milliseconds. */
+export interface EndpointOut {
+  readonly host: Host
+  /** `null`: its breaker is closed. `isHalfOpen`: its next call is a probe. */
+  readonly breaker: { readonly isHalfOpen: boolean; readonly reason: HostReason; readonly openMs: number } | null
+  /** `null`: it is not left alone. */
+  readonly rest: { readonly reason: HostReason; readonly waitMs: number } | null
+}
+
+export const outsIn = (states: Iterable<EndpointState>, now: number): ReadonlyArray<EndpointOut> =>
+  Array.from(states, ({ of, breaker, openReason, openedAt, coolsUntil, coolingReason }) => ({
+    host: of,
+    breaker: breaker.isClosed
+      ? null
+      : { isHalfOpen: breaker.probing || breaker.waitMs(now) <= 0, reason: openReason, openMs: now - openedAt },
+    rest: coolsUntil > now ? { reason: coolingReason, waitMs: coolsUntil - now } : null,
+  })).filter(({ breaker, rest }) => breaker !== null || rest !== null)
 
 /** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
 export const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>

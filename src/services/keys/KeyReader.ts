@@ -1,9 +1,12 @@
 /**
  * Finds keys by their secrets: in memory, else in the database. Reads of the database for callers are bounded, since an attacker can make
- * up any number of secrets, and each is read once.
+ * up any number of secrets, and each is read once, however many requests have it.
  */
 import type * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
 import { KeyNotAccepted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import { monotonic } from "../request/RequestContext.ts"
@@ -12,6 +15,11 @@ import { KeyCache } from "./KeyCache.ts"
 
 /** Reads for callers that run at once, and that wait for their turn. Further ones are refused. */
 const mostReads = { running: 8, waiting: 256 }
+
+type LookUp = Effect.Effect<FoundKey, KeyNotAccepted | Unavailable>
+
+/** Done when a read for callers is over; with `undefined` where it was interrupted. */
+type Ended = Deferred.Deferred<Exit.Exit<FoundKey, KeyNotAccepted | Unavailable> | undefined>
 
 /** Secrets are named by their hashes, as `keyId` makes them. */
 export class KeyReader {
@@ -24,6 +32,7 @@ export class KeyReader {
   private readonly turns = Effect.unsafeMakeSemaphore(mostReads.running)
   /** Reads for callers, those that wait too. */
   private pending = 0
+  private readonly lookUps = new Map<KeyId, Ended>()
 
   constructor(read: (secret: KeyId) => Effect.Effect<FoundKey | undefined, Unavailable>, clock: Clock.Clock) {
     this.read = read
@@ -44,18 +53,18 @@ export class KeyReader {
     return Effect.tap(this.load(secret), (found) => found && this.cache.put(secret, found))
   }
 
-  /** The key of a caller whose secret is not `usable` in memory. Waits for its turn to read the database. */
-  lookUp(secret: KeyId): Effect.Effect<FoundKey, KeyNotAccepted | Unavailable> {
+  /**
+   * The key of a caller whose secret is not `usable` in memory. Waits for its turn to read the database, or for the request with the same
+   * secret that does so already: a burst of one key, as after a start, is one read.
+   */
+  lookUp(secret: KeyId): LookUp {
     if (this.isRefused(secret)) return notAccepted
     return Effect.suspend(() => {
+      const running = this.lookUps.get(secret)
+      // Whoever reads may be interrupted: then one of those who wait reads.
+      if (running !== undefined) return Effect.flatMap(Deferred.await(running), (exit) => exit ?? this.lookUp(secret))
       if (this.pending >= mostReads.running + mostReads.waiting) return tooManyReads
-      this.pending += 1
-      const ended = Effect.sync(() => {
-        this.pending -= 1
-      })
-      return this.turns
-        .withPermits(1)(Effect.suspend(() => this.inTurn(secret)))
-        .pipe(Effect.ensuring(ended))
+      return this.firstOf(secret)
     })
   }
 
@@ -64,11 +73,28 @@ export class KeyReader {
     this.cache.drop(id)
   }
 
+  private firstOf(secret: KeyId): LookUp {
+    const begin = Effect.sync(() => {
+      const ended: Ended = Deferred.unsafeMake(FiberId.none)
+      this.lookUps.set(secret, ended)
+      this.pending += 1
+      return ended
+    })
+    const read = () => this.turns.withPermits(1)(Effect.suspend(() => this.inTurn(secret)))
+    return Effect.acquireUseRelease(begin, read, (ended, exit) =>
+      Effect.sync(() => {
+        this.pending -= 1
+        this.lookUps.delete(secret)
+        Deferred.unsafeDone(ended, Effect.succeed(Exit.isInterrupted(exit) ? undefined : exit))
+      }),
+    )
+  }
+
   /**
    * An unknown, a disabled and an expired key are treated alike: read once, and then refused from memory for a while. So the time of
    * the answer does not tell them apart.
    */
-  private inTurn(secret: KeyId): Effect.Effect<FoundKey, KeyNotAccepted | Unavailable> {
+  private inTurn(secret: KeyId): LookUp {
     // Another request with the same secret may have been answered while this one waited.
     if (this.isRefused(secret)) return notAccepted
     const known = this.usable(secret)

@@ -11,7 +11,14 @@ import type { KeyId } from "../../domain/ids.ts"
 import type { Actor, Author } from "../../domain/keys/audit.ts"
 import { isSettable, type KeyRecord, keyMembers, type SettableMember, unlimitedKey } from "../../domain/keys/key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/keySecret.ts"
-import { type DataAtRest, type KeyPage, type KeyPatch, type KeyRepository, Storage } from "../storage/Storage.ts"
+import {
+  type DataAtRest,
+  type KeyFilter,
+  type KeyPage,
+  type KeyPatch,
+  type KeyRepository,
+  Storage,
+} from "../storage/Storage.ts"
 import { orUnavailable } from "../storage/StorageUnavailable.ts"
 import { isOver, KeyReader, notAccepted } from "./KeyReader.ts"
 
@@ -56,6 +63,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly createFirst: (name: string) => Effect.Effect<CreatedKey | undefined, Unavailable | NotFound>
     /** Ordinary keys, newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
+    /** How many there are, of the newest `mostKeysSearched`. Absent: not known. */
+    readonly count?: (filter: KeyFilter) => Effect.Effect<number, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
     /** In force at once in this process, and within 5 seconds in others on the same database. */
     readonly update: (
@@ -99,6 +108,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       create: () => noSuchKey,
       createFirst: () => noSuchKey,
       list: () => noSuchKey,
+      count: () => noSuchKey,
       read: () => noSuchKey,
       update: () => noSuchKey,
       rotate: () => noSuchKey,
@@ -120,6 +130,7 @@ const make = Effect.fnUntraced(function* ({ managementKey }: KeyStoreOptions) {
     create: (key, actor) => keys.create(key, actor),
     createFirst: (name) => keys.createFirst(name),
     list: (page) => keys.list(page),
+    count: (filter) => keys.count(filter),
     read: (id) => keys.read(id),
     update: (id, patch, actor) => keys.update(id, patch, actor),
     rotate: (id, overlapMs, actor) => keys.rotate(id, overlapMs, actor),
@@ -179,6 +190,10 @@ class StoredKeys {
 
   list(page: KeyPage): Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable> {
     return this.reached(this.repository.list(page))
+  }
+
+  count(filter: KeyFilter): Effect.Effect<number, Unavailable> {
+    return this.reached(this.repository.count(filter))
   }
 
   /** The ordinary key with this id, or with a secret of this hash. */

@@ -34,6 +34,7 @@ class HostSeries {
   /** By outcome. */
   readonly attempts = new Map<string, Counter>()
   firstToken: Histogram | undefined
+  answer: Histogram | undefined
   perToken: Histogram | undefined
 
   constructor(pair: Pair) {
@@ -57,6 +58,7 @@ export class RequestFigures {
   private readonly hedges = counters(families.hedges)
   private readonly duration = histograms(families.duration)
   private readonly firstToken = histograms(families.firstToken)
+  private readonly answer = histograms(families.answer)
   private readonly perToken = histograms(families.perToken)
   private readonly overhead = histograms(families.overhead)
   /** By route. */
@@ -86,9 +88,10 @@ export class RequestFigures {
   }
 
   collect(scrape: Scrape): void {
-    const { requests, controlRequests, attempts, fallbacks, hedges, duration, firstToken, perToken, overhead } = this
+    const { requests, controlRequests, attempts, fallbacks, hedges } = this
     for (const map of [requests, controlRequests, attempts, fallbacks, hedges]) map.collect(scrape)
-    for (const map of [duration, firstToken, perToken, overhead]) map.collect(scrape)
+    const { duration, firstToken, answer, perToken, overhead } = this
+    for (const map of [duration, firstToken, answer, perToken, overhead]) map.collect(scrape)
   }
 
   /** `undefined`: it is no route of models. */
@@ -133,8 +136,12 @@ export class RequestFigures {
   private answered(end: RequestEnd, answering: ObservedAttempt, form: FormSeries): void {
     const { row } = end
     const { began, firstEvent, ended, outcome } = answering
+    const host = this.hostSeries(answering.host)
+    if (outcome === "finished") {
+      host.answer ??= this.answer.of(host.pair.model, host.pair.host)
+      host.answer.observe((ended - began) / 1000)
+    }
     if (firstEvent !== null) {
-      const host = this.hostSeries(answering.host)
       host.firstToken ??= this.firstToken.of(host.pair.model, host.pair.host)
       host.firstToken.observe((firstEvent - began) / 1000)
       if (row !== null && !row.estimated && outcome === "finished" && row.completionTokens > 1) {

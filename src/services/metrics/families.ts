@@ -41,6 +41,13 @@ export const requestFamilies = {
     "From the call of the host that answers to its first event that a caller sees. Streams alone.",
     { buckets: doubling(0.05, 11) },
   ),
+  answer: family(
+    "histogram",
+    "headgate_answer_duration_seconds",
+    pair,
+    "From the call of the host that answers to the end of its answer, whole or streamed.",
+    { buckets: doubling(0.05, 13) },
+  ),
   perToken: family(
     "histogram",
     "headgate_time_per_output_token_seconds",

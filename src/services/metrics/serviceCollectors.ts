@@ -1,6 +1,6 @@
 /** Collectors that read services of the gateway when somebody asks for figures. They count nothing themselves. */
 import type { OriginFigures } from "../../upstream/Exchange.ts"
-import type { HealthFigures } from "../hosts/HostHealth.ts"
+import type { HealthFigures } from "../hosts/endpointHealth.ts"
 import type { MeterFigures } from "../money/Meter.ts"
 import type { InFlightFigures } from "../request/InFlight.ts"
 import type { SpanCounts } from "../traces/Exporter.ts"

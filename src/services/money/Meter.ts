@@ -78,6 +78,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
       readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
       /** Tells `observer` of every row of the ledger that this process writes from now on, until the scope is closed. Absent: nobody is told. */
       readonly observe?: (observer: LedgerObserver) => Effect.Effect<void, never, Scope.Scope>
+      /** Names this process among those that use the database. Absent: there are no others, or none that are known. */
+      readonly process?: () => string
       /** Absent: not known. */
       readonly figures?: () => MeterFigures
       /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
@@ -144,6 +146,7 @@ const make = Effect.gen(function* () {
     spentByEach: (keys) => metering.spentByEach(keys),
     spent: (key) => metering.spent(key),
     observe: (observer) => observers.add(observer),
+    ...(lease && { process: lease.id }),
     figures: () => metering.figures(),
   })
 })

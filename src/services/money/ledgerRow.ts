@@ -1,10 +1,12 @@
 /** Makes the row of an attempt for the ledger from its hold. Pure. */
 
-import { priceBasis } from "../../domain/hosts/Host.ts"
+import { type Host, priceBasis } from "../../domain/hosts/Host.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
 import { userHash } from "../../domain/request/userHash.ts"
+import { withEnds } from "../../domain/routing/routed.ts"
+import type { RequestContext } from "../request/RequestContext.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
 import type { Hold, Settlement, Streamed } from "./Hold.ts"
 
@@ -84,4 +86,13 @@ export const ledgerRow = (
   providerKey: providerKey?.id ?? "",
   callerRequestId: context.callerRequestId,
   userHash: context.user === "" ? "" : userHash(installation, context.user),
+  routed: routedWith(context),
 })
+
+const routedWith = ({ routed, failed, lost }: RequestContext): string => {
+  if (failed.length === 0 && lost === undefined) return routed
+  const ends = failed.map(({ model, host, failure }) => ({ model, host, outcome: failure.reason }))
+  return withEnds(routed, lost === undefined ? ends : [...ends, { ...routedHost(lost.host), outcome: "lost" }])
+}
+
+const routedHost = ({ model, tag }: Host) => ({ model, host: tag })

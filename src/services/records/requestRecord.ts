@@ -3,6 +3,7 @@ import type { KeyRecord } from "../../domain/keys/key.ts"
 import { formPaths } from "../../domain/request/forms.ts"
 import { isModelName } from "../../domain/request/modelName.ts"
 import { userHash } from "../../domain/request/userHash.ts"
+import { routedOfExcluded } from "../../domain/routing/routed.ts"
 import type { ObservedAttempt } from "../request/Observation.ts"
 import type { RequestEnd } from "../request/RequestEnds.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
@@ -53,6 +54,9 @@ export const recordOf = (end: KnownEnd, installation: string, requests: number):
   durationMs: rounded(end.times.ended),
   bytesIn: end.bytes.in,
   bytesOut: end.bytes.out,
+  strategy: end.strategy,
+  seed: end.seed,
+  routed: routedIn(end),
   address: end.address,
   requests,
 })
@@ -60,6 +64,12 @@ export const recordOf = (end: KnownEnd, installation: string, requests: number):
 /** `null`: there is none, or it cannot be the name of a model. */
 export const shownModel = ({ model }: RequestEnd): string | null =>
   model !== null && isModelName(model) ? model : null
+
+/** Of a request that every host was excluded for, those hosts. */
+const routedIn = ({ routed, failure }: RequestEnd): string =>
+  failure !== null && failure !== "defect" && failure._tag === "NoHostMatches"
+    ? routedOfExcluded(failure.excluded)
+    : routed
 
 /** Characters. */
 const mostWhy = 500

@@ -97,6 +97,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       readonly cut: () => void
       readonly drained: () => Drained
       readonly figures: () => InFlightFigures
+      /** Visits the running requests. `ageMs`: milliseconds since their admission. */
+      readonly each: (visit: (lifetime: Lifetime, ageMs: number) => void) => void
     }
 >() {
   static readonly layer: Layer.Layer<InFlight, never, ProviderRegistry | Timers> = Layer.effect(
@@ -121,6 +123,7 @@ const make = Effect.gen(function* () {
     cut: () => requests.cut(),
     drained: () => requests.drained,
     figures: () => requests.figures,
+    each: (visit) => requests.each(visit),
   })
 })
 
@@ -240,6 +243,11 @@ class RunningRequests {
   get figures(): InFlightFigures {
     const { requests: placed, bodyBytes } = this.ofProcess
     return { running: this.running.size, placed, places: this.registry.current().limits.maxInFlight, bodyBytes }
+  }
+
+  each(visit: (lifetime: Lifetime, ageMs: number) => void): void {
+    const now = this.timers.now()
+    this.running.each((lifetime) => visit(lifetime, now - (lifetime.deadline - lifetime.allowedMs)))
   }
 
   private readonly emptied = Effect.void.pipe(

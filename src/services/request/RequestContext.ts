@@ -23,6 +23,21 @@ export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
+/** What is known of a running request, for those who look at what runs. */
+export interface RunningRequest {
+  readonly requestId: string
+  /** Method and path. */
+  readonly route: string
+  readonly form: string | null
+  readonly key: KeyRecord | undefined
+  /** Names of the models that it asks for; none until its body is decoded. */
+  readonly models: ReadonlyArray<string>
+  /** Whether its answer is asked for as a stream. */
+  readonly isStreamed: boolean
+  /** Once it has a plan. */
+  readonly context: RequestContext | undefined
+}
+
 /** Counts of the requests in flight of one key, or of the process. */
 export class Load {
   /** Of a key: its requests, from their admission on. Of the process: those that have a place (`InFlight.place`). */
@@ -40,6 +55,8 @@ export class Lifetime implements Member {
   deadline = Number.POSITIVE_INFINITY
   /** Milliseconds from its admission to the deadline. */
   allowedMs = Number.POSITIVE_INFINITY
+  /** The request itself, for those who look at what runs. */
+  request: RunningRequest | undefined
   /** Whose request it is, once that is known. */
   key: KeyId | undefined
   /** Where it is counted: with its key, once that is known, and with the process. Only `InFlight` changes these. */
@@ -124,6 +141,8 @@ export interface RequestFacts {
   /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
   readonly strategy: string
   readonly seed: number
+  /** For the ledger: the hosts of the plan (`domain/routing/routed.ts`); absent: not known. */
+  readonly routed?: string
   /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
   readonly conversation?: ConversationRecord | undefined
   readonly observed?: Observation | undefined
@@ -148,10 +167,15 @@ export class RequestContext implements RequestFacts {
   readonly models: ReadonlyArray<string>
   readonly strategy: string
   readonly seed: number
+  readonly routed: string
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
   /** The host whose call was cancelled, because another one that was called beside it was faster. */
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
+  /** The host that was called last, or that answers. */
+  calling: Host | undefined
+  /** Whether a host's stream has begun. */
+  isStreaming = false
   /** What the ledger has of it, or will have. Set when its answer is booked; not by a call of it that another one was faster than. */
   booked: LedgerRow | undefined
   /** Whether it came with an Idempotency-Key: `UpstreamCall.isOnce`. */
@@ -180,6 +204,7 @@ export class RequestContext implements RequestFacts {
     this.models = facts.models
     this.strategy = facts.strategy
     this.seed = facts.seed
+    this.routed = facts.routed ?? ""
     this.conversation = facts.conversation
     this.observed = facts.observed
     this.nowMs = nowMs

@@ -69,6 +69,10 @@ export interface RequestEnd {
   readonly outcome: RequestOutcome
   /** Calls of hosts, in the order in which they ended. */
   readonly attempts: ReadonlyArray<ObservedAttempt>
+  /** Strategy and seed of its plan ("": there was none), and its hosts (`LedgerRow.routed`). */
+  readonly strategy: string
+  readonly seed: number
+  readonly routed: string
   /** The ledger's row of its answer; `null`: nothing was booked. */
   readonly row: LedgerRow | null
   readonly tokens: { readonly prompt: number; readonly completion: number } | null
@@ -239,6 +243,9 @@ const endOf = (
     failure,
     outcome: requestOutcome(failure, row?.outcome),
     attempts,
+    strategy: context?.strategy ?? "",
+    seed: context?.seed ?? 0,
+    routed: context?.routed ?? "",
     row,
     tokens: row === null ? null : { prompt: row.promptTokens, completion: row.completionTokens },
     cost: row?.cost ?? 0n,

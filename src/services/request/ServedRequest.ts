@@ -4,7 +4,7 @@ import { requestId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Claim, KeptAnswer } from "./Idempotency.ts"
 import type { Observation } from "./Observation.ts"
-import type { Lifetime, RequestContext } from "./RequestContext.ts"
+import type { Lifetime, RequestContext, RunningRequest } from "./RequestContext.ts"
 
 /** Why a request failed. `defect`: a fault of ours, which was logged. */
 export type EndFailure = Failure | "defect"
@@ -12,7 +12,7 @@ export type EndFailure = Failure | "defect"
 const noModels: ReadonlyArray<string> = []
 
 /** Made by `RequestEnds.begin`, and ended by `RequestEnds.end`. It does not refer to the request's body. */
-export class ServedRequest {
+export class ServedRequest implements RunningRequest {
   readonly requestId = requestId()
   /** Method and path, as `POST /api/v1/chat/completions`, without what an embedder puts in front of it. */
   readonly route: string
@@ -26,6 +26,8 @@ export class ServedRequest {
   key: KeyRecord | undefined
   /** Names of the models that it asks for, once it is decoded. */
   models = noModels
+  /** Whether its answer is asked for as a stream, once it is decoded. */
+  isStreamed = false
   /** Once it has a plan. */
   context: RequestContext | undefined
   /** Of a request that is carried out once. */

@@ -16,12 +16,14 @@ import { joinedNames } from "../../domain/request/droppedNames.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"
 import type { Unaffordable } from "../../domain/routing/Plan.ts"
+import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import type { Reasons } from "../../plugin/strategy.ts"
 import type { Skipped } from "../dispatch/AttemptStart.ts"
 import { withAffordable } from "../dispatch/affordable.ts"
 import { byteLength, encodeFor } from "../dispatch/encodeFor.ts"
 import { type DispatchFailure, outcomeOf } from "../dispatch/outcomeOf.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
+import { otherWorkFirst } from "../request/otherWorkFirst.ts"
 import type { PlanFailure } from "./planRefusal.ts"
 import { type ExplainedPlan, type PlanOptions, Router } from "./Router.ts"
 
@@ -45,6 +47,16 @@ export interface Explanation {
   readonly excluded: ReadonlyArray<Exclusion>
   /** What the caller would get now, where there is nothing to try. */
   readonly failure: PlanFailure | DispatchFailure | undefined
+  /** The draws of the strategy with other seeds, so many at most. Lets other work of the event loop go first. */
+  readonly draws: (count: number) => Effect.Effect<Draws>
+}
+
+/** How often each host of a plan is the first one. */
+export interface Draws {
+  /** Fewer than were asked for, where they took too long. */
+  readonly count: number
+  /** Most first; then in the order of the plan. */
+  readonly firsts: ReadonlyArray<{ readonly host: Host; readonly times: number }>
 }
 
 export type Explain = (
@@ -66,6 +78,36 @@ export const makeExplain: Effect.Effect<Explain, never, Router | ProviderRegistr
       )
   },
 )
+
+/** Milliseconds: for so long the event loop is held at a time, and draws are made in all. A strategy of a plugin may be slow. */
+const heldMs = 5
+const drawingMs = 2000
+
+/** The seeds follow from that of the plan, so that the same seed gives the same shares. */
+const drawn = (
+  { plan, redraw }: ExplainedPlan,
+  attempts: ReadonlyArray<ExplainedAttempt>,
+  most: number,
+): Effect.Effect<Draws> =>
+  Effect.gen(function* () {
+    const seeds = randomSequence(plan.seed)
+    const times = new Map(attempts.map(({ host }) => [host, 0]))
+    const began = performance.now()
+    let heldSince = began
+    let count = 0
+    while (count < most && times.size > 0) {
+      const first = redraw(seedFrom(seeds())).find((host) => times.has(host))
+      if (first !== undefined) times.set(first, (times.get(first) ?? 0) + 1)
+      count += 1
+      const now = performance.now()
+      if (now - began >= drawingMs) break
+      if (now - heldSince < heldMs) continue
+      yield* otherWorkFirst
+      heldSince = performance.now()
+    }
+    const firsts = Array.from(times, ([host, n]) => ({ host, times: n }))
+    return { count, firsts: firsts.toSorted((a, b) => b.times - a.times) }
+  })
 
 /** One explanation: what each host of a plan would be sent, and what became of it. */
 class Explaining {
@@ -106,9 +148,10 @@ class Explaining {
     }
     const { strategy, seed } = plan
     const { attempts, excluded } = this
+    const draws = (count: number) => drawn(this.explained, attempts, count)
     const outcome = attempts.length > 0 ? undefined : outcomeOf(this.failed, this.skipped, plan)
     const refusal = failure ?? withAffordable(outcome, this.request, this.unaffordable, this.registry)
-    return { strategy, seed, attempts, excluded, failure: refusal }
+    return { strategy, seed, attempts, excluded, failure: refusal, draws }
   }
 
   private add(host: Host, endpoint: Endpoint, now: number): void {

@@ -47,7 +47,7 @@ import { monotonic } from "../request/RequestContext.ts"
 import { Storage } from "../storage/Storage.ts"
 import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
-import { rankContext } from "./rankContext.ts"
+import { type RankFacts, rankContext } from "./rankContext.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
 import { wantedModels } from "./wantedModels.ts"
@@ -71,6 +71,8 @@ export interface ExplainedPlan {
   readonly failure: PlanFailure | undefined
   /** The numbers that the strategy used for each host that it ordered; none where it does not explain itself. */
   readonly whys: ReadonlyMap<Host, Reasons>
+  /** The attempts with another seed, and everything else as it was. */
+  readonly redraw: (seed: number) => ReadonlyArray<Host>
 }
 
 /** Called for each ranking, before it, when a plan is explained. */
@@ -80,6 +82,10 @@ type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, contex
 interface Decided {
   readonly plan: Plan
   readonly failure: PlanFailure | undefined
+  /** What the hosts were ordered from: the wanted models, the hosts that were left, and what the strategy is told. */
+  readonly wanted: ReadonlyArray<WantedModel>
+  readonly groups: ReadonlyArray<ReadonlyArray<Host>>
+  readonly facts: RankFacts
 }
 
 export class Router extends Context.Tag("headgate/Router")<
@@ -178,7 +184,13 @@ class Planner {
         if (reasons !== undefined) whys.set(candidate.host, reasons)
       }
     })
-    return Either.map(decided, ({ plan, failure }) => ({ plan, failure, whys }))
+    return Either.map(decided, ({ plan, failure, wanted, groups, facts }) => {
+      // A copy, since what the plan has asked of the conversation decides whether it is sticky.
+      const conversation = options?.conversation?.again()
+      const redraw = (seed: number) =>
+        this.drawn({ ...facts, seed, conversation }, wanted, groups, new Exclusions(), undefined)
+      return { plan, failure, whys, redraw }
+    })
   }
 
   private decide(
@@ -187,7 +199,7 @@ class Planner {
     options: PlanOptions = {},
     onRanking?: OnRanking,
   ): Either.Either<Decided, BadRequest> {
-    const { registry, stats } = this.services
+    const { registry } = this.services
     const { models: names, preferences } = request.routing
     const { routing } = registry.current()
     const named = wantedModels(request.operation, names, registry)
@@ -198,18 +210,13 @@ class Planner {
     const now = this.services.now()
     const seed = options.seed ?? seedFrom(this.services.seeds())
     const { conversation, key } = options
-    const { installation } = this.services
-    const context = rankContext({ request, budget, now, seed, key, conversation, installation })
-
+    const facts = { request, budget, now, seed, key, conversation, installation: this.services.installation }
     const excluded = new Exclusions()
     const states = this.states(request, budget, options)
     const kept = keptHosts(request, wanted, now, states, excluded)
     // A model may be wanted twice, by names with and without a variant.
     const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-    const order = this.orderBy(wanted, context, conversation, onRanking)
-    const ordered = orderedGroups(preferences, groups, wanted, order)
-    const tried = withoutFallbacks(request, ordered, stats, excluded)
-    const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
+    const attempts = this.drawn(facts, wanted, groups, excluded, onRanking)
     const plan: Plan = {
       attempts,
       excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
@@ -224,7 +231,24 @@ class Planner {
       attempts.length > 0
         ? undefined
         : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
-    return Either.right({ plan, failure })
+    return Either.right({ plan, failure, wanted, groups, facts })
+  }
+
+  /** The hosts in the order in which they are tried. What `allow_fallbacks` leaves out goes to `excluded`. */
+  private drawn(
+    facts: RankFacts,
+    wanted: ReadonlyArray<WantedModel>,
+    groups: ReadonlyArray<ReadonlyArray<Host>>,
+    excluded: Exclusions,
+    onRanking: OnRanking | undefined,
+  ): ReadonlyArray<Host> {
+    const { request, conversation } = facts
+    const { preferences } = request.routing
+    const context = rankContext(facts)
+    const order = this.orderBy(wanted, context, conversation, onRanking)
+    const ordered = orderedGroups(preferences, groups, wanted, order)
+    const tried = withoutFallbacks(request, ordered, this.services.stats, excluded)
+    return wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
   }
 
   private states(

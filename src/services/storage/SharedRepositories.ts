@@ -91,6 +91,28 @@ export interface RateShareRepository {
   readonly prune: Effect.Effect<void, StorageUnavailable>
 }
 
+/** A question of a process to the others about the requests that run there. */
+export interface LiveQuestion {
+  readonly id: string
+  /** The request that is to be stopped, if it runs there; `null`: which requests run? */
+  readonly stop: string | null
+}
+
+/** What a process answers: text of `services/live`. */
+export interface LiveAnswer {
+  readonly process: string
+  readonly content: string
+}
+
+/** Questions about running requests: see `services/live`. They are removed by `close`, or when they are old. */
+export interface LiveRepository {
+  /** Asks the other processes that have a lease. Which ones they are; nothing is asked where there are none. */
+  readonly ask: (process: string, question: LiveQuestion) => Effect.Effect<ReadonlyArray<string>, StorageUnavailable>
+  readonly answer: (question: string, answer: LiveAnswer) => Effect.Effect<void, StorageUnavailable>
+  readonly answers: (question: string) => Effect.Effect<ReadonlyArray<LiveAnswer>, StorageUnavailable>
+  readonly close: (question: string) => Effect.Effect<void, StorageUnavailable>
+}
+
 /** What processes did, this one too. Listeners hear of it within 5 seconds, usually at once, and possibly twice. */
 export interface SharedEvents {
   /** A key was changed. `isRevoked`: it was deleted or disabled. */
@@ -99,6 +121,10 @@ export interface SharedEvents {
   readonly wanted?: (budget: BudgetWindow, by: string) => void
   /** `RateShareRepository.want` of a process. May be missed. */
   readonly permitsWanted?: (window: RateWindow, by: string) => void
+  /** `LiveRepository.ask` of a process. Within 2 seconds, and again as long as the question is open. */
+  readonly asked?: (question: LiveQuestion) => void
+  /** `LiveRepository.answer` to a question. May be missed. */
+  readonly answered?: (question: string) => void
 }
 
 /** What a database has that several gateways use at once. */
@@ -106,6 +132,7 @@ export interface SharedRepositories {
   readonly leases: LeaseRepository
   readonly slices: SliceRepository
   readonly rates: RateShareRepository
+  readonly live: LiveRepository
   /** Calls the listener from then on until the scope closes. */
   readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -39,11 +39,27 @@ export interface NewSecret {
   readonly othersEndAt: number
 }
 
-export interface KeyPage {
+/** Which ordinary keys are meant. */
+export interface KeyFilter {
+  readonly includeDisabled: boolean
+  /** Those with this tag. */
+  readonly tag?: string
+  /** Those with this text in their name, their label or their owner, whatever the case of its letters of ASCII. */
+  readonly search?: string
+  /** Those with a limit of what they may spend. */
+  readonly isLimited?: true
+}
+
+export interface KeyPage extends KeyFilter {
   readonly offset: number
   readonly limit: number
-  readonly includeDisabled: boolean
 }
+
+/**
+ * How many keys are looked through and counted, the newest first: on a file every statement waits for the one before it, also a commit of
+ * the ledger.
+ */
+export const mostKeysSearched = 100_000
 
 /** Members that an update may set; absent: unchanged. */
 export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>
@@ -52,8 +68,10 @@ export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>
 export interface KeyRepository {
   /** The key with a secret of this hash; `undefined` when there is none. The hash of a key's first secret is its id. */
   readonly find: (secret: KeyId) => Effect.Effect<FoundKey | undefined, StorageUnavailable>
-  /** Ordinary keys, newest first. */
+  /** Ordinary keys, newest first. With a tag, a text or `isLimited`, of the newest `mostKeysSearched`. */
   readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, StorageUnavailable>
+  /** How many ordinary keys there are, of the newest `mostKeysSearched`. */
+  readonly count: (filter: KeyFilter) => Effect.Effect<number, StorageUnavailable>
   /** Number of management keys. Zero before the first start of the installation. */
   readonly countManagement: () => Effect.Effect<number, StorageUnavailable>
   /** Does nothing when the key exists already. */
@@ -322,6 +340,8 @@ export class NoCopy extends Data.TaggedError("NoCopy")<{ readonly instead: strin
 export interface DataAtRest {
   /** The installation's own id: a UUID, made once. */
   readonly installation: string
+  /** Absent: another one, as of an embedder. */
+  readonly kind?: "sqlite" | "postgres" | "memory"
   readonly keys: KeyRepository
   readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository

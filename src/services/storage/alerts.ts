@@ -30,8 +30,23 @@ export interface AlertDelivery {
 
 type DeliveryName = Pick<AlertDelivery, "state" | "webhook"> & { readonly alertId: string }
 
+/** An alert of the list. */
+export interface ListedAlert {
+  readonly kept: KeptAlert
+  /** When a process last saw that it holds, Unix milliseconds. */
+  readonly seenAt: number
+}
+
+export interface AlertPage {
+  readonly found: ReadonlyArray<ListedAlert>
+  /** What `after` of the next page is; `null`: this was the last one. */
+  readonly next: string | null
+}
+
 /** Times are Unix milliseconds. */
 export interface AlertRepository {
+  /** At most `limit` alerts, the newest first. `after`: `next` of the page before; "": from the newest. `isFiring`: only states that last. */
+  readonly page: (after: string, limit: number, isFiring: boolean) => Effect.Effect<AlertPage, StorageUnavailable>
   /**
    * Keeps an alert, with a delivery for each receiver whose rules have it. `false`, and nothing happens: there is one of that name, or
    * of a state that lasts one of its rule and subject.

@@ -64,6 +64,8 @@ export interface LedgerRow {
   readonly callerRequestId: string
   /** `userHash` of the caller's end user; "": nobody was named, or the row is from before this column. */
   readonly userHash: string
+  /** The hosts of the plan, and what became of them (`domain/routing/routed.ts`); "": the row is from before this column. */
+  readonly routed: string
 }
 
 /** A row that is not in the ledger yet. */

@@ -65,6 +65,10 @@ export interface RequestRecord {
   /** Of the bodies: read, and sent. */
   readonly bytesIn: number
   readonly bytesOut: number
+  /** How it was routed: strategy and seed of its plan, which there was none of where it is "", and its hosts (`LedgerRow.routed`). */
+  readonly strategy: string
+  readonly seed: number
+  readonly routed: string
   /** IP address of the caller; `null`: it is not known. */
   readonly address: string | null
   /** 1; or how many requests of its key, with its outcome and in its minute, have this record in common. The other members are those of the first. */

@@ -29,6 +29,7 @@ import { makeAppend } from "./postgresAppend.ts"
 import { certificateEnd } from "./postgresCertificate.ts"
 import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
+import { makeLiveRepository } from "./postgresLive.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
 import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
 import { SessionsDoNotLast } from "./postgresPooler.ts"
@@ -161,6 +162,7 @@ export const openDatabase = (
     const where = () => ({ database: address })
     const storage = {
       installation,
+      kind: "postgres" as const,
       ...shared,
       where,
       outage: new Outage({ where }),
@@ -177,6 +179,7 @@ export const openDatabase = (
         leases: makeLeaseRepository(sql),
         slices: makeSliceRepository(sql),
         rates: makeRateShareRepository(sql),
+        live: makeLiveRepository(sql),
         on: yield* makeEvents(pool),
       },
     }

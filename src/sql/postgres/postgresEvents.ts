@@ -13,7 +13,12 @@ import type { Pool, PoolClient } from "pg"
 import { KeyId } from "../../domain/ids.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import { backoff } from "../../domain/structures/backoff.ts"
-import type { RateWindow, SharedEvents, SharedRepositories } from "../../services/storage/SharedRepositories.ts"
+import type {
+  LiveQuestion,
+  RateWindow,
+  SharedEvents,
+  SharedRepositories,
+} from "../../services/storage/SharedRepositories.ts"
 import { noticeChannel } from "../repositories/auditLog.ts"
 import { originalText } from "../tables/table.ts"
 
@@ -30,6 +35,7 @@ const Wanted = Schema.parseJson(
       start: Schema.Number,
     }),
     Schema.Struct({ by: Schema.String, key: KeyId, scope: Schema.Literal("key", "free") }),
+    Schema.Struct({ answered: Schema.String }),
   ),
 )
 
@@ -43,6 +49,13 @@ export const notifyWanted = (sql: SqlClient, by: string, budget: BudgetWindow) =
 export const notifyPermitsWanted = (sql: SqlClient, by: string, window: RateWindow) =>
   sql`SELECT pg_notify(${noticeChannel}, ${JSON.stringify({ by, ...window })})`
 
+/** A statement: `LiveRepository.ask` of a process. The question is read from its table. */
+export const notifyAsked = (sql: SqlClient) => sql`SELECT pg_notify(${noticeChannel}, '')`
+
+/** A statement: `LiveRepository.answer` to a question. */
+export const notifyAnswered = (sql: SqlClient, question: string) =>
+  sql`SELECT pg_notify(${noticeChannel}, ${JSON.stringify({ answered: question })})`
+
 interface Change {
   readonly seq: number
   readonly action: string
@@ -52,6 +65,12 @@ interface Change {
 
 const changesAfter = `SELECT seq, action, object, changes
   FROM audit WHERE seq > $1 AND action <> 'key.create' ORDER BY seq`
+
+/** How long a question is open, milliseconds. */
+export const openMs = 10_000
+
+const questions = `SELECT id, stop FROM live_questions
+  WHERE asked_at > EXTRACT(EPOCH FROM clock_timestamp()) * 1000 - ${openMs} ORDER BY asked_at LIMIT 100`
 
 const readChanges = Schema.decodeUnknownOption(
   Schema.parseJson(Schema.Struct({ disabled: Schema.optional(Schema.Tuple(Schema.Unknown, Schema.Unknown)) })),
@@ -74,6 +93,8 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
         const key = KeyId.make(originalText(change.object))
         for (const listener of listeners) listener.keyChanged?.(key, isRevocation(change))
       }
+      const asked = await client.query<LiveQuestion>(questions)
+      for (const question of asked.rows) for (const listener of listeners) listener.asked?.(question)
     }
     /** A notice came since the last read began. */
     let hasNews = false
@@ -83,7 +104,8 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       if (wanted === undefined) {
         hasNews = true
         wake()
-      } else if ("scope" in wanted) for (const listener of listeners) listener.permitsWanted?.(wanted, wanted.by)
+      } else if ("answered" in wanted) for (const listener of listeners) listener.answered?.(wanted.answered)
+      else if ("scope" in wanted) for (const listener of listeners) listener.permitsWanted?.(wanted, wanted.by)
       else for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
     }
     const news = Effect.async<void>((resume) => {

@@ -13,6 +13,15 @@ interface StoredAlert {
   readonly resolved_at: number | string | null
 }
 
+interface ListedRow extends StoredAlert {
+  readonly id: string
+  readonly created_at: number | string
+  readonly seen_at: number | string
+}
+
+/** A place in the list: when the alert was kept, and its id. */
+const place = /^(\d{1,15})\.([0-9a-f]{1,64})$/
+
 interface ClaimedDelivery extends StoredAlert {
   readonly alert_id: string
   readonly state: AlertState
@@ -56,6 +65,25 @@ export const makeAlertRepository = (sql: SqlClient): AlertRepository => {
   }
 
   return {
+    page: (after, limit, isFiring) => {
+      const [, createdAt = "", id = ""] = place.exec(after) ?? []
+      const conditions = [
+        ...(id === ""
+          ? []
+          : [sql`(created_at < ${Number(createdAt)} OR (created_at = ${Number(createdAt)} AND id < ${id}))`]),
+        ...(isFiring ? [sql`resolved_at IS NULL`] : []),
+      ]
+      const rows = query(sql<ListedRow>`SELECT id, content, created_at, seen_at, resolved_at FROM alerts
+        WHERE ${sql.and(conditions)} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`)
+      return Effect.map(rows, (all) => {
+        const found = all.slice(0, limit)
+        const last = all.length > limit ? found.at(-1) : undefined
+        return {
+          found: found.map((row) => ({ kept: keptOf(row), seenAt: Number(row.seen_at) })),
+          next: last === undefined ? null : `${Number(last.created_at)}.${last.id}`,
+        }
+      })
+    },
     insert: ({ rule, subject, period }, kept, receivers) =>
       query(
         sql.withTransaction(

@@ -22,7 +22,7 @@ export const encodeRow = (row: LedgerRow): string => {
 }
 
 /** What rows of earlier versions lack. */
-const addedLater = { callerRequestId: "", userHash: "" }
+const addedLater = { callerRequestId: "", userHash: "", routed: "" }
 
 /** `undefined`: another version wrote it, and a member is missing. */
 export const decodeRow = (text: string): LedgerRow | undefined =>

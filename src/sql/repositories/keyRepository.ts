@@ -5,7 +5,13 @@ import * as Effect from "effect/Effect"
 import { KeyId } from "../../domain/ids.ts"
 import { changesBetween } from "../../domain/keys/audit.ts"
 import { factsOf, type KeyMember, type KeyRecord, keyMembers, kindOf } from "../../domain/keys/key.ts"
-import type { KeyPatch, KeyRepository, NewSecret } from "../../services/storage/Storage.ts"
+import {
+  type KeyFilter,
+  type KeyPatch,
+  type KeyRepository,
+  mostKeysSearched,
+  type NewSecret,
+} from "../../services/storage/Storage.ts"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { type Column, originalText, type Stored, storedColumn, storedText, table } from "../tables/table.ts"
@@ -23,6 +29,12 @@ const keys = table<KeyRecord>(
     readonly [M in KeyMember]: Column<KeyRecord[M]>
   },
 )
+
+/** The columns that a text is looked for in. */
+const searched = ["name", "label", "owner"]
+
+/** A pattern of LIKE that stands for this text. */
+const likeLiteral = (text: string): string => text.replace(/[!%_]/g, "!$&")
 
 interface SecretRow {
   readonly key: string
@@ -60,14 +72,51 @@ class KeyTables {
       return key === undefined || row?.endsAt == null ? key : { ...key, secretEndsAt: row.endsAt }
     })
 
-  readonly list: KeyRepository["list"] = ({ offset, limit, includeDisabled }) => {
+  readonly list: KeyRepository["list"] = ({ offset, limit, ...filter }) => {
     const { sql, selection } = this
-    const enabled = includeDisabled ? sql.literal("") : sql`AND disabled = ${false}`
+    const { source, matching } = this.filtered(filter)
     return rowsOf(
       keys,
-      sql`SELECT ${selection} FROM keys WHERE kind = 'ordinary' ${enabled}
+      sql`SELECT ${selection} FROM ${source} WHERE ${sql.and(matching)}
         ORDER BY created_at DESC, seq DESC LIMIT ${limit} OFFSET ${offset}`,
     )
+  }
+
+  readonly count: KeyRepository["count"] = (filter) => {
+    const { sql } = this
+    const { matching } = this.filtered(filter)
+    const counted = sql<{ readonly n: number | string }>`
+      SELECT COUNT(*) AS n FROM ${this.newest} WHERE ${sql.and(matching)}`
+    return Effect.map(query(counted), ([row]) => Number(row?.n ?? 0))
+  }
+
+  /** What is looked through and counted. A list of all keys looks at no more than its page and what is before it. */
+  private get newest(): Fragment {
+    return this
+      .sql`(SELECT * FROM keys WHERE kind = 'ordinary' ORDER BY created_at DESC, seq DESC LIMIT ${mostKeysSearched}) AS newest`
+  }
+
+  private filtered({ includeDisabled, tag, search, isLimited }: KeyFilter) {
+    const { sql } = this
+    const matching: Array<Fragment> = [sql`kind = 'ordinary'`]
+    if (!includeDisabled) matching.push(sql`disabled = ${false}`)
+    const source = tag === undefined && search === undefined && isLimited === undefined ? sql`keys` : this.newest
+    if (isLimited === true) matching.push(sql`limit_amount IS NOT NULL`)
+    // As JSON has it, between its quotation marks: no tag has a comma, so no text between two tags is one.
+    if (tag !== undefined) matching.push(this.contains("tags", JSON.stringify(tag)))
+    if (search !== undefined) {
+      // Neither looks at the case of letters of ASCII, and both at that of all others.
+      const like = sql.literal(sql.onDialectOrElse({ pg: () => 'COLLATE "C" ILIKE', orElse: () => "LIKE" }))
+      const pattern = `%${likeLiteral(storedText(search))}%`
+      matching.push(sql.or(searched.map((column) => sql`${sql.literal(column)} ${like} ${pattern} ESCAPE '!'`)))
+    }
+    return { source, matching }
+  }
+
+  private contains(column: string, part: string): Fragment {
+    const { sql } = this
+    const position = sql.literal(sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" }))
+    return sql`${position}(${sql.literal(column)}, ${part}) > 0`
   }
 
   readonly previousEnds: KeyRepository["previousEnds"] = (ids) => {
@@ -172,6 +221,7 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
   return {
     find: tables.findBySecret,
     list: tables.list,
+    count: tables.count,
     countManagement: () => tables.managementKeys,
     insert: (key, author) => Effect.asVoid(change(author, tables.add(key))),
     insertFirst: (key, author) =>

@@ -74,6 +74,7 @@ const columns = {
   providerKey: column("provider_key", Schema.String),
   callerRequestId: text("caller_request_id"),
   userHash: text("user_hash"),
+  routed: text("routed"),
 }
 
 export const ledger = table<LedgerRow>(columns)

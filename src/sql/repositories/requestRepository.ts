@@ -57,6 +57,9 @@ const records = table<RequestRecord>({
   durationMs: column("duration_ms", Schema.Number),
   bytesIn: column("bytes_in", Schema.Number),
   bytesOut: column("bytes_out", Schema.Number),
+  strategy: text("strategy"),
+  seed: column("seed", Schema.Number),
+  routed: text("routed"),
   address: optionalText("address"),
   requests: column("requests", Schema.Number),
 })

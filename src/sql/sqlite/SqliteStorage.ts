@@ -156,6 +156,7 @@ export const makeWith = (
     const where = () => ({ path, ...freeBytesAt(path) })
     return {
       ...storage,
+      kind: "sqlite",
       copy: Effect.zipRight(isThere, makeDatabaseCopies(path)),
       where,
       outage: new Outage({ where }),

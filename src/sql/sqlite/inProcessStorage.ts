@@ -22,6 +22,11 @@ export const layerOf = (open: () => Database): Layer.Layer<Storage> =>
         makeClient(db),
       )
       const copy = new NoCopy({ instead: "is memory:, so it ends with the gateway and there is nothing to keep" })
-      return { ...storageOf(installation, runToEnd(repositories)), copy, outage: new Outage({}) }
+      return {
+        ...storageOf(installation, runToEnd(repositories)),
+        kind: "memory" as const,
+        copy,
+        outage: new Outage({}),
+      }
     }).pipe(Effect.orDie),
   )

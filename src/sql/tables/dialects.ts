@@ -1,5 +1,5 @@
 /** The parts of the migrations that SQLite and PostgreSQL write differently. Those that a released step uses are never changed. */
-import { sharesOfRateLimits, slicesOfBudgets } from "./postgresShared.ts"
+import { questionsOfProcesses, sharesOfRateLimits, slicesOfBudgets } from "./postgresShared.ts"
 
 /** Names of types, table options, and statements that one database needs in its own words, or not at all (an empty list). */
 export interface Dialect {
@@ -21,6 +21,8 @@ export interface Dialect {
   /** For budgets, and for rate limits, that several processes share. */
   readonly slices: ReadonlyArray<string>
   readonly rateShares: ReadonlyArray<string>
+  /** For what processes ask each other about running requests. */
+  readonly liveQuestions: ReadonlyArray<string>
   /** Text that sorts by its characters, whatever the language of the server. */
   readonly orderedText: string
   /** Makes the ids of the ledger's requests such text. */
@@ -63,6 +65,7 @@ export const sqlite: Dialect = {
   ],
   slices: [],
   rateShares: [],
+  liveQuestions: [],
   orderedText: "TEXT",
   orderedLedger: [],
 }
@@ -94,6 +97,7 @@ export const postgres: Dialect = {
   ],
   slices: slicesOfBudgets,
   rateShares: sharesOfRateLimits,
+  liveQuestions: questionsOfProcesses,
   orderedText: 'TEXT COLLATE "C"',
   // It makes the index of the ids anew, and nothing else. Where somebody has a view of the ledger it is refused, and there is one more index.
   orderedLedger: [

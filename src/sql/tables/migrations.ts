@@ -378,6 +378,23 @@ export const steps = {
     "ALTER TABLE ledger ADD COLUMN user_hash TEXT NOT NULL DEFAULT ''",
     `ALTER TABLE requests ADD COLUMN requests ${integer} NOT NULL DEFAULT 1`,
   ]),
+
+  // `tags`: JSON, a list of texts. `owner`: NULL where nobody is named. The index is for the list of alerts, the newest first.
+  "22_tags_and_owners_of_keys": inOrder(() => [
+    "ALTER TABLE keys ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE keys ADD COLUMN owner TEXT",
+    "CREATE INDEX alerts_by_age ON alerts (created_at, id)",
+  ]),
+
+  // `routed`: the hosts of the plan and those that were left out (domain/routing/routed.ts); "": the row is from before this column, or
+  // there was no plan.
+  "24_live_requests_and_routes": inOrder(({ integer, liveQuestions }) => [
+    ...liveQuestions,
+    "ALTER TABLE ledger ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE requests ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
+    `ALTER TABLE requests ADD COLUMN seed ${integer} NOT NULL DEFAULT 0`,
+    "ALTER TABLE requests ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -40,6 +40,23 @@ export const slicesOfBudgets: ReadonlyArray<string> = [
     END $$`,
 ]
 
+/** See docs/decisions/0084-live-requests-of-all-processes.md. What is in these tables matters for some seconds. */
+export const questionsOfProcesses: ReadonlyArray<string> = [
+  // `stop`: the id of a request; NULL: which ones run? `asked_at`: Unix milliseconds of the server.
+  `CREATE UNLOGGED TABLE live_questions (
+    id TEXT PRIMARY KEY,
+    process TEXT NOT NULL,
+    stop TEXT,
+    asked_at BIGINT NOT NULL
+  )`,
+  `CREATE UNLOGGED TABLE live_answers (
+    question TEXT NOT NULL REFERENCES live_questions (id) ON DELETE CASCADE,
+    process TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (question, process)
+  )`,
+]
+
 /** See docs/decisions/0027-shared-rate-limits.md. */
 export const sharesOfRateLimits: ReadonlyArray<string> = [
   // How many requests of a limit a process may have counted in any interval. `until`: Unix milliseconds; it counts no more

@@ -1,5 +1,6 @@
 /** What is seen of requests over two workers: the caller's address, figures on a port of their own, and spans. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
+import * as Schema from "effect/Schema"
 import { isJsonObject } from "../../../src/domain/json/json.ts"
 import { until } from "../../support/clocks/until.ts"
 import { freePort } from "../../support/gateways/freePort.ts"
@@ -16,6 +17,14 @@ afterAll(async () => {
 
 const processMs = 180_000
 const patience = 300_000
+const decodeState = Schema.decodeUnknownSync(
+  Schema.Struct({
+    data: Schema.Struct({
+      storage: Schema.Struct({ kind: Schema.String, reachable: Schema.Boolean }),
+      process: Schema.Struct({ worker: Schema.NullOr(Schema.Number) }),
+    }),
+  }),
+)
 const token = "a-token-that-reads-figures"
 const allowed = "203.0.113.7"
 
@@ -74,6 +83,26 @@ describePostgres("two workers", () => {
     const made: unknown = await (await send("/keys", managementKey, { method: "POST", body })).json()
     restricted = isJsonObject(made) ? String(made["key"]) : ""
   }, patience)
+
+  test(
+    "each says of itself which it is, when it is asked for its state",
+    async () => {
+      const workers = new Set<unknown>()
+      await until(
+        async () => {
+          const answer: unknown = await (await send("/state", managementKey)).json()
+          const { data } = decodeState(answer)
+          expect(data.storage).toEqual({ kind: "postgres", reachable: true })
+          workers.add(data.process.worker)
+          return workers.size === 2
+        },
+        "both workers",
+        processMs,
+      )
+      expect([...workers].toSorted()).toEqual([1, 2])
+    },
+    processMs,
+  )
 
   test(
     "each of them goes by the address that the proxy tells, and the list has it of all that were refused",

@@ -98,6 +98,7 @@ describe("authorization", () => {
     ["DELETE", "/api/v1/keys/abc"],
     ["GET", "/api/v1/activity"],
     ["GET", "/api/v1/credits"],
+    ["DELETE", "/api/v1/requests/live/abc"],
   ] as const
   test.each(operations)("an ordinary key may not %s %s", async (method, path) => {
     for (const headers of [{ authorization: `Bearer ${key}` }, { "x-api-key": key }]) {
@@ -112,7 +113,9 @@ describe("authorization", () => {
     const open = ["GET /api/v1/openapi.json", "GET /docs", "GET /healthz", "GET /readyz"]
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
+      "DELETE /api/v1/requests/live/:request_id",
       "GET /api/v1/activity",
+      "GET /api/v1/alerts",
       "GET /api/v1/auth/key",
       "GET /api/v1/backup",
       "GET /api/v1/credits",
@@ -132,10 +135,13 @@ describe("authorization", () => {
       "GET /api/v1/models/user",
       "GET /api/v1/openapi.json",
       "GET /api/v1/providers",
+      "GET /api/v1/providers/state",
       "GET /api/v1/requests",
+      "GET /api/v1/requests/live",
       "GET /api/v1/requests/unknown",
       "GET /api/v1/spend",
       "GET /api/v1/spend/provider_keys",
+      "GET /api/v1/state",
       "GET /api/v1/version",
       "GET /docs",
       "GET /healthz",
@@ -212,7 +218,7 @@ describe("key status", () => {
     "label is_management_key is_provisioning_key limit limit_reset limit_remaining include_byok_in_limit budgets",
     "effective_budget usage usage_daily usage_weekly usage_monthly byok_usage byok_usage_daily byok_usage_weekly",
     "byok_usage_monthly is_free_tier expires_at creator_user_id organization_id workspace_id allowed_data_regions",
-    "free_model_daily_requests rate_limit",
+    "free_model_daily_requests rate_limit exact",
   ].flatMap((line) => line.split(" "))
 
   const statusOf = async (secret: string): Promise<Anything> => {
@@ -269,6 +275,7 @@ describe("key status", () => {
       limit_usd: 10,
       spend_usd: 0.3,
       remaining_usd: 9.7,
+      exact: { limit_usd: "10", spend_usd: "0.3", remaining_usd: "9.7" },
       reset_interval: "weekly",
       resets_at: "2026-07-20T00:00:00.000Z",
       include_byok: false,

@@ -8,6 +8,7 @@ import type { Waiver } from "../../../src/domain/money/Charge.ts"
 import { toUsd } from "../../../src/domain/price/money.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
+import { stopOnly } from "../../support/gateways/live.ts"
 import { type OutcomeOptions, OutcomeScene, type Seen, seenBy, settled } from "../../support/gateways/outcomes.ts"
 import { type HostCall, Reading } from "../../support/gateways/timedGateway.ts"
 import { chunkOf, wholeAnswer } from "../../support/hosts/host.ts"
@@ -369,6 +370,30 @@ const cases: ReadonlyArray<Case> = [
     status: 200,
     sees: "cost",
     rows: [{ outcome: "cut", cost: estimated, upstream: estimated, estimated: true }],
+  },
+  {
+    name: "stopped by the operator: prompt and output so far",
+    act: streamed(begun, async ({ gateway }) => expect(await stopOnly(gateway)).toBe(200)),
+    status: 200,
+    sees: "cost",
+    rows: [{ outcome: "cut", cost: estimated, upstream: estimated, estimated: true }],
+  },
+  {
+    name: "of two calls side by side that the operator stopped before either said anything: nothing",
+    options: { hedge: { enabled: true, max_cost_share: 1 } },
+    before: 20,
+    act: async (scene) => {
+      await learned(scene)
+      const asked = scene.ask({ stream: true })
+      await scene.call(21)
+      await scene.pass(200)
+      await scene.call(22)
+      expect(await stopOnly(scene.gateway)).toBe(200)
+      return seenBy(await asked)
+    },
+    status: 403,
+    sees: "none",
+    rows: [{ outcome: "lost", cost: 0n, upstream: promptAlone, waived: "lost", estimated: true }],
   },
   {
     name: "of two calls side by side: the faster one's count, the row of the other keeps what it costs the operator",

@@ -76,6 +76,49 @@ describe("an explanation", () => {
     expect((await explainedBy(gateway, ask())).seed).not.toBe(drawn.seed)
   })
 
+  test("has the draws of the strategy repeated as shares, the same for the same seed", async () => {
+    const gateway = await routed(
+      { a: good(), b: good(), c: good(), d: good() },
+      { prices: { a: { prompt: "0.000001" }, b: { prompt: "0.000001" }, c: { prompt: "0.000009" } }, ...balanced },
+    )
+    const body = ask({ provider: { ignore: ["d"] } })
+    const { draws } = await explainedBy(gateway, body, "?seed=7&draws=1000")
+    expect(draws?.count).toBe(1000)
+    const shares = new Map(draws?.shares.map(({ host, share }) => [host, share]))
+    expect([...shares.keys()].toSorted()).toEqual(["a", "b", "c"])
+    expect(draws?.shares.reduce((all, { first }) => all + first, 0)).toBe(1000)
+    // Two of the same price, and one whose weight is the 13th part: 0.48, 0.48 and 0.04.
+    expect(shares.get("a")).toBeWithin(0.4, 0.56)
+    expect(shares.get("b")).toBeWithin(0.4, 0.56)
+    expect(shares.get("c")).toBeWithin(0.01, 0.09)
+    expect((await explainedBy(gateway, body, "?seed=7&draws=1000")).draws).toEqual(draws)
+    expect((await explainedBy(gateway, body, "?seed=8&draws=1000")).draws).not.toEqual(draws)
+    expect(gateway.called()).toEqual([])
+  })
+
+  test("of a strategy that draws nothing has one host first, each time; of an empty plan there is no share", async () => {
+    const gateway = await routed({ a: good(), b: good() })
+    expect((await explainedBy(gateway, ask(), "?draws=20")).draws).toEqual({
+      count: 20,
+      shares: [
+        { model: "acme/small", host: "a", first: 20, share: 1 },
+        { model: "acme/small", host: "b", first: 0, share: 0 },
+      ],
+    })
+    const none = await explainedBy(gateway, ask({ provider: { only: ["c"] } }), "?draws=20")
+    expect(none.draws).toEqual({ count: 0, shares: [] })
+    expect((await explainedBy(gateway, ask())).draws).toBeUndefined()
+  })
+
+  test.each(["0", "1001", "-1", "1.5", "", "9&draws=9"])("refuses draws=%s", async (draws) => {
+    const gateway = await routed({ a: good() })
+    const response = await gateway.call(`/route/explain?draws=${draws}`, {
+      method: "POST",
+      body: JSON.stringify(ask()),
+    })
+    expect(await errorOf(response)).toMatchObject({ code: 400, metadata: { path: "draws" } })
+  })
+
   test("the seed of a request is in the ledger, and repeats its plan", async () => {
     const gateway = await routed(
       { a: good(), b: good(), c: good() },

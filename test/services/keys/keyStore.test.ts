@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
@@ -280,4 +282,64 @@ test("many forged keys at once: eight are read, some wait, the rest is refused, 
       expect(store.most()).toBe(8)
     }),
   )
+})
+
+describe("many requests at once with one key that is not in memory, as after a start", () => {
+  const asMany = (secret: Redacted.Redacted) =>
+    Effect.forEach(
+      Array.from({ length: 400 }),
+      () => Effect.either(Effect.flatMap(KeyStore, (keys) => keys.authenticate(secret))),
+      { concurrency: "unbounded" },
+    )
+  const forgotten = Effect.gen(function* () {
+    const keys = yield* KeyStore
+    const { secret, record } = yield* keys.create({ kind: "ordinary", name: "n" })
+    yield* keys.update(record.id, { name: "m" })
+    return secret
+  })
+
+  test("were refused but for 264 of them: they are one read, and all are answered", async () => {
+    const store = counted()
+    await store.run(
+      Effect.gen(function* () {
+        const secret = yield* forgotten
+        const before = store.reads.length
+        const release = store.hold()
+        const asked = yield* Effect.fork(asMany(secret))
+        while (store.reads.length === before) yield* Effect.promise(() => Bun.sleep(1))
+        release()
+        expect((yield* asked).every(Either.isRight)).toBe(true)
+        expect(store.reads.length).toBe(before + 1)
+      }),
+    )
+  })
+
+  test("are refused together, by one read, where it is forged", async () => {
+    const store = counted()
+    await store.run(
+      Effect.gen(function* () {
+        const answers = yield* asMany(Redacted.make(makeSecret("ordinary")))
+        const refused = answers.filter((one) => Either.isLeft(one) && one.left._tag === "KeyNotAccepted")
+        expect([refused.length, store.reads.length]).toEqual([400, 1])
+      }),
+    )
+  })
+
+  test("do not end with the one that reads", async () => {
+    const store = counted()
+    await store.run(
+      Effect.gen(function* () {
+        const secret = yield* forgotten
+        const before = store.reads.length
+        const release = store.hold()
+        const first = yield* Effect.fork(tries(secret))
+        while (store.reads.length === before) yield* Effect.promise(() => Bun.sleep(1))
+        const others = yield* Effect.fork(asMany(secret))
+        yield* Effect.promise(() => Bun.sleep(1))
+        expect(Exit.isInterrupted(yield* Fiber.interrupt(first))).toBe(true)
+        release()
+        expect((yield* others).every(Either.isRight)).toBe(true)
+      }),
+    )
+  })
 })

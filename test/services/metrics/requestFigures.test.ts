@@ -76,3 +76,15 @@ test("the gateway's own time is all but the time of the host", () => {
   figures.observe(sampleEnd({ model: "m", attempts: [attemptAt("m", "a")] }))
   expect(seriesOf("headgate_overhead_seconds")[0]?.value).toMatchObject({ sum: 0.004 })
 })
+
+test("the time of an answer is that of its host's call, and counts where it was finished", () => {
+  const { figures, seriesOf } = figuresWith(new Pairs())
+  const failed = attemptAt("a", "first", { outcome: "failed", began: 0, ended: 900 })
+  figures.observe(sampleEnd({ attempts: [failed, attemptAt("a", "second", { began: 1000, ended: 1250 })] }))
+  figures.observe(
+    sampleEnd({ attempts: [attemptAt("a", "second", { outcome: "host-failed", began: 0, ended: 5000 })] }),
+  )
+  expect(seriesOf("headgate_answer_duration_seconds")).toMatchObject([
+    { labels: ["a", "second"], value: { sum: 0.25 } },
+  ])
+})

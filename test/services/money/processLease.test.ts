@@ -14,7 +14,7 @@ import { StorageUnavailable } from "../../../src/services/storage/StorageUnavail
 import { ManualClock } from "../../support/clocks/manualClock.ts"
 import { gatewayWithoutSocket } from "../../support/gateways/gateway.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
-import { unusedRates } from "../../support/storage/rates.ts"
+import { unaskedLive, unusedRates } from "../../support/storage/rates.ts"
 
 /** Leases by the test's clock, in a database that can be away. */
 const leasesIn = (clock: ManualClock) => {
@@ -196,6 +196,7 @@ test("without it a gateway starts no paid request, and does so again when it has
       want: () => Effect.void,
     },
     rates: unusedRates,
+    live: unaskedLive,
     on: () => Effect.void,
   }
   const storage = Layer.map(lastingStorage, (context) => Effect.runSync(Effect.provide(sharing(shared), context)))

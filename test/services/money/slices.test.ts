@@ -10,7 +10,7 @@ import type { SharedEvents, SharedRepositories } from "../../../src/services/sto
 import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { alice, bob, sampleKey } from "../../sql/samples.ts"
 import { ManualClock } from "../../support/clocks/manualClock.ts"
-import { unusedRates } from "../../support/storage/rates.ts"
+import { unaskedLive, unusedRates } from "../../support/storage/rates.ts"
 
 const limit = 1000n
 const key = sampleKey(alice, { limit })
@@ -57,6 +57,7 @@ const scene = async () => {
       want: () => Effect.void,
     },
     rates: unusedRates,
+    live: unaskedLive,
     on: (listener) => Effect.sync(() => void listeners.push(listener)),
   }
   const scope = Effect.runSync(Scope.make())

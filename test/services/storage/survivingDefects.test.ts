@@ -20,7 +20,7 @@ import { survivingDefects } from "../../../src/services/storage/survivingDefects
 import { alice, sampleKey } from "../../sql/samples.ts"
 import { closeServices, hostsConfig, servicesOf, turns } from "../../support/clocks/services.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
-import { unusedRates } from "../../support/storage/rates.ts"
+import { unaskedLive, unusedRates } from "../../support/storage/rates.ts"
 
 closeServices()
 
@@ -84,7 +84,7 @@ const loops: Readonly<Record<string, readonly [seconds: number, Loop]>> = {
           ...{ take: () => Effect.succeed(grant), want: nothing },
           ...{ giveBack: () => watch(Effect.void), kept: () => watch(Effect.succeed(100n)) },
         }
-        const shared = { leases, slices: repository, rates: unusedRates, on: nothing }
+        const shared = { leases, slices: repository, rates: unusedRates, live: unaskedLive, on: nothing }
         const slices = yield* makeSlices(shared, { id: () => "a" })
         const size = { amount: 10n, outputBound: undefined, outputTokens: 1 }
         const ask = { sizeOf: () => size, required: () => 10n }

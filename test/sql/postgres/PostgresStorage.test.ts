@@ -112,6 +112,8 @@ const ourTables = [
   "keys",
   "leases",
   "ledger",
+  "live_answers",
+  "live_questions",
   "migrations",
   "open_requests",
   "price_versions",

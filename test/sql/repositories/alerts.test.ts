@@ -135,6 +135,46 @@ describe.each(kinds)("in %s", (_, fresh) => {
     })
   })
 
+  test("are listed page by page, the newest first, those of one moment by their ids; only those that last where that is asked", async () => {
+    const at = (id: string, createdAt: number, period: string | null = id) =>
+      [{ ...name(id), subject: `machine:${id}` }, { ...kept(id, period), createdAt }, receivers] as const
+    const seen = await inside((alerts) =>
+      Effect.gen(function* () {
+        yield* alerts.insert(...at("0a", 5))
+        yield* alerts.insert(...at("0b", 7))
+        yield* alerts.insert(...at("0c", 7, null))
+        yield* alerts.insert(...at("0d", 9, null))
+        yield* alerts.seen({ rule: "disk_space", subject: "machine:0d", period: null }, 99)
+        yield* alerts.resolve(8, 50, receivers)
+        const page = (after: string, limit: number, isFiring = false) =>
+          Effect.map(alerts.page(after, limit, isFiring), ({ found, next }) => ({
+            next,
+            found: found.map(({ kept: { id, resolvedAt }, seenAt }) => [id, seenAt, resolvedAt]),
+          }))
+        const first = yield* page("", 2)
+        const second = yield* page(first.next ?? "", 2)
+        return [first, second, yield* page("", 9, true)]
+      }),
+    )
+    expect(seen).toEqual([
+      {
+        next: "7.0c",
+        found: [
+          ["0d", 99, null],
+          ["0c", 7, 50],
+        ],
+      },
+      {
+        next: null,
+        found: [
+          ["0b", 7, 7],
+          ["0a", 5, 5],
+        ],
+      },
+      { next: null, found: [["0d", 99, null]] },
+    ])
+  })
+
   test("old alerts and deliveries are removed, those that last are not", async () => {
     const left = await inside((alerts) =>
       Effect.gen(function* () {

@@ -21,6 +21,15 @@ export interface ExplainedBody {
     readonly reason: string
   }>
   readonly dropped_parameters: Readonly<Record<string, ReadonlyArray<string>>>
+  readonly draws?: {
+    readonly count: number
+    readonly shares: ReadonlyArray<{
+      readonly model: string
+      readonly host: string
+      readonly first: number
+      readonly share: number
+    }>
+  }
   readonly error?: ErrorBody["error"]
 }
 

@@ -89,6 +89,7 @@ const storageOf = (storage: DataAtRest, seen: Seen): DataAtRest => {
   const guarded: AlertRepository = {
     insert: (...all) => asked(alerts.insert(...all)),
     seen: (...all) => asked(alerts.seen(...all)),
+    page: (...all) => asked(alerts.page(...all)),
     resolve: (...all) => asked(alerts.resolve(...all)),
     claim: (...all) => asked(alerts.claim(...all)),
     close: (...all) => asked(alerts.close(...all)),

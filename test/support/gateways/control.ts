@@ -23,12 +23,15 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
+import { LiveRequests } from "../../../src/services/live/LiveRequests.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
 import { Idempotency } from "../../../src/services/request/Idempotency.ts"
 import { InFlight } from "../../../src/services/request/InFlight.ts"
 import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
 import { Timers } from "../../../src/services/request/Timers.ts"
+import { ConfigFacts } from "../../../src/services/state/ConfigFacts.ts"
+import { GatewayState } from "../../../src/services/state/GatewayState.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
 import { silentProvider } from "../hosts/silentProvider.ts"
@@ -92,7 +95,9 @@ const registryOf = (config: unknown) =>
   Layer.unwrapEffect(
     readConfig(config).pipe(
       Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
-      Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
+      Effect.map(({ resolved, warnings, notes }) =>
+        Layer.merge(ProviderRegistry.layer(resolved), ConfigFacts.layer({ file: null, warnings, providers: notes })),
+      ),
       Effect.orDie,
     ),
   )
@@ -141,19 +146,23 @@ export const startControlPlane = async ({
       Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
     ),
   )
-  const services = Layer.mergeAll(
-    KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
-    meter,
-    HostStats.layer,
-    HostHealth.layer,
-    ProviderKeys.layer,
-    RequestLimits.layer,
-    RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
-      Layer.provideMerge(RequestEnds.layer),
-      Layer.provide(Idempotency.layer),
-      Layer.provideMerge(InFlight.layer),
+  const services = GatewayState.layer(undefined).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+        meter,
+        HostStats.layer,
+        HostHealth.layer,
+        ProviderKeys.layer,
+        RequestLimits.layer,
+        Layer.provide(LiveRequests.layer, Layer.merge(InFlight.layer, meter)),
+        RequestRecords.layer({ days: 30, rows: 1000 }).pipe(
+          Layer.provideMerge(RequestEnds.layer),
+          Layer.provide(Idempotency.layer),
+          Layer.provideMerge(InFlight.layer),
+        ),
+      ),
     ),
-  ).pipe(
     Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(storage),
@@ -266,4 +275,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   providerKey: "",
   callerRequestId: "",
   userHash: "",
+  routed: "",
 })

@@ -1,6 +1,6 @@
 /** What answers say of a key: fields of the table of keys, and its money in USD. */
+import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import {
   type KeyFields,
   type KeyMember,
@@ -10,7 +10,7 @@ import {
   type WireOf,
 } from "../../../domain/keys/key.ts"
 import { limitResets, type Spend, spentInWindow } from "../../../domain/keys/limitWindows.ts"
-import { type Picodollars, toUsd } from "../../../domain/price/money.ts"
+import { formatUsd, type Picodollars, toUsd } from "../../../domain/price/money.ts"
 
 export const LimitReset = Schema.Literal(...limitResets)
 
@@ -27,27 +27,36 @@ export const fieldsOf = <M extends KeyMember>(key: KeyRecord, members: ReadonlyA
     readonly [N in M as KeyFields[N]["wire"]]: WireOf<N>
   }
 
-const usage = {
-  /** In total, and in the current UTC day, week (from Monday) and month. */
-  usage: Schema.Number,
-  usage_daily: Schema.Number,
-  usage_weekly: Schema.Number,
-  usage_monthly: Schema.Number,
-  byok_usage: Schema.Number,
-  byok_usage_daily: Schema.Number,
-  byok_usage_weekly: Schema.Number,
-  byok_usage_monthly: Schema.Number,
-}
+/** In total, and in the current UTC day, week (from Monday) and month. */
+const usageMembers = [
+  ...(["usage", "usage_daily", "usage_weekly", "usage_monthly"] as const),
+  ...(["byok_usage", "byok_usage_daily", "byok_usage_weekly", "byok_usage_monthly"] as const),
+] as const
+
+type UsageMember = (typeof usageMembers)[number]
+
+const usageFields = <A>(schema: A) =>
+  // A member for each of them. Object.fromEntries loses that type.
+  Object.fromEntries(usageMembers.map((member) => [member, schema])) as Readonly<Record<UsageMember, A>>
 
 /** What a key has spent, and what is left. */
 export const keyFigures = {
   /** What is left until the next reset, never below 0; `null`: no limit. */
   limit_remaining: Schema.NullOr(Schema.Number),
-  ...usage,
+  ...usageFields(Schema.Number),
+  /** The amounts again, as decimals of USD that are exact to the picodollar. */
+  exact: Schema.Struct({
+    limit: Schema.NullOr(Schema.String),
+    limit_remaining: Schema.NullOr(Schema.String),
+    ...usageFields(Schema.String),
+  }),
 }
 
 /** Where they stand among the fields. */
-export const figurePlaces = { limit: ["limit_remaining"], include_byok_in_limit: Struct.keys(usage) } as const
+export const figurePlaces = {
+  limit: ["limit_remaining"],
+  include_byok_in_limit: [...usageMembers, "exact"],
+} as const
 
 /** What is left of a limit. Holds of requests in flight are not spent yet. */
 export const remaining = (key: KeyRecord, limit: Picodollars, spend: Spend): Picodollars => {
@@ -55,14 +64,22 @@ export const remaining = (key: KeyRecord, limit: Picodollars, spend: Spend): Pic
   return left > 0n ? left : 0n
 }
 
-export const figuresOf = (key: KeyRecord, spend: Spend) => ({
-  limit_remaining: key.limit === null ? null : toUsd(remaining(key, key.limit, spend)),
-  usage: toUsd(spend.total),
-  usage_daily: toUsd(spend.daily),
-  usage_weekly: toUsd(spend.weekly),
-  usage_monthly: toUsd(spend.monthly),
-  byok_usage: 0,
-  byok_usage_daily: 0,
-  byok_usage_weekly: 0,
-  byok_usage_monthly: 0,
-})
+export const figuresOf = (key: KeyRecord, spend: Spend) => {
+  const left = key.limit === null ? null : remaining(key, key.limit, spend)
+  const usage: Readonly<Record<UsageMember, Picodollars>> = {
+    ...usageFields(0n),
+    usage: spend.total,
+    usage_daily: spend.daily,
+    usage_weekly: spend.weekly,
+    usage_monthly: spend.monthly,
+  }
+  return {
+    limit_remaining: left === null ? null : toUsd(left),
+    ...Records.map(usage, toUsd),
+    exact: {
+      limit: key.limit === null ? null : formatUsd(key.limit),
+      limit_remaining: left === null ? null : formatUsd(left),
+      ...Records.map(usage, formatUsd),
+    },
+  }
+}

@@ -20,9 +20,9 @@ import {
   type SettableMember,
   type WireOf,
 } from "../../../domain/keys/key.ts"
-import { wholeAmount } from "../../../domain/keys/keyValues.ts"
+import { isTag, tagRule, wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
-import { offset, wholeNumber } from "../query.ts"
+import { offset, parameter, searched, wholeNumber } from "../query.ts"
 
 type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySignature<
   Optional,
@@ -59,11 +59,13 @@ const changeable = Object.fromEntries(
 export const NewKey = Schema.Struct(
   inOrder(
     { ...settable, workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")) },
-    { includeByokInLimit: ["expiresAt", "creatorUserId", "workspaceId"] },
+    { includeByokInLimit: ["expiresAt", "tags", "owner", "creatorUserId", "workspaceId"] },
   ),
 ).annotations({ identifier: "NewKey" })
 
-export const KeyChange = Schema.Struct(inOrder(changeable, { includeByokInLimit: ["expiresAt"] })).annotations({
+export const KeyChange = Schema.Struct(
+  inOrder(changeable, { includeByokInLimit: ["expiresAt", "tags", "owner"] }),
+).annotations({
   identifier: "KeyChange",
 })
 
@@ -84,6 +86,16 @@ export const KeyQuery = Schema.Struct({
     }),
   ),
   workspace_id: optional(OwnWorkspace),
+  /** Those with this tag. */
+  tag: optional(
+    parameter(
+      Schema.String,
+      { rule: tagRule, jsonSchema: { type: "string", minLength: 1, maxLength: 64 } },
+      (written) => (isTag(written) ? written : undefined),
+    ),
+  ),
+  /** Those with this text in name, label or owner. */
+  search: optional(searched),
 }).annotations({ parseOptions: { errors: "all" } })
 
 /**

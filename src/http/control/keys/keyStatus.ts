@@ -10,7 +10,7 @@ import { inOrder } from "../../../domain/json/inOrder.ts"
 import { isOwn, type KeyRecord, keyMembers } from "../../../domain/keys/key.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { nextReset, type Spend, spentInWindow } from "../../../domain/keys/limitWindows.ts"
-import { toUsd } from "../../../domain/price/money.ts"
+import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 import { RequestLimits } from "../../../services/keys/RequestLimits.ts"
 import { Meter } from "../../../services/money/Meter.ts"
 import { unavailable } from "../../refusals.ts"
@@ -26,6 +26,7 @@ const Budget = Schema.Struct({
   limit_usd: Schema.Number,
   spend_usd: Schema.Number,
   remaining_usd: Schema.Number,
+  exact: Schema.Struct({ limit_usd: Schema.String, spend_usd: Schema.String, remaining_usd: Schema.String }),
   reset_interval: Schema.NullOr(LimitReset),
   resets_at: Schema.NullOr(Schema.String),
   include_byok: Schema.Boolean,
@@ -108,14 +109,17 @@ export const keyStatusHandlers = HttpApiBuilder.group(
 const budgetsOf = (key: KeyRecord, spend: Spend, now: number): ReadonlyArray<typeof Budget.Type> => {
   if (key.limit === null) return []
   const resetsAt = nextReset(key.limitReset, now)
+  const spent = spentInWindow(spend, key.limitReset)
+  const left = remaining(key, key.limit, spend)
   return [
     {
       scope: "key_limit",
       guardrail_id: null,
       budget_id: null,
       limit_usd: toUsd(key.limit),
-      spend_usd: toUsd(spentInWindow(spend, key.limitReset)),
-      remaining_usd: toUsd(remaining(key, key.limit, spend)),
+      spend_usd: toUsd(spent),
+      remaining_usd: toUsd(left),
+      exact: { limit_usd: formatUsd(key.limit), spend_usd: formatUsd(spent), remaining_usd: formatUsd(left) },
       reset_interval: key.limitReset,
       resets_at: resetsAt === null ? null : isoTime(resetsAt),
       include_byok: key.includeByokInLimit,

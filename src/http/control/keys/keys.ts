@@ -19,6 +19,7 @@ import { KeyStore } from "../../../services/keys/KeyStore.ts"
 import { Meter } from "../../../services/money/Meter.ts"
 import { Lifetime } from "../../../services/request/RequestContext.ts"
 import { Timers } from "../../../services/request/Timers.ts"
+import type { KeyFilter } from "../../../services/storage/Storage.ts"
 import { readBody } from "../../decode/readBody.ts"
 import { readRequest } from "../../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
@@ -51,7 +52,8 @@ export const KeysGroup = HttpApiGroup.make("keys")
   .add(
     HttpApiEndpoint.get("list", "/keys")
       .setUrlParams(KeyQuery)
-      .addSuccess(Schema.Struct({ data: Schema.Array(Key) }))
+      // `total`: how many keys match, of the newest 100,000; `null`: not known.
+      .addSuccess(Schema.Struct({ data: Schema.Array(Key), total: Schema.NullOr(Schema.Int) }))
       .addError(badRequest),
   )
   .add(
@@ -109,15 +111,21 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     return handlers
       .handle("list", ({ urlParams }) =>
         Effect.gen(function* () {
-          const { offset, limit, include_disabled } = urlParams
-          const page = yield* keys.list({ offset, limit, includeDisabled: include_disabled === "true" })
+          const { offset, limit, include_disabled, tag, search } = urlParams
+          const filter: KeyFilter = {
+            includeDisabled: include_disabled === "true",
+            ...(tag === undefined ? {} : { tag }),
+            ...(search === undefined ? {} : { search }),
+          }
+          const page = yield* keys.list({ offset, limit, ...filter })
+          const total = keys.count === undefined ? null : yield* keys.count(filter)
           if (meter.spentByEach === undefined) {
-            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }), total }
           }
           const ids = page.map(({ id }) => id)
           const spends = yield* meter.spentByEach(ids)
           const ends = yield* keys.previousEnds(ids)
-          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)) }
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)), total }
         }),
       )
       .handleRaw("create", ({ request }) =>

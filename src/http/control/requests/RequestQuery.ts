@@ -25,14 +25,17 @@ const prefixOf = (outcome: string): string => outcome.split("_", 1)[0] ?? outcom
 
 const prefixes = [...new Set(requestOutcomes.map(prefixOf))]
 
-/** An outcome, or all that begin with a word. */
+const failures = requestOutcomes.filter((one) => one !== "ok")
+
+/** An outcome, all that begin with a word, or all but `ok`. */
 const outcomes = parameter(
   Schema.Array(Schema.Literal(...requestOutcomes)),
   {
-    rule: `${prefixes.join(", ")}, or one of ${requestOutcomes.filter((one) => one !== "ok").join(", ")}`,
-    jsonSchema: { type: "string", enum: [...new Set([...prefixes, ...requestOutcomes])] },
+    rule: `failed, ${prefixes.join(", ")}, or one of ${failures.join(", ")}`,
+    jsonSchema: { type: "string", enum: [...new Set(["failed", ...prefixes, ...requestOutcomes])] },
   },
   (written): ReadonlyArray<RequestOutcome> | undefined => {
+    if (written === "failed") return failures
     const found = requestOutcomes.filter((one) => one === written || prefixOf(one) === written)
     return found.length === 0 ? undefined : found
   },
@@ -42,6 +45,12 @@ const keyHash = parameter(
   Schema.String,
   { rule: "the hash of a key: 64 lower-case hex digits", jsonSchema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
   (written) => (/^[0-9a-f]{64}$/.test(written) ? written : undefined),
+)
+
+const hashOfUser = parameter(
+  Schema.String,
+  { rule: "the hash of a user: 16 lower-case hex digits", jsonSchema: { type: "string", pattern: "^[0-9a-f]{16}$" } },
+  (written) => (/^[0-9a-f]{16}$/.test(written) ? written : undefined),
 )
 
 const requestId = parameter(
@@ -73,6 +82,8 @@ export const RequestQuery = Schema.Struct({
   outcome: optional(outcomes),
   /** The end user that the request named. */
   user: optional(searched),
+  /** The same as answers name it. With `user` too, both have to hold. */
+  user_hash: optional(hashOfUser),
   ...period,
   after: optional(requestId),
   position: optional(position),
@@ -84,6 +95,13 @@ export const UnknownQuery = Schema.Struct({
   offset: Schema.optionalWith(offset, { exact: true, default: () => 0 }),
   limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true, default: () => 1000 }),
 }).annotations({ parseOptions: { errors: "all" } })
+
+/** No request has the hash "-". */
+const userFilter = ({ user, user_hash }: typeof RequestQuery.Type, installation: string) => {
+  if (user === undefined) return user_hash === undefined ? {} : { userHash: user_hash }
+  const named = userHash(installation, user)
+  return { userHash: user_hash === undefined || user_hash === named ? named : "-" }
+}
 
 /** `key`: whose requests alone may be seen; `undefined`: all. */
 export const filterOf = (
@@ -97,7 +115,7 @@ export const filterOf = (
   ...(query.host === undefined ? {} : { host: query.host }),
   ...(query.status === undefined ? {} : { statuses: query.status }),
   ...(query.outcome === undefined ? {} : { outcomes: query.outcome }),
-  ...(query.user === undefined ? {} : { userHash: userHash(installation, query.user) }),
+  ...userFilter(query, installation),
   ...(query.from === undefined ? {} : { from: query.from }),
   ...(query.to === undefined ? {} : { to: query.to }),
 })

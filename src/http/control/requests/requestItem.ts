@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { requestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
-import { toUsd } from "../../../domain/price/money.ts"
+import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 import { type FormName, formPaths } from "../../../domain/request/forms.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
@@ -60,6 +60,8 @@ export const RequestItem = Schema.Struct({
   streamed: Schema.Boolean,
   /** What the key paid, in USD. */
   usage: Schema.Number,
+  /** The same as a decimal, exact to the picodollar. */
+  exact: Schema.Struct({ usage: Schema.String }),
   tokens_prompt: Schema.Int,
   tokens_completion: Schema.Int,
   attempts: Schema.NullOr(Schema.Array(RequestAttempt)),
@@ -89,11 +91,12 @@ export const itemOf = ({ record, row }: ListedRequest): Item =>
   record === null ? itemOfRow(row) : { ...itemOfRecord(record), ...(row === null ? nothingPaid : paidOf(row)) }
 
 /** Names of the columns in CSV. */
-export const requestColumns = Struct.keys(RequestItem.fields)
+export const requestColumns = Struct.keys(Struct.omit(RequestItem.fields, "exact"))
 
 /** A line of CSV: what has members of its own is JSON there. */
-export const csvRowOf = (listed: ListedRequest): Row<keyof Item> => {
-  const { attempts, times_ms: times, ...item } = itemOf(listed)
+export const csvRowOf = (listed: ListedRequest): Row<keyof Omit<Item, "exact">> => {
+  // Amounts are exact there.
+  const { attempts, times_ms: times, exact: _, ...item } = itemOf(listed)
   return {
     item: { ...item, attempts: attempts === null ? null : JSON.stringify(attempts), times_ms: JSON.stringify(times) },
     amounts: { usage: listed.row?.cost ?? 0n },
@@ -110,10 +113,11 @@ export const endOf = ({ record, row }: ListedRequest): Pick<Item, "status" | "ou
       }
     : { status: record.status, outcome: record.outcome, why: orNull(record.why) }
 
-const nothingPaid = { usage: 0, tokens_prompt: 0, tokens_completion: 0 }
+const nothingPaid = { usage: 0, exact: { usage: "0" }, tokens_prompt: 0, tokens_completion: 0 }
 
 const paidOf = ({ cost, promptTokens, completionTokens }: LedgerRow) => ({
   usage: toUsd(cost),
+  exact: { usage: formatUsd(cost) },
   tokens_prompt: promptTokens,
   tokens_completion: completionTokens,
 })

@@ -1,0 +1,37 @@
+/** A key as management sees it. */
+import type { Role } from "./types.ts"
+
+type Amount = "usage" | "usage_daily" | "usage_weekly" | "usage_monthly"
+
+export type LimitReset = "daily" | "weekly" | "monthly"
+
+export interface Key {
+  readonly hash: string
+  readonly name: string
+  readonly label: string
+  readonly disabled: boolean
+  readonly limit_reset: LimitReset | null
+  readonly rate_limit: { readonly requests: number; readonly interval_s: number } | null
+  readonly allowed_models: ReadonlyArray<string> | null
+  readonly allowed_providers: ReadonlyArray<string> | null
+  readonly allowed_addresses: ReadonlyArray<string> | null
+  readonly expires_at: string | null
+  readonly created_at: string
+  readonly updated_at: string | null
+  /** Earlier secrets are accepted until then. */
+  readonly previous_ends_at: string | null
+  readonly tags: ReadonlyArray<string>
+  readonly owner: string | null
+  /** `null` for an ordinary key. */
+  readonly role: Role | null
+  readonly exact: Readonly<Record<Amount, string>> & {
+    readonly limit: string | null
+    readonly limit_remaining: string | null
+  }
+}
+
+/** The only answer that holds a secret. */
+export interface MadeKey {
+  readonly data: Key
+  readonly key: string
+}

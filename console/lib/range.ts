@@ -1,0 +1,86 @@
+/** The span of time that a view shows, as it stands in the address: `range=day`, or `from` and `to`. */
+
+export interface Span {
+  readonly from: Date
+  readonly to: Date
+}
+
+export type Interval = "hour" | "day"
+
+export interface Range extends Span {
+  readonly name: RangeName
+  readonly interval: Interval
+}
+
+export const rangeNames = ["hour", "day", "week", "month", "custom"] as const
+export type RangeName = (typeof rangeNames)[number]
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+const ceilTo = (at: Date, step: number): Date => new Date(Math.ceil(at.getTime() / step) * step)
+
+/** How long each range is. A range ends with the running hour or UTC day, so that its points are whole ones but for the last. */
+const lengths: Readonly<Record<Exclude<RangeName, "custom">, { readonly ms: number; readonly step: number }>> = {
+  hour: { ms: hourMs, step: hourMs },
+  day: { ms: dayMs, step: hourMs },
+  week: { ms: 7 * dayMs, step: hourMs },
+  month: { ms: 30 * dayMs, step: dayMs },
+}
+
+const isNamed = (text: string | null): text is keyof typeof lengths => text !== null && Object.hasOwn(lengths, text)
+
+/** Points by hour up to eight days, by UTC day beyond. */
+const intervalOf = ({ from, to }: Span): Interval => (to.getTime() - from.getTime() <= 8 * dayMs ? "hour" : "day")
+
+const timeOf = (text: string | null): Date | null => {
+  const at = text === null ? Number.NaN : Date.parse(text)
+  return Number.isNaN(at) ? null : new Date(at)
+}
+
+/** The range that `parameters` of an address ask for; the last day where they ask for none, or for one that is none. */
+export const rangeOf = (parameters: URLSearchParams, now: Date): Range => {
+  const from = timeOf(parameters.get("from"))
+  const to = timeOf(parameters.get("to")) ?? ceilTo(now, hourMs)
+  if (from !== null && from < to) return { name: "custom", from, to, interval: intervalOf({ from, to }) }
+  const asked = parameters.get("range")
+  const name = isNamed(asked) ? asked : "day"
+  const { ms, step } = lengths[name]
+  const end = ceilTo(now, step)
+  const span = { from: new Date(end.getTime() - ms), to: end }
+  return { name, ...span, interval: intervalOf(span) }
+}
+
+/** The span of the same length that ends where `span` begins. */
+export const before = ({ from, to }: Span): Span => ({
+  from: new Date(from.getTime() - (to.getTime() - from.getTime())),
+  to: from,
+})
+
+/** `from` and `to` for a query. */
+export const spanParameters = ({ from, to }: Span) => ({ from: from.toISOString(), to: to.toISOString() })
+
+/** The part of `span` that one point at `at` stands for. */
+export const spanOfPoint = (at: Date, interval: Interval, span: Span): Span => {
+  const end = new Date(at.getTime() + (interval === "hour" ? hourMs : dayMs))
+  return { from: at < span.from ? span.from : at, to: end > span.to ? span.to : end }
+}
+
+/** When the UTC day, the week from Monday and the month began in which `now` is: the windows of limits. */
+export const windowsAt = (now: Date): Readonly<Record<"day" | "week" | "month", Date>> => {
+  const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const sinceMonday = (now.getUTCDay() + 6) % 7
+  return {
+    day: new Date(Date.UTC(year, month, date)),
+    week: new Date(Date.UTC(year, month, date - sinceMonday)),
+    month: new Date(Date.UTC(year, month)),
+  }
+}
+
+export const rangeWords: Readonly<Record<RangeName, string>> = {
+  hour: "this hour",
+  day: "the last 24 hours",
+  week: "the last 7 days",
+  month: "the last 30 days",
+  custom: "the chosen time",
+}

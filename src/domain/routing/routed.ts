@@ -1,0 +1,157 @@
+/**
+ * A plan in a few bytes, for the ledger: which hosts it had, in which order, and by which rule others were left out. No word of the
+ * request is in it: of an exclusion its rule is kept, not its reason, which may quote the request. Pure. See
+ * docs/decisions/0085-the-route-of-a-ledger-row.md.
+ *
+ * The text has a line for each host, after a line with its model where that is another one than before:
+ *
+ *   =acme/small
+ *   +openai                    in the plan
+ *   -max_price<TAB>azure       left out by max_price
+ *   !timeout<TAB>openai        its call failed, or lost against another one
+ *
+ * Its first line is "1" for a plan of one host that left none out: that is the host of the request's row or record.
+ */
+import type { Exclusion } from "../failures/Exclusion.ts"
+import type { Host } from "../hosts/Host.ts"
+
+const alone = "1"
+
+/** Characters of the plan, and of what became of its hosts. What is beyond is left out, which the last line says. */
+const mostOfPlan = 1500
+const mostInAll = 2000
+const more = "…\n"
+
+/** A host of a plan, or one that was called. */
+export interface RoutedHost {
+  readonly model: string
+  /** Its tag. */
+  readonly host: string
+}
+
+/** What became of a host of a plan. */
+export interface RoutedEnd extends RoutedHost {
+  readonly outcome: string
+}
+
+export interface Routed {
+  /** In the order of the plan. `null`: the host that the request's row or record has was alone. */
+  readonly order: ReadonlyArray<RoutedHost> | null
+  readonly excluded: ReadonlyArray<RoutedHost & { readonly by: string }>
+  /** Of those that were called before the one that answered, or beside it. */
+  readonly ended: ReadonlyArray<RoutedEnd>
+  /** Whether hosts are missing, because there were too many. */
+  readonly isCut: boolean
+}
+
+type ExcludedHost = Pick<Exclusion, "model" | "host" | "by">
+
+interface PlannedHosts {
+  readonly attempts: ReadonlyArray<Pick<Host, "model" | "tag">>
+  readonly excluded: ReadonlyArray<ExcludedHost>
+}
+
+/** Of a plan. */
+export const routedOf = ({ attempts, excluded }: PlannedHosts): string => {
+  if (attempts.length === 1 && excluded.length === 0) return alone
+  let text = ""
+  let model = ""
+  for (const host of attempts) {
+    if (host.model !== model) {
+      model = host.model
+      text += `=${model}\n`
+    }
+    text += `+${host.tag}\n`
+    if (text.length > mostOfPlan) return cut(text)
+  }
+  return excluded.length === 0 ? text : withExcluded(text, model, excluded)
+}
+
+/** Of a request without a plan, because every host was excluded. */
+export const routedOfExcluded = (excluded: ReadonlyArray<ExcludedHost>): string =>
+  excluded.length === 0 ? "" : withExcluded("", "", excluded)
+
+const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<ExcludedHost>): string => {
+  let text = ordered
+  let model = first
+  for (const exclusion of excluded) {
+    if (exclusion.model !== model) {
+      model = exclusion.model
+      text += `=${model}\n`
+    }
+    text += `-${exclusion.by}\t${exclusion.host}\n`
+    if (text.length > mostOfPlan) return cut(text)
+  }
+  return text
+}
+
+/** Without the lines from the one on that is beyond the bound. */
+const cut = (text: string): string => text.slice(0, text.lastIndexOf("\n", mostOfPlan - 1) + 1) + more
+
+/** The same with what became of hosts. */
+export const withEnds = (routed: string, ends: ReadonlyArray<RoutedEnd>): string => {
+  let text = routed
+  for (const { model, host, outcome } of ends) {
+    // A line of its own for each, since it need not be of the model before it.
+    const line = `=${model}\n!${outcome}\t${host}\n`
+    if (text.length + line.length + more.length > mostInAll) return text + more
+    text = text === alone ? `${alone}\n${line}` : text + line
+  }
+  return text
+}
+
+/** `undefined`: nothing was kept. */
+export const readRouted = (text: string): Routed | undefined => {
+  if (text === "") return undefined
+  const order: Array<RoutedHost> = []
+  const excluded: Array<RoutedHost & { readonly by: string }> = []
+  const ended: Array<RoutedEnd> = []
+  let model = ""
+  for (const line of text.split("\n")) {
+    const rest = line.slice(1)
+    const [what = "", host = ""] = rest.split("\t", 2)
+    if (line.startsWith("=")) model = rest
+    else if (line.startsWith("+")) order.push({ model, host: rest })
+    else if (line.startsWith("-")) excluded.push({ model, host, by: what })
+    else if (line.startsWith("!")) ended.push({ model, host, outcome: what })
+  }
+  const isAlone = text === alone || text.startsWith(`${alone}\n`)
+  return { order: isAlone ? null : order, excluded, ended, isCut: text.includes(more) }
+}
+
+/** What rules of exclusion mean, by their names. Of others, which are parameters, the name says it. */
+const rules: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    service_tier: "its service tier is not the one that was asked for",
+    only: "not among the allowed providers",
+    ignore: "among the ignored providers",
+    data_collection: "may train on prompts",
+    zdr: "may retain prompts",
+    enforce_distillable_text: "the model's author does not allow distillation, or nothing is known of that",
+    quantizations: "its quantization was not asked for",
+    max_price: "its price is unknown, or above what the request allows",
+    context_length: "the prompt is longer than its context",
+    input_modalities: "does not take what the prompt has",
+    output_modalities: "does not make what was asked for",
+    dimensions: "does not support dimensions",
+    form: "cannot carry what only the caller's form has",
+    free: "is not free",
+    extended: "its context is not the model's longest",
+    hosted_tools: "cannot run a tool that was asked for, or has no price for it",
+    thinking: "does not reason on demand",
+    online: "has no web search of its own, or no price for it",
+    require_parameters: "does not support every parameter of the request",
+    max_tokens: "cannot write as many tokens",
+    tool_choice: "does not support this tool_choice",
+    provider: "its provider was off",
+    allowed_models: "the key may not use it",
+    allowed_providers: "the key may not use it",
+    budget: "the key's budget did not cover it",
+    allow_fallbacks: "fallbacks were not allowed",
+    api_keys: "none of its keys could be used",
+    cooldown: "left alone after a failure",
+    breaker: "left alone after failures",
+  }),
+)
+
+export const ruleOf = (by: string): string => rules.get(by) ?? `excluded by ${by}`

@@ -1,0 +1,79 @@
+/** A running request as those see it who look at what runs, and as one process tells another of it. */
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { KeyId } from "../../domain/ids.ts"
+import type { Lifetime } from "../request/RequestContext.ts"
+
+/**
+ * - `receiving`: its body has not come, or is not read yet.
+ * - `waiting`: its caller has nothing of an answer yet.
+ * - `streaming`: a host's stream has begun.
+ */
+export const liveStates = ["receiving", "waiting", "streaming"] as const
+
+const Described = Schema.Struct({
+  requestId: Schema.String,
+  /** Of its admission, Unix milliseconds by the clock of its process. */
+  createdAt: Schema.Number,
+  ageMs: Schema.Number,
+  /** `null`: its caller is not known yet. */
+  key: Schema.NullOr(KeyId),
+  keyName: Schema.NullOr(Schema.String),
+  /** Method and path. */
+  route: Schema.String,
+  form: Schema.NullOr(Schema.String),
+  /** Of the host that is called, else the first that is asked for; `null`: it is not known yet. */
+  model: Schema.NullOr(Schema.String),
+  /** The tag of the host that was called last, or that answers; `null`: none was called. */
+  host: Schema.NullOr(Schema.String),
+  /** Whether its answer is asked for as a stream. */
+  isStreamed: Schema.Boolean,
+  state: Schema.Literal(...liveStates),
+  /** For people: host name and process id. */
+  process: Schema.String,
+})
+
+export type Described = typeof Described.Type
+
+export interface LiveRequest extends Described {
+  /** Whether it runs in the process that was asked. */
+  readonly isHere: boolean
+}
+
+/** What runs in one process. */
+const Running = Schema.Struct({
+  requests: Schema.Array(Described),
+  /** Whether there are more. */
+  isCut: Schema.Boolean,
+})
+
+export type Running = typeof Running.Type
+
+const decode = Schema.decodeUnknownOption(Schema.parseJson(Running))
+
+export const encodeRunning: (running: Running) => string = JSON.stringify
+
+/** `undefined`: another version of the program wrote it. */
+export const decodeRunning = (text: string): Running | undefined => Option.getOrUndefined(decode(text))
+
+/** `now`: Unix milliseconds. `undefined`: it was admitted just now, and nothing is known of it. */
+export const describe = ({ request }: Lifetime, ageMs: number, now: number, process: string): Described | undefined => {
+  if (request === undefined) return undefined
+  const { requestId, key, route, form, models, isStreamed, context } = request
+  const host = context?.calling
+  const age = Math.max(0, Math.round(ageMs))
+  return {
+    requestId,
+    createdAt: now - age,
+    ageMs: age,
+    key: key?.id ?? null,
+    keyName: key?.name ?? null,
+    route,
+    form,
+    model: host?.model ?? models[0] ?? null,
+    host: host?.tag ?? null,
+    isStreamed,
+    state: context?.isStreaming === true ? "streaming" : models.length === 0 ? "receiving" : "waiting",
+    process,
+  }
+}

@@ -1,4 +1,4 @@
-/** `examples/plugins/harbor`: a token that is fetched by `sign`. docs/plugins.md shows it. */
+/** `examples/plugins/harbor`: a token that is fetched by `sign`. docs/plugins.md#tokens */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -30,6 +30,7 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { Sessions } from "../services/keys/Sessions.ts"
 import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
@@ -80,7 +81,7 @@ export type State =
 export type Routing = ProviderKeys | Router
 
 /** What carries requests out. */
-export type Serving = DataPlane | Dispatcher | DataHandlers | GatewayState | Metrics | Traces
+export type Serving = DataPlane | Dispatcher | DataHandlers | GatewayState | Metrics | Sessions | Traces
 
 /** The services of a gateway. */
 export type Services = State | Routing | Serving
@@ -188,8 +189,10 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
   return stacked(stacked(stacked(given, seen), RequestEnds.layer), observing)
 }
 
-const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({
+const controlOptions = ({ server: { corsOrigins, metrics, openMetrics, console, publicUrl } }: GatewayConfig) => ({
   corsOrigins,
+  console,
+  publicUrl,
   openMetrics: metrics.open || openMetrics,
 })
 
@@ -211,6 +214,7 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
         GatewayState.layer(folder),
         Traces.layer(server.trustTraceparent),
         layerAccessLog(server.accessLog),
+        Sessions.layer,
       ),
       Layer.mergeAll(
         stacked(

@@ -71,6 +71,16 @@ export interface ServerInput {
    */
   readonly cors_origins?: ReadonlyArray<string> | undefined
   /**
+   * The address that browsers use, such as "https://gateway.acme.example". Behind a proxy with TLS it has to be given for signing in (docs/console.md).
+   * @default null
+   */
+  readonly public_url?: string | null | undefined
+  /**
+   * Whether the console is at `/console`.
+   * @default true
+   */
+  readonly console?: boolean | undefined
+  /**
    * Seconds that running requests get to end when the gateway stops, 0 to 86,400.
    * @default 30
    */

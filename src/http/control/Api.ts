@@ -20,6 +20,7 @@ import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
 import { LiveGroup } from "./requests/live.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { SessionGroup } from "./session.ts"
 import { AlertsGroup } from "./state/alerts.ts"
 import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
@@ -35,6 +36,7 @@ export const Api = withoutErrors
   .add(ModelsGroup)
   .add(ProvidersGroup)
   .add(KeysGroup)
+  .add(SessionGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
@@ -47,7 +49,10 @@ export const Api = withoutErrors
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
-  .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
+  .annotate(
+    OpenApi.Description,
+    "A gateway for language models. A key may also be sent as x-api-key. On the control plane and at /route/explain the cookie of a session stands in for it.",
+  )
   .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */

@@ -9,6 +9,7 @@ const requests: JsonObject = {
   "keys.create": { name: "alice", limit: 10, limit_reset: "monthly", allowed_models: ["openai/*"], tags: ["team-a"] },
   "keys.change": { limit: 25, disabled: false },
   "keys.rotate": { overlap_s: 3600 },
+  "session.signIn": { key: "sk-gwm-7UHkr0T6lRz2QpWm9bXcVn4YsDf1Ea8GtJv3Lo5Kqi0wZxC" },
 }
 
 /** Of answers, by the names of members. */
@@ -124,6 +125,13 @@ const values: JsonObject = {
 const special: Readonly<Record<string, JsonObject>> = {
   keyStatus: { requests: -1 },
   keys: { name: "alice", owner: "alice@acme.example", total: 1 },
+  session: {
+    ...{ kind: "management", role: "keys", name: "alice at the console", label: "sk-gwm-7UH...ZxC" },
+    created_at: "2026-11-24T09:30:00.000Z",
+    expires_at: "2026-11-24T17:30:00.000Z",
+    idle_ends_at: "2026-11-24T10:00:00.000Z",
+    public_url: "https://gateway.acme.example",
+  },
   "activity.spend": { name: "alice" },
   "activity.providerKeys": { id: "key-1" },
   "providers.providers": { name: "OpenAI" },

@@ -9,17 +9,19 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
-import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
+import { consoleRoutes } from "../console/consoleRoutes.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
+import { notCached } from "../sessions/cookie.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
-import { Authorize, AuthorizeManagement } from "./Authorize.ts"
+import { Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
@@ -35,6 +37,7 @@ import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
 import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
+import { sessionHandlers } from "./session.ts"
 import { alertsHandlers } from "./state/alerts.ts"
 import { stateHandlers } from "./state/state.ts"
 import { versionHandlers } from "./version.ts"
@@ -44,6 +47,14 @@ export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 /** Beginnings of the paths that pages of other origins may call: listings of models and hosts, and that of providers. */
 const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/endpoints/"]
 const providerListing = "/api/v1/providers"
+
+/** What a cookie decides about is kept by no cache, and nothing of sessions is. */
+const uncached = <E, R>(path: string, answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.zipWith(HttpServerRequest.HttpServerRequest, answer, ({ headers }, response) => {
+    if (headers["cookie"] === undefined && path !== "/api/v1/session") return response
+    const vary = [response.headers["vary"] ?? [], notCached.vary].flat().join(", ")
+    return HttpServerResponse.setHeaders(response, { ...notCached, vary })
+  })
 
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -67,7 +78,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(`${method} ${own}`, spelledAs(path, operation))
         const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
-        yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
+        yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {
           yield* router.add("OPTIONS", path, unobservedAnswer(spelledAs(path, preflighted(allow))))
         }
@@ -124,12 +135,13 @@ const unknownRoutes = HttpLayerRouter.middleware(
 /** In place of a path that does not exist, which may have anything in it. */
 const unknownPath = "*"
 
-export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(operations, reference, metrics, consoleRoutes, unknownRoutes).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,
     providersHandlers,
     keysHandlers,
+    sessionHandlers,
     activityHandlers,
     generationHandlers,
     requestsHandlers,
@@ -141,7 +153,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     versionHandlers,
     healthHandlers,
   ]),
-  Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
+  Layer.provide([Authorize.layer, AuthorizeManagement.layer, AuthorizeSession.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

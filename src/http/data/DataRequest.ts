@@ -17,7 +17,7 @@ import type { Observation } from "../../services/request/Observation.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
 import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
 import { StepByStep } from "../../services/request/StepByStep.ts"
-import { authenticateWithin, managementKey } from "../authenticate.ts"
+import { authenticate, authenticateWithin, managementKey } from "../authenticate.ts"
 import type { PeerSource } from "../CallerAddresses.ts"
 import { chatErrorBody, defect, type Rendered, render } from "../errorBody.ts"
 import {
@@ -113,7 +113,7 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
 
   /** Admits it, unless the gateway stops or has too many. From now on the request is ended when its caller leaves. */
   protected override begin(): void {
-    const { inFlight, runner, keys } = this.services
+    const { inFlight, runner } = this.services
     const { http, isCallerGone } = this.incoming
     const lifetime = inFlight.admit()
     if (lifetime instanceof Unavailable) {
@@ -125,7 +125,12 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
     lifetime.request = this.served
     if (isCallerGone === undefined) listen(http, lifetime)
     else lifetime.isCallerGone = isCallerGone
-    this.ask(authenticateWithin(runner, lifetime, keys, http.headers), this.identified)
+    this.ask(authenticateWithin(runner, lifetime, this.caller()), this.identified)
+  }
+
+  /** Whose it is: a key in its headers says so. */
+  protected caller(): Effect.Effect<KeyRecord, Failure> {
+    return authenticate(this.services.keys, this.incoming.http.headers)
   }
 
   /** Its caller is known. From now on the request is ended when the key is revoked. */

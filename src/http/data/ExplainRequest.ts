@@ -50,6 +50,11 @@ class ExplainRequest extends DataRequest<Asked> {
     return true
   }
 
+  /** A session will do, too: it calls no host and costs nothing (docs/decisions/0081-sessions.md). */
+  protected override caller(): Effect.Effect<KeyRecord, Failure> {
+    return Effect.map(this.services.callers(this.incoming.http), ({ key }) => key)
+  }
+
   protected override withinLimits(): void {
     this.after(queryOf(this.incoming.http.url), this.queryRead)
   }

@@ -18,6 +18,7 @@ import type {
   PriceRepository,
 } from "../../services/storage/Storage.ts"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
+import type { SessionRepository } from "../../services/storage/sessions.ts"
 import { makeActivityRepository } from "./activityRepository.ts"
 import { makeAlertRepository } from "./alertRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
@@ -29,6 +30,7 @@ import { makeKeyRepository } from "./keyRepository.ts"
 import { ledger, makeLedgerReads } from "./ledgerRepository.ts"
 import { makePriceRepository } from "./priceRepository.ts"
 import { makeRequestRepository, type SqlRequests, withEncodedRecords } from "./requestRepository.ts"
+import { makeSessionRepository } from "./sessionRepository.ts"
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
@@ -41,6 +43,7 @@ export interface SqlLedger extends Omit<LedgerRepository, "append"> {
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
+  readonly sessions: SessionRepository
   readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
@@ -56,6 +59,7 @@ export interface SqlRepositories {
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
 export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   keys: makeKeyRepository(sql),
+  sessions: makeSessionRepository(sql),
   audit: makeAuditRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),

@@ -379,6 +379,21 @@ export const steps = {
     `ALTER TABLE requests ADD COLUMN requests ${integer} NOT NULL DEFAULT 1`,
   ]),
 
+  // `role`: of a management key; NULL: it is an ordinary key. Management keys from before this column may do everything.
+  // Sessions: `id` is the hash of the session's id, `secret` that of the secret of a key which signed in; times are Unix milliseconds.
+  "21_roles_and_sessions": inOrder(({ integer, options }) => [
+    "ALTER TABLE keys ADD COLUMN role TEXT",
+    "UPDATE keys SET role = 'all' WHERE kind = 'management'",
+    `CREATE TABLE sessions (
+      id TEXT PRIMARY KEY,
+      secret TEXT NOT NULL,
+      created_at ${integer} NOT NULL,
+      seen_at ${integer} NOT NULL
+    ) ${options}`,
+    "CREATE INDEX sessions_by_secret ON sessions (secret, created_at)",
+    "CREATE INDEX sessions_by_use ON sessions (seen_at)",
+  ]),
+
   // `tags`: JSON, a list of texts. `owner`: NULL where nobody is named. The index is for the list of alerts, the newest first.
   "22_tags_and_owners_of_keys": inOrder(() => [
     "ALTER TABLE keys ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'",

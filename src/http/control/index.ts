@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import { consoleRoutes } from "../console/consoleRoutes.ts"
+import { guideRoutes } from "../console/guideRoutes.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
@@ -136,7 +137,14 @@ const unknownRoutes = HttpLayerRouter.middleware(
 /** In place of a path that does not exist, which may have anything in it. */
 const unknownPath = "*"
 
-export const controlRoutes = Layer.mergeAll(operations, reference, metrics, consoleRoutes, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(
+  operations,
+  reference,
+  metrics,
+  consoleRoutes,
+  guideRoutes,
+  unknownRoutes,
+).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,

@@ -209,6 +209,12 @@ export const followed = (protocol: Protocol, events: ReturnType<typeof eventsOf>
   for (const [name, data] of events) {
     const chunks = attempt("The decoder's event()", contract, () => decoder.event(name, data))
     if (chunks instanceof HostFailed) break
+    const expected = expectedOfChunks(chunks)
+    must(
+      expected === undefined,
+      () => `The decoder's event() gave ${shown(chunks)}; it must return ${expected}`,
+      "ChatChunk",
+    )
     saying.push(chunks.some(({ choices }) => choices.some(({ delta }) => says(delta))))
     calling.push(chunks.some(({ choices }) => choices.some(({ delta }) => (delta.tool_calls ?? []).length > 0)))
     finishing.push(finishes(chunks))

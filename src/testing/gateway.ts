@@ -120,9 +120,11 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
       const reader = body?.getReader()
       const began = reader === undefined ? undefined : await within(firstText(reader))
       await reader?.cancel()
+      const isFault = log.some((line) => line.includes(" event=plugin_fault "))
+      const why = isFault ? "the gateway refuses what the plugin gives" : "the decoder holds its chunks back"
       must(
         began === true,
-        `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${told(log)}`,
+        `Nothing of ${sample.name} reached the caller before its end: ${why}${told(log)}`,
         "Decoder.event",
       )
     }

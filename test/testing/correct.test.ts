@@ -64,6 +64,21 @@ test("paths that do not say which of them streams stand in the table of what is 
   expect(await whats("/complete", "/complete-stream")).toEqual(["a whole answer is asked for with POST /complete"])
 })
 
+test("a decoder that gives a list in a list is told so by each check that reads it", async () => {
+  const nested: unknown = [[{ choices: [] }]]
+  // What the compiler refuses.
+  const decoder = () => ({ event: () => nested as [], end: () => [] })
+  const failures = await failuresOf(await providerChecks(withProtocol({ decoder })))
+  expect(failures.get("chat: words is given no finish where it is broken off")).toContain(
+    'The decoder\'s event() gave [[{"choices":[]}]]; it must return an array of chunks',
+  )
+  expect(failures.get("chat: words ends once")).toContain('("plugin": a hook threw, or gave what')
+  const streamed = failures.get("chat: a stream is passed on as it comes, and the call ends when the caller leaves")
+  expect(streamed).toContain("the gateway refuses what the plugin gives; ")
+  expect(streamed).toContain("event=plugin_fault")
+  expect(streamed).not.toContain("migration")
+})
+
 test("a request without the model's name is told apart from one with a wrong name", async () => {
   const nameless = withBody(({ model: _, ...body }) => body)
   expect(await failureOf(await providerChecks(nameless), namesModel)).toContain("does not name the model")

@@ -3,7 +3,7 @@
  * installed from that file into the folder of a gateway. docs/plugins.md
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { version } from "../../package.json"
@@ -13,6 +13,7 @@ import { ran } from "../support/gateways/packedApp.ts"
 import { scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 
 const root = resolve(import.meta.dir, "../..")
+const example = join(root, "examples/plugin-package")
 const managementKey = "sk-of-the-operator-0123456789abcdef"
 
 let home = ""
@@ -72,7 +73,32 @@ describe("headgate plugin new --package", () => {
   })
 })
 
-describe("the packed plugin in a gateway's folder", () => {
+describe("examples/plugin-package", () => {
+  const steady = () => join(home, "steady")
+
+  test("is what the command writes, with a page of its own", async () => {
+    const program = [process.execPath, join(root, "src/main.ts"), "plugin", "new", "steady", "--package", "--strategy"]
+    await succeeded(program, home)
+    for (const file of ["index.ts", "steady.test.ts", "tsconfig.json", "headgate.config.json"]) {
+      const written = await Bun.file(join(home, "headgate-steady", file)).text()
+      expect(await Bun.file(join(example, file)).text()).toBe(written)
+    }
+    const written = await Bun.file(join(home, "headgate-steady/package.json")).json()
+    const { description } = await Bun.file(join(example, "package.json")).json()
+    expect(await Bun.file(join(example, "package.json")).json()).toEqual({ ...written, description })
+  })
+
+  test("is checked, tested and packed where the gateway is installed", async () => {
+    await cp(example, steady(), { recursive: true })
+    await Bun.write(join(steady(), "vendor/headgate.tgz"), Bun.file(join(home, "packed/headgate.tgz")))
+    await installFiles(steady(), { headgate: packedGateway("vendor/headgate.tgz", await manifestOf(root)) })
+    await succeeded([process.execPath, "run", "check"], steady())
+    expect((await succeeded([process.execPath, "test"], steady())).stderr).toContain(" 0 fail")
+    await succeeded([process.execPath, "pm", "pack", "--quiet"], steady())
+  }, 120_000)
+})
+
+describe("the packed plugins in a gateway's folder", () => {
   const host = scriptedHost(() => wholeAnswer("Hello from Acme."))
   afterAll(() => host.stop())
 
@@ -80,6 +106,7 @@ describe("the packed plugin in a gateway's folder", () => {
     const dependencies = {
       headgate: "file:../packed/headgate.tgz",
       "headgate-acme": "file:../headgate-acme/headgate-acme-0.1.0.tgz",
+      "headgate-steady": "file:../steady/headgate-steady-0.1.0.tgz",
       effect: "^3.22.4",
       "@effect/platform": "^0.97.2",
     }
@@ -87,13 +114,15 @@ describe("the packed plugin in a gateway's folder", () => {
     await Bun.write(
       join(gateway, "headgate.config.json"),
       JSON.stringify({
-        plugins: { packages: ["headgate-acme"], required: ["acme"] },
+        plugins: { packages: ["headgate-acme", "headgate-steady"], required: ["acme"] },
+        routing: { strategy: "steady" },
         providers: { acme: { base_url: host.url, network: "private", api_key: "a-key" } },
       }),
     )
     await installFiles(gateway, {
       headgate: packedGateway("../packed/headgate.tgz", await manifestOf(root)),
       "headgate-acme": packedGateway("../headgate-acme/headgate-acme-0.1.0.tgz", await manifestOf(plugin)),
+      "headgate-steady": packedGateway("../steady/headgate-steady-0.1.0.tgz", await manifestOf(example)),
     })
   }, 60_000)
 
@@ -124,11 +153,14 @@ describe("the packed plugin in a gateway's folder", () => {
         return JSON.parse(await answer.text())
       }
       const { key } = await post("/keys", managementKey, { name: "test" })
-      const answer = await post("/chat/completions", key, {
-        model: "acme/small",
-        messages: [{ role: "user", content: "Hello?" }],
-      })
+      const ask = { messages: [{ role: "user", content: "Hello?" }] }
+      const answer = await post("/chat/completions", key, { ...ask, model: "acme/small" })
       expect(answer.choices?.[0].message.content).toBe("Hello from Acme.")
+      expect(
+        (await post("/chat/completions", key, { ...ask, model: "headgate/echo" })).choices?.[0].message.content,
+      ).toBe("Hello?")
+      const explained = await post("/route/explain", key, { ...ask, model: "headgate/echo" })
+      expect(explained.data.strategy).toBe("steady")
     } finally {
       child.kill("SIGTERM")
     }

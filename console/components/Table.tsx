@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { Cell } from "../lib/csv.ts"
 import { inSight, type Sort, scrollFor, sorted, sortOf, sortText } from "../lib/rows.ts"
+import { announce } from "../state/notices.ts"
 import { go, parameters, setParameters } from "../state/router.ts"
 import { CsvButton } from "./CsvButton.tsx"
 
@@ -70,6 +71,8 @@ export const Table = <Row,>(props: Props<Row>) => {
   const move = (to: number) => {
     const at = Math.max(0, Math.min(ordered.length - 1, to))
     setActive(at)
+    const row = ordered[at]
+    if (row !== undefined) announce(`Row ${at + 1} of ${ordered.length}. ${rowText(columns, row)}`)
     const element = scroller.current
     if (element !== null) {
       element.scrollTop = scrollFor(at, view.rowHeight, element.scrollTop, element.clientHeight, view.rowHeight)
@@ -174,6 +177,14 @@ export const Table = <Row,>(props: Props<Row>) => {
     </div>
   )
 }
+
+/** A row as a screen reader says it. */
+const rowText = <Row,>(columns: ReadonlyArray<Column<Row>>, row: Row): string =>
+  columns
+    .map((column) => [column.title, column.value(row)] as const)
+    .filter(([, value]) => value !== null)
+    .map(([title, value]) => `${title}: ${value}`)
+    .join(", ")
 
 /** The place of the rows that are out of sight. */
 const Spacer = (props: { readonly rows: number; readonly rowHeight: number; readonly columns: number }) =>

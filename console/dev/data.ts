@@ -30,7 +30,7 @@ const kind = (model: string, host: string, rate: number, price: number): Kind =>
   price,
 })
 
-const kinds: ReadonlyArray<Kind> = [
+export const kinds: ReadonlyArray<Kind> = [
   kind("openai/gpt-5-mini", "openai", 210, 1_240_000_000),
   kind("openai/gpt-5-mini", "azure/eu", 90, 1_310_000_000),
   kind("anthropic/claude-sonnet-5", "anthropic", 120, 9_730_000_000),

@@ -1,7 +1,8 @@
 /** The mock's answers, by method and path below `/api/v1`. */
-import type { Alert, GatewayState, LiveRequest, OwnKey, ProviderState, Session } from "../api/types.ts"
+import type { Alert, GatewayState, LiveRequest, OwnKey, Session } from "../api/types.ts"
 import { analytics, chance, keyHash, keyNames, request } from "./data.ts"
 import { detailOf, keysOf, keyWith } from "./keyData.ts"
+import { freshProviders, hostsOf, models, providersAt } from "./modelData.ts"
 
 export interface Asked {
   readonly query: URLSearchParams
@@ -118,50 +119,6 @@ const ownKey = (now: number): OwnKey => ({
   free_model_daily_requests: { used: 3, limit: 50, remaining: 47 },
 })
 
-const providers: ReadonlyArray<ProviderState> = [
-  {
-    slug: "openai",
-    name: "OpenAI",
-    plugin: "openai",
-    state: "on",
-    why: null,
-    variable: "OPENAI_API_KEY",
-    source: "environment",
-    base_url_host: "api.openai.com",
-    hosts: 12,
-    models: 12,
-    network: "public",
-    keys: [
-      { label: "key 1 (OPENAI_API_KEY)", state: "ready", why: null, rests_until: null, exact: { spent_usd: "12.5" } },
-      {
-        label: "key 2 (OPENAI_KEY_B)",
-        state: "resting",
-        why: "rate limited",
-        rests_until: iso(Date.now() + 60_000),
-        exact: { spent_usd: "3.000000000001" },
-      },
-    ],
-    account_refused_at: null,
-    last_error: null,
-  },
-  {
-    slug: "groq",
-    name: "Groq",
-    plugin: "groq",
-    state: "off",
-    why: "GROQ_API_KEY is not set.",
-    variable: "GROQ_API_KEY",
-    source: "plugin",
-    base_url_host: null,
-    hosts: 0,
-    models: 0,
-    network: null,
-    keys: [],
-    account_refused_at: null,
-    last_error: null,
-  },
-]
-
 const total = 100_000
 
 /** A page of the requests; `after` is the number of the last row of the page before. */
@@ -188,9 +145,10 @@ export const routes: Readonly<Record<string, Handler>> = {
   "DELETE /requests/live/:id": () => ({ deleted: true }),
   "GET /alerts": ({ now }) => ({ data: alerts(now), next: null }),
   "GET /state": ({ now }) => ({ data: state(now) }),
-  "GET /providers/state": () => ({ data: providers }),
+  "GET /providers/state": ({ now }) => ({ data: providersAt(now) }),
+  "GET /models/:id*/endpoints": ({ names }) => ({ data: hostsOf(names["id"] ?? "") }),
   "GET /auth/key": ({ now }) => ({ data: ownKey(now) }),
-  "GET /models": () => ({ data: [{ id: "openai/gpt-5-mini" }] }),
+  "GET /models": () => ({ data: models, links: { next: null }, total_count: models.length }),
   "GET /keys": ({ query, now }) => ({ data: keysOf(query.get("search") ?? "", now) }),
   "GET /keys/:hash": ({ names, now }) => ({ data: keyWith(names["hash"] ?? "", now) }),
   "PATCH /keys/:hash": ({ names, now }) => ({ data: keyWith(names["hash"] ?? "", now) }),
@@ -222,8 +180,7 @@ export const freshRoutes: Readonly<Record<string, Handler>> = {
       requests: { running: 0, placed: 0, places: 4096 },
     },
   }),
-  "GET /providers/state": () => ({
-    data: providers.map((one) => ({ ...one, state: "off", why: "Its variable is not set.", hosts: 0, models: 0 })),
-  }),
+  "GET /providers/state": () => ({ data: freshProviders }),
+  "GET /models": () => ({ data: [], links: { next: null }, total_count: 0 }),
   "GET /keys": () => ({ data: [] }),
 }

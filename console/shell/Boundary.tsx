@@ -21,9 +21,8 @@ export class Boundary extends Component<Props, State> {
     if (fault === null) return this.props.children
     return (
       <div class="failed" role="alert">
-        <p>
-          <strong>This view has a fault.</strong> {fault.message}
-        </p>
+        <h1 tabIndex={-1}>This view has a fault</h1>
+        <p>{fault.message}</p>
         <p class="muted">
           Load the page again. If the fault stays, the version of the console and that of the gateway may differ: build
           both anew, or report it.

@@ -1,7 +1,7 @@
 /** What a view asks the API for: loading, failed or there, asked again when its question changes. */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type ApiFailure, asFailure } from "../api/ApiFailure.ts"
-import { signIns } from "./session.ts"
+import { sessionState, signIns } from "./session.ts"
 
 export interface Query<Answer> {
   /** The latest answer; the one to the question before while a new one is asked. `null` before the first. */
@@ -70,7 +70,8 @@ export const useQuery = <Answer>(
       if (every !== undefined && !abort.signal.aborted) timer = setTimeout(next, every)
     }
     const next = () => {
-      if (document.visibilityState === "visible") void once()
+      // Whoever is signed out gets nothing but 401; signing in asks anew.
+      if (document.visibilityState === "visible" && sessionState.peek().is === "in") void once()
       else timer = setTimeout(next, every)
     }
     void once()

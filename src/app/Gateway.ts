@@ -30,9 +30,11 @@ import { layerLocalServers } from "../services/hosts/localServers.ts"
 import { ProviderKeys } from "../services/hosts/ProviderKeys.ts"
 import type { KeyStore } from "../services/keys/KeyStore.ts"
 import { RequestLimits } from "../services/keys/RequestLimits.ts"
+import { Sessions } from "../services/keys/Sessions.ts"
 import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
+import { layerHourlySums } from "../services/money/HourlySums.ts"
 import { Meter } from "../services/money/Meter.ts"
 import { layerAccessLog } from "../services/records/accessLog.ts"
 import { RequestRecords } from "../services/records/RequestRecords.ts"
@@ -80,7 +82,7 @@ export type State =
 export type Routing = ProviderKeys | Router
 
 /** What carries requests out. */
-export type Serving = DataPlane | Dispatcher | DataHandlers | GatewayState | Metrics | Traces
+export type Serving = DataPlane | Dispatcher | DataHandlers | GatewayState | Metrics | Sessions | Traces
 
 /** The services of a gateway. */
 export type Services = State | Routing | Serving
@@ -182,14 +184,17 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     RequestLimits.layer,
     CallerAddresses.layer(setup.config.server),
     ControlSettings.layer(controlOptions(setup.config)),
+    layerHourlySums,
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
   const observing = Layer.merge(RequestRecords.layer({ days, rows }), LiveRequests.layer)
   return stacked(stacked(stacked(given, seen), RequestEnds.layer), observing)
 }
 
-const controlOptions = ({ server: { corsOrigins, metrics, openMetrics } }: GatewayConfig) => ({
+const controlOptions = ({ server: { corsOrigins, metrics, openMetrics, console, publicUrl } }: GatewayConfig) => ({
   corsOrigins,
+  console,
+  publicUrl,
   openMetrics: metrics.open || openMetrics,
 })
 
@@ -211,6 +216,7 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
         GatewayState.layer(folder),
         Traces.layer(server.trustTraceparent),
         layerAccessLog(server.accessLog),
+        Sessions.layer,
       ),
       Layer.mergeAll(
         stacked(

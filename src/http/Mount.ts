@@ -10,20 +10,22 @@ export interface MountPoint {
   readonly answersUnknown: (url: string) => boolean
   /** Whether `/metrics` is among the routes: it may have a listener of its own. */
   readonly hasMetrics: boolean
+  /** Whether the gateway is all that there is at this address, so that `/` is its own. */
+  readonly hasRoot: boolean
 }
 
 export class Mount extends Context.Tag("headgate/Mount")<Mount, MountPoint>() {}
 
-/** Everything that comes to this server or handler is for the gateway. */
-export const everything: MountPoint = { prefix: "", answersUnknown: () => true, hasMetrics: true }
+/** A process of its own: everything that comes is for the gateway. */
+export const everything: MountPoint = { prefix: "", answersUnknown: () => true, hasMetrics: true, hasRoot: true }
 
-/** The same under a prefix. */
-export const everythingAt = (prefix: Prefix): MountPoint => ({ ...everything, prefix: checked(prefix) })
+/** Everything that comes to this handler of an app is for the gateway. */
+export const everythingAt = (prefix: Prefix): MountPoint => ({ ...everything, hasRoot: false, prefix: checked(prefix) })
 
 /** The gateway shares an app: below the prefix everything is its own, without one what is below `/api/v1/`. */
 export const sharedAt = (prefix: Prefix): MountPoint => {
   const below = prefix === "" ? "/api/v1/" : `${checked(prefix)}/`
-  return { prefix, answersUnknown: (url) => url.startsWith(below), hasMetrics: true }
+  return { prefix, answersUnknown: (url) => url.startsWith(below), hasMetrics: true, hasRoot: false }
 }
 
 const checked = (prefix: Prefix): Prefix => {

@@ -1,4 +1,4 @@
-/** Authenticates a request. The only place that reads a caller's key, for both planes. See docs/guarantees.md#g24. */
+/** Authenticates a request. The only place that reads a caller's key, for both planes; `sessions/callers.ts` reads the cookie. See docs/guarantees.md#g24. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/failures/Failure.ts"
@@ -20,14 +20,12 @@ export const authenticate = (
   return keys.authenticate(Redacted.make(presented))
 }
 
-/** The same, but it ends with the request: an embedder's `authenticate` may never finish. */
-export const authenticateWithin = (
+/** An authentication that ends with the request: an embedder's `authenticate` may never finish. */
+export const authenticateWithin = <E>(
   runner: EffectRunner,
   lifetime: Lifetime,
-  keys: Authenticator,
-  headers: Headers,
-): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable | Ending> =>
-  untilEnded(runner, lifetime, authenticate(keys, headers), (ending) => ending)
+  caller: Effect.Effect<KeyRecord, E>,
+): Effect.Effect<KeyRecord, E | Ending> => untilEnded(runner, lifetime, caller, (ending) => ending)
 
 /** The failure of a request to a model with a management key. */
 export const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })

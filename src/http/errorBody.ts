@@ -168,6 +168,7 @@ const limitSources = {
   key: { source: "gateway_key_rate_limit", hint: "Wait, or ask for a higher rate_limit of the key" },
   "key-requests-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer requests of one key at once" },
   "key-bytes-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer long requests of one key at once" },
+  "sign-in": { source: "gateway_sign_in", hint: "Wait, or check the key: failed tries count" },
   "free-models-per-min": { source: "gateway_free_tier_per_minute", hint: "Wait, or use a model that is not free" },
   "free-models-per-day": { source: "gateway_free_tier_daily", hint: "Wait for the daily reset" },
 }

@@ -14,6 +14,7 @@ import {
   KeyNotAccepted,
   NotFound,
   NotPermitted,
+  RateLimited,
   TimedOut,
   Unavailable,
 } from "../domain/failures/Failure.ts"
@@ -56,6 +57,9 @@ export const badRequest = refusal(new BadRequest({ issues: [{ path: "name", mess
 export const notAccepted = refusal<KeyMissing | KeyNotAccepted>(new KeyMissing(), new KeyNotAccepted())
 export const notPermitted = refusal(new NotPermitted({ rule: "Only management keys can perform this operation." }))
 export const notFound = refusal(new NotFound({ what: "This key" }))
+export const tooManyRequests = refusal(
+  new RateLimited({ scope: "sign-in", limit: 10, resetsAt: 1_760_000_000_000, retryAfterSeconds: 60 }),
+)
 export const unavailable = refusal(new Unavailable({ why: "metering", retryAfterSeconds: 5 }))
 
 /** Failures of reading a body. */
@@ -66,4 +70,6 @@ export const badBody = Schema.Union(
 )
 
 /** Whether `value` is one of the failures that this plane answers with. */
-export const isRefusal = Schema.is(Schema.Union(badBody, notAccepted, notPermitted, notFound, unavailable))
+export const isRefusal = Schema.is(
+  Schema.Union(badBody, notAccepted, notPermitted, notFound, tooManyRequests, unavailable),
+)

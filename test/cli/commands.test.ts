@@ -154,6 +154,22 @@ describe("keys", () => {
   )
 
   test(
+    "management keys have a role, and a list of their own",
+    async () => {
+      const made = membersOf(await headgate("keys", "create", "watcher", "--role", "read"))
+      expect(made).toMatchObject({ role: "read", name: "watcher" })
+      const short = (made["hash"] ?? "").slice(0, 8)
+      const { out } = await headgate("keys", "list", "--management")
+      expect(out).toMatch(/watcher.*read/)
+      expect((await headgate("keys", "list")).out).not.toContain("watcher")
+      expect(membersOf(await headgate("keys", "change", short, "--role", "keys"))).toMatchObject({ role: "keys" })
+      expect(await headgate("keys", "create", "x", "--role", "owner")).toMatchObject({ code: 64 })
+      expect(await headgate("keys", "revoke", short)).toMatchObject({ code: 0 })
+    },
+    patience,
+  )
+
+  test(
     "--json is what the gateway answers",
     async () => {
       const { out } = await headgate("keys", "list", "--json")

@@ -80,6 +80,51 @@ describe.each(Object.entries({ ...free, ...paid }))(
   },
 )
 
+describe("with the cookie of a session", () => {
+  const signIn = async (key: string) => {
+    const response = await fetch(`${gateway.url}/session`, { method: "POST", body: JSON.stringify({ key }) })
+    expect(response.status).toBe(200)
+    return (response.headers.get("set-cookie") ?? "").split(";")[0] ?? ""
+  }
+  const byCookie = (path: string, body: unknown, cookie: string, more: Record<string, string> = {}) =>
+    fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", "sec-fetch-site": "same-origin", cookie, ...more },
+    })
+
+  test("only a request that calls no host and costs nothing is accepted: an explanation", async () => {
+    const cookies = [await signIn(gateway.key), await signIn(gateway.managementKey)]
+    for (const cookie of cookies) {
+      const read = await fetch(`${gateway.url}/session`, { headers: { cookie } })
+      expect(read.status).toBe(200)
+      for (const [path, { body }] of Object.entries({ ...free, ...paid })) {
+        const statuses = await refusals(() => byCookie(path, body, cookie))
+        expect([path, ...statuses]).toEqual([path, path === "/route/explain" ? 200 : 401])
+      }
+    }
+  })
+
+  test("an explanation is for pages of the gateway, and a key in a header wins", async () => {
+    const cookie = await signIn(gateway.key)
+    const { body } = free["/route/explain"] ?? { body: {} }
+    const statuses = await refusals(
+      () => byCookie("/route/explain", body, cookie, { "sec-fetch-site": "cross-site" }),
+      () => byCookie("/route/explain", body, cookie, { "sec-fetch-site": "same-site" }),
+      () => byCookie("/route/explain", body, cookie, { authorization: "Bearer sk-gw-unknown" }),
+      () => byCookie("/route/explain", body, "headgate=made-up"),
+    )
+    expect(statuses).toEqual([403, 403, 401, 401])
+  })
+
+  test("an explanation counts against the key's rate limit", async () => {
+    const cookie = await signIn(await gateway.newKey({ rateLimit: { requests: 1, intervalSeconds: 3600 } }))
+    const { body } = free["/route/explain"] ?? { body: {} }
+    expect((await byCookie("/route/explain", body, cookie)).status).toBe(200)
+    expect(await refusals(() => byCookie("/route/explain", body, cookie))).toEqual([429])
+  })
+})
+
 describe.each(Object.entries(free))("POST %s", (path, { body }) => {
   test("calls no host and costs nothing", async () => {
     const account = await openAccount(gateway)

@@ -56,6 +56,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("keeps every member of a key", async () => {
     const full = sampleKey("full", {
       kind: "management",
+      role: "keys",
       name: "Ünïcode 鍵 'quoted' \"twice\"",
       disabled: true,
       limit: 2n ** 62n,

@@ -36,7 +36,14 @@ const Providers = () => {
         {(providers) => {
           const wanted = providers.filter((one) => one.state === shown)
           if (wanted.length === 0) return <Nothing state={shown} />
-          return shown === "off" ? <OffList of={wanted} /> : wanted.map((one) => <OnPanel key={one.slug} of={one} />)
+          if (shown === "off") return <OffList of={wanted} />
+          return (
+            <div class="panels">
+              {wanted.map((one) => (
+                <OnPanel key={one.slug} of={one} />
+              ))}
+            </div>
+          )
         }}
       </Shown>
     </Page>

@@ -6,6 +6,7 @@ import {
   hasTitle,
   type KeyFields,
   type KeyMember,
+  type KeyRecord,
   keyFields,
   keyMembers,
   kindOf,
@@ -63,16 +64,17 @@ export const readKey = (data: unknown): Effect.Effect<Key, CommandFailed> =>
 
 const pageKeys = 100
 
-/** All ordinary keys, newest first, as the gateway sent them. */
+/** All keys of a kind (default: ordinary ones), newest first, as the gateway sent them. */
 export const listKeys = (
   gateway: Gateway,
-  options: { readonly includeDisabled: boolean; readonly tag?: string },
+  options: { readonly includeDisabled: boolean; readonly tag?: string; readonly kind?: KeyRecord["kind"] },
 ): Effect.Effect<ReadonlyArray<unknown>, CommandFailed> =>
   Effect.gen(function* () {
     const all: Array<unknown> = []
     const tag = options.tag === undefined ? "" : `&tag=${encodeURIComponent(options.tag)}`
     for (;;) {
-      const path = `/keys?limit=${pageKeys}&offset=${all.length}&include_disabled=${options.includeDisabled}${tag}`
+      const { kind = "ordinary", includeDisabled } = options
+      const path = `/keys?kind=${kind}&limit=${pageKeys}&offset=${all.length}&include_disabled=${includeDisabled}${tag}`
       const { data } = yield* gateway.call(
         { method: "GET", path },
         Schema.Struct({ data: Schema.Array(Schema.Unknown) }),
@@ -91,9 +93,13 @@ export const findHash = (gateway: Gateway, given: string): Effect.Effect<string,
       return yield* wrongUse(
         "expected the hash of a key, or at least 6 characters of its beginning, as `keys list` shows it",
       )
-    const keys = yield* Effect.forEach(yield* listKeys(gateway, { includeDisabled: true }), readKey)
-    const [found, ...others] = keys.filter(({ hash }) => hash.startsWith(start))
-    if (found !== undefined && others.length === 0) return found.hash
+    const lists = yield* Effect.forEach(["ordinary", "management"] as const, (kind) =>
+      listKeys(gateway, { includeDisabled: true, kind }),
+    )
+    const keys = yield* Effect.forEach(lists.flat(), readKey)
+    // An earlier version lists ordinary keys, whatever is asked for.
+    const [found, ...others] = new Set(keys.map(({ hash }) => hash).filter((hash) => hash.startsWith(start)))
+    if (found !== undefined && others.length === 0) return found
     const message =
       found === undefined ? `no key begins with ${start}` : `${others.length + 1} keys begin with ${start}`
     return yield* new CommandFailed({ code: exitCodes.failed, message })

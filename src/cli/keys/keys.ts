@@ -68,20 +68,29 @@ const columns = Object.values(
   ),
 )
 
+const roleColumn: Column<ListedKey> = { title: "ROLE", value: (key) => shownOf(key, "role") }
+
 const listCommand = Command.make(
   "list",
   {
     all: Options.boolean("all").pipe(Options.withDescription("disabled keys, too")),
+    management: Options.boolean("management").pipe(
+      Options.withDescription("management keys, with their roles, in place of ordinary ones"),
+    ),
     tag: Options.text("tag").pipe(Options.withDescription("only those with this tag"), Options.optional),
     ...common,
   },
-  ({ all, tag, json, url }) =>
+  ({ all, management, tag, json, url }) =>
     Effect.gen(function* () {
+      const kind = management ? "management" : "ordinary"
       const tagged = Option.isSome(tag) ? { tag: tag.value } : {}
-      const data = yield* listKeys(yield* connect(url), { includeDisabled: all, ...tagged })
+      const data = yield* listKeys(yield* connect(url), { includeDisabled: all, kind, ...tagged })
       if (json) return yield* writeJson(data)
       const keys = yield* Effect.forEach(data, readKey)
-      yield* writeTable(keys, columns, { empty: "no keys", isFaint: (key) => stateOf(key) !== "active" })
+      yield* writeTable(keys, management ? [...columns, roleColumn] : columns, {
+        empty: "no keys",
+        isFaint: (key) => stateOf(key) !== "active",
+      })
     }),
 ).pipe(Command.withDescription("Lists keys, newest first."))
 

@@ -40,6 +40,17 @@ const origin = publicText(
   (written) => written === "*" || (URL.canParse(written) && new URL(written).origin === written),
 )
 
+/** An address of this server for browsers. */
+const isPublicUrl = (written: string): boolean => {
+  const url = URL.parse(written)
+  return url !== null && /^https?:$/.test(url.protocol) && `${url.origin}${url.pathname}`.replace(/\/$/, "") === written
+}
+
+const publicUrl = publicText(
+  'an address such as "https://gateway.acme.example", without a slash at its end',
+  isPublicUrl,
+)
+
 const Metrics = Schema.Struct({
   enabled: setting("enabled", Schema.Boolean, {
     default: true,
@@ -97,6 +108,15 @@ export const Server = Schema.Struct({
   corsOrigins: setting("cors_origins", Schema.Array(origin), {
     default: ["*"],
     description: 'Origins whose pages may call models and read the listings, such as "https://app.example"; "*": all.',
+  }),
+  publicUrl: setting("public_url", Schema.NullOr(publicUrl), {
+    default: null,
+    description:
+      'The address that browsers use, such as "https://gateway.acme.example". Behind a proxy with TLS it has to be given for signing in (docs/console.md).',
+  }),
+  console: setting("console", Schema.Boolean, {
+    default: true,
+    description: "Whether the console is at `/console`.",
   }),
   drainSeconds: setting("drain_s", wholeNumber(0, 86_400), {
     default: 30,

@@ -65,6 +65,15 @@ const firstOf = (address: IpAddress, bits: number): string => {
   return (address.kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(cidr).toString()
 }
 
+/** What one caller may choose its address from: a network of 64 bits of IPv6, one address of IPv4. A text that is no address is itself. */
+export const networkOf = (text: string): string => {
+  const address = parseAddress(text)
+  return address === undefined ? text : firstOf(address, Math.min(widthOf(address), 64))
+}
+
+/** Whether `text` is an address of this machine alone. */
+export const isLoopback = (text: string): boolean => parseAddress(text)?.range() === "loopback"
+
 /** Several ranges. A text that is none has no address. */
 export class IpRanges {
   private readonly ipv4: ReadonlyArray<IpRange>

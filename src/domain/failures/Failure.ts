@@ -112,6 +112,7 @@ export class RateLimited extends Data.TaggedError("RateLimited")<{
     | "free-models-per-day"
     | "key-requests-in-flight"
     | "key-bytes-in-flight"
+    | "sign-in"
   /** Requests in the window; of what is in flight: requests, or bytes. */
   readonly limit: number
   /** Unix milliseconds: from then on a request is admitted, unless others come before it. */
@@ -127,6 +128,7 @@ export class RateLimited extends Data.TaggedError("RateLimited")<{
 const rateLimitTexts: Readonly<Partial<Record<RateLimited["scope"], (limit: number) => string>>> = {
   key: () => "Rate limit exceeded: requests of this key.",
   "key-requests-in-flight": (limit) => `This key has ${limit} requests in flight, which is as many as it may.`,
+  "sign-in": () => "Too many tries to sign in: wait, and try again.",
   "key-bytes-in-flight": (limit) =>
     `This key has too many bytes of request bodies in flight: ${limit} bytes is as many as it may.`,
 }

@@ -38,6 +38,7 @@ const ofLimit = {
   "free-models-per-day": "policy_free_models",
   "key-requests-in-flight": "policy_in_flight",
   "key-bytes-in-flight": "policy_in_flight",
+  "sign-in": "policy_rate_limited",
 } as const satisfies Record<RateLimited["scope"], string>
 
 /** Of an answer that was sent. One that its host did not finish broke off after its head had gone. */

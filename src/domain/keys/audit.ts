@@ -1,5 +1,5 @@
 /**
- * The audit log: changes of keys and of the configuration, chained by hashes, so that a row cannot be changed, removed or moved unnoticed. Whoever can
+ * The audit log: changes of keys and of the configuration, and sessions of management keys, chained by hashes, so that a row cannot be changed, removed or moved unnoticed. Whoever can
  * write the database can also compute a new chain; the hash of its last row, kept elsewhere, shows that too.
  */
 import type { KeyId } from "../ids.ts"
@@ -17,8 +17,16 @@ export interface Author {
 }
 
 export interface AuditedChange {
-  readonly action: "key.create" | "key.update" | "key.rotate" | "key.delete" | "config.reload" | "request.stop"
-  /** The id of the changed key; the path of the configuration file; the id of the stopped request. */
+  readonly action:
+    | "key.create"
+    | "key.update"
+    | "key.rotate"
+    | "key.delete"
+    | "config.reload"
+    | "request.stop"
+    | "session.create"
+    | "session.delete"
+  /** The id of the changed key; the path of the configuration file; the id of the stopped request; the hash of the session's id. */
   readonly object: string
   /** JSON: `{"member": [before, after], …}` for what is different; null where it was or is absent. No secrets. */
   readonly changes: string

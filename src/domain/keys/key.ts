@@ -1,5 +1,5 @@
 /**
- * The fields of keys, one row for each: `keyFields`. A new field is a row here and a migration (`sql/tables/migrations.ts`); of a new
+ * The fields of keys, one row for each: `keyFields`. A new field is a row here and a migration (`sql/tables/stepsSince18.ts`); of a new
  * kind of value, also that kind (`keyValues.ts`). See docs/decisions/0059-one-row-per-key-field.md.
  */
 import * as Schema from "effect/Schema"
@@ -19,6 +19,7 @@ import {
   yesOrNo,
 } from "./keyValues.ts"
 import { limitResets } from "./limitWindows.ts"
+import { roles } from "./roles.ts"
 
 /** The flag of `headgate keys create` and `keys change` that sets a field. */
 export interface KeyFlag<Wire = unknown> {
@@ -53,6 +54,8 @@ interface Facts<A, Wire> {
   readonly isHidden?: true
   /** Whether `GET /key` shows it, which every key may ask for. */
   readonly isOwn?: true
+  /** Whether it is about requests to models, which management keys do not make. */
+  readonly isOfModels?: true
   /** Its name in `headgate keys show`, and its heading in `keys list`. */
   readonly title?: string
   readonly heading?: string
@@ -105,6 +108,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
     title: "limit",
     heading: "LIMIT",
@@ -122,6 +126,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
     title: "limit_reset",
     heading: "RESET",
@@ -138,6 +143,7 @@ export const keyFields = {
     otherwise: false,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     isOwn: true,
   }),
   /** How many requests to models it may make; `null`: any number. */
@@ -146,6 +152,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "rate_limit",
     flag: {
       name: "rate",
@@ -162,6 +169,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "models",
     flag: {
       name: "model",
@@ -177,6 +185,7 @@ export const keyFields = {
     otherwise: null,
     atCreation: "optional",
     changeable: true,
+    isOfModels: true,
     title: "providers",
     flag: {
       name: "provider",
@@ -214,6 +223,20 @@ export const keyFields = {
       atCreation: "until when it is accepted, such as 2030-01-31T00:00:00Z",
       atChange: "until when it is accepted, such as 2030-01-31T00:00:00Z, or none",
       none: "none",
+    },
+  }),
+  /** What a management key may do; `null`: it is an ordinary key. */
+  role: field(optional(textThat(Schema.Literal(...roles))), {
+    wire: "role",
+    otherwise: null,
+    atCreation: "optional",
+    changeable: true,
+    title: "role",
+    flag: {
+      name: "role",
+      atCreation: "makes a management key: one that reads, one that also manages ordinary keys, or one that may do all",
+      atChange: "what a management key may do",
+      takes: roles,
     },
   }),
   createdAt: field(time, { wire: "created_at", otherwise: 0, title: "created_at" }),
@@ -289,6 +312,7 @@ export const isChangeable = (member: KeyMember): member is ChangeableMember => f
 export const isSettable = (member: KeyMember): member is SettableMember => factsOf(member).atCreation !== undefined
 export const isHidden = (member: KeyMember): member is HiddenMember => factsOf(member).isHidden === true
 export const isOwn = (member: KeyMember): member is OwnMember => factsOf(member).isOwn === true
+export const isOfModels = (member: KeyMember): boolean => factsOf(member).isOfModels === true
 export const hasTitle = (member: KeyMember): member is TitledMember => factsOf(member).title !== undefined
 
 /** Members of a key that was made without them; also for keys that are not stored here. Every row but the id's has one. */

@@ -9,6 +9,7 @@ import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
 import { at, withDataPlane } from "../openapi/document.ts"
 import { ActivityGroup } from "./activity/activity.ts"
+import { AnalyticsGroup } from "./activity/analytics.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
 import { withExamples } from "./examples.ts"
@@ -20,6 +21,7 @@ import { ModelsGroup } from "./models/models.ts"
 import { ProvidersGroup } from "./models/providers.ts"
 import { LiveGroup } from "./requests/live.ts"
 import { RequestsGroup } from "./requests/requests.ts"
+import { SessionGroup } from "./session.ts"
 import { AlertsGroup } from "./state/alerts.ts"
 import { StateGroup } from "./state/state.ts"
 import { withSummaries } from "./summaries.ts"
@@ -35,7 +37,9 @@ export const Api = withoutErrors
   .add(ModelsGroup)
   .add(ProvidersGroup)
   .add(KeysGroup)
+  .add(SessionGroup)
   .add(ActivityGroup)
+  .add(AnalyticsGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
   .add(AlertsGroup)
@@ -47,7 +51,10 @@ export const Api = withoutErrors
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, version)
-  .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
+  .annotate(
+    OpenApi.Description,
+    "A gateway for language models. A key may also be sent as x-api-key. On the control plane and at /route/explain the cookie of a session stands in for it.",
+  )
   .annotate(OpenApi.Transform, complete)
 
 /** The same with paths below a prefix. */

@@ -1,4 +1,4 @@
-/** Authentication and authorization on the control plane. See docs/guarantees.md#g25. */
+/** Authentication and authorization on the control plane, by key or by session. See docs/guarantees.md#g25. */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -8,46 +8,70 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
+import { roleOf } from "../../domain/keys/roles.ts"
 import { KeyStore } from "../../services/keys/KeyStore.ts"
+import { Sessions } from "../../services/keys/Sessions.ts"
 import { Answering } from "../answer.ts"
-import { authenticate } from "../authenticate.ts"
 import { addressOf, CallerAddresses } from "../CallerAddresses.ts"
 import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
+import { type Caller, findCaller } from "../sessions/callers.ts"
+import { ControlSettings } from "./ControlSettings.ts"
+import { roleFor, roleRefusal } from "./operationRoles.ts"
 
 /** The key of the request being served. */
 export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, KeyRecord>() {}
 
-/** Both schemes of the API (`Authorization: Bearer`, `x-api-key`) are read in one place, so only one is declared. */
+/** The same, with the session that stands in for it. */
+export class CurrentCaller extends Context.Tag("headgate/CurrentCaller")<CurrentCaller, Caller>() {}
+
+/** All schemes of the API (`Authorization: Bearer`, `x-api-key`, the cookie) are read in one place, so only one is declared. */
 const security = { bearer: HttpApiSecurity.bearer }
+const failure = Schema.Union(notAccepted, notPermitted, unavailable)
 
 /** Finds out whose the request is. */
-const callers = Effect.map(Effect.all([KeyStore, CallerAddresses]), ([keys, addresses]) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-    Effect.timeoutFail(authenticate(keys, new Headers(request.headers)), {
-      duration: "30 seconds",
-      onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
-    }).pipe(
-      Effect.tap(noteKey),
-      Effect.tap((key) => addresses.refusal(key, () => addressOf(addresses, request)) ?? Effect.void),
+const callers = Effect.gen(function* () {
+  const addresses = yield* CallerAddresses
+  const { publicUrl = null } = yield* ControlSettings
+  const find = findCaller(yield* KeyStore, yield* Sessions, publicUrl)
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.flatMap(Effect.orDie(HttpServerRequest.toWeb(request)), find).pipe(
+      Effect.timeoutFail({
+        duration: "30 seconds",
+        onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
+      }),
+      Effect.tap(({ key }) => noteKey(key)),
+      Effect.tap(({ key }) => addresses.refusal(key, () => addressOf(addresses, request)) ?? Effect.void),
     ),
-  ),
-)
+  )
+})
 
 /** Any valid key. */
 export class Authorize extends HttpApiMiddleware.Tag<Authorize>()("headgate/Authorize", {
-  failure: Schema.Union(notAccepted, notPermitted, unavailable),
+  failure,
   provides: CurrentKey,
   security,
 }) {
   static readonly layer = Layer.effect(
     Authorize,
+    Effect.map(callers, (current) => ({ bearer: () => Effect.map(current, ({ key }) => key) })),
+  )
+}
+
+/** The same, for operations about the session itself. */
+export class AuthorizeSession extends HttpApiMiddleware.Tag<AuthorizeSession>()("headgate/AuthorizeSession", {
+  failure,
+  provides: CurrentCaller,
+  security,
+}) {
+  static readonly layer = Layer.effect(
+    AuthorizeSession,
     Effect.map(callers, (current) => ({ bearer: () => current })),
   )
 }
 
-/** A management key. */
+/** A management key whose role has the operation. */
 export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManagement>()("headgate/AuthorizeManagement", {
-  failure: Schema.Union(notAccepted, notPermitted, unavailable),
+  failure,
   provides: CurrentKey,
   security,
 }) {
@@ -55,11 +79,13 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
     AuthorizeManagement,
     Effect.map(callers, (current) => ({
       bearer: () =>
-        Effect.filterOrFail(
-          current,
-          ({ kind }) => kind === "management",
-          () => managersOnly,
-        ),
+        Effect.gen(function* () {
+          const { key } = yield* current
+          const role = roleOf(key)
+          if (role === null) return yield* managersOnly
+          const refusal = roleRefusal(role, roleFor((yield* Answering)?.route))
+          return refusal === undefined ? key : yield* refusal
+        }),
     })),
   )
 }

@@ -7,6 +7,10 @@ export interface ControlOptions {
   readonly corsOrigins: ReadonlyArray<string>
   /** Whether `/metrics` is told to anybody. Default: false. */
   readonly openMetrics?: boolean
+  /** Whether the console is served. Default: true. */
+  readonly console?: boolean
+  /** The address that browsers use, without a path at its end; `null`, the default: not known. */
+  readonly publicUrl?: string | null
 }
 
 export class ControlSettings extends Context.Tag("headgate/ControlSettings")<ControlSettings, ControlOptions>() {

@@ -9,6 +9,7 @@ const requests: JsonObject = {
   "keys.create": { name: "alice", limit: 10, limit_reset: "monthly", allowed_models: ["openai/*"], tags: ["team-a"] },
   "keys.change": { limit: 25, disabled: false },
   "keys.rotate": { overlap_s: 3600 },
+  "session.signIn": { key: "sk-gwm-7UHkr0T6lRz2QpWm9bXcVn4YsDf1Ea8GtJv3Lo5Kqi0wZxC" },
 }
 
 /** Of answers, by the names of members. */
@@ -124,6 +125,15 @@ const values: JsonObject = {
 const special: Readonly<Record<string, JsonObject>> = {
   keyStatus: { requests: -1 },
   keys: { name: "alice", owner: "alice@acme.example", total: 1 },
+  session: {
+    ...{ kind: "management", role: "keys", name: "alice at the console", label: "sk-gwm-7UH...ZxC" },
+    created_at: "2026-11-24T09:30:00.000Z",
+    expires_at: "2026-11-24T17:30:00.000Z",
+    idle_ends_at: "2026-11-24T10:00:00.000Z",
+    public_url: "https://gateway.acme.example",
+  },
+  "activity.activity": { exact: { usage: "2.5", byok_usage_inference: "0", upstream_inference_cost: "2.5" } },
+  "activity.credits": { total_credits: 2.5, exact: { total_credits: "2.5", total_usage: "2.5" } },
   "activity.spend": { name: "alice" },
   "activity.providerKeys": { id: "key-1" },
   "providers.providers": { name: "OpenAI" },
@@ -141,6 +151,24 @@ const special: Readonly<Record<string, JsonObject>> = {
     completion: "0",
     supported_parameters: ["dimensions"],
     details: "/api/v1/models/openai/text-embedding-3-small/endpoints",
+  },
+  analytics: {
+    from: "2026-11-23T10:00:00.000Z",
+    to: "2026-11-24T10:00:00.000Z",
+    at: "2026-11-23T10:00:00.000Z",
+    kept_since: {
+      sums: "2026-10-19T10:00:00.000Z",
+      rows: "2026-07-15T09:30:00.000Z",
+      requests: "2026-10-25T09:30:00.000Z",
+    },
+    group: { model: "openai/gpt-5-mini" },
+    errors: 2,
+    errors_by: { caller: 0, policy: 1, host: 1, gateway: 0 },
+    tokens_prompt: 24_000,
+    tokens_completion: 6000,
+    upstream_cost: 2.5,
+    exact: { usage: "2.5", upstream_cost: "2.5" },
+    first_token_ms: { p50: 640, p99: 2100, count: 96 },
   },
   generation: {
     id: "gen-1764000000-4fGh2kLm9PqRsT7vWxYz",

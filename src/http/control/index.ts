@@ -9,18 +9,24 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
-import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { Unavailable } from "../../domain/failures/Failure.ts"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
+import { consoleRoutes } from "../console/consoleRoutes.ts"
+import { guideRoutes } from "../console/guideRoutes.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
+import { notCached } from "../sessions/cookie.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
-import { Authorize, AuthorizeManagement } from "./Authorize.ts"
+import { Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
+import { analyticsHandlers } from "./activity/analytics.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { configHandlers } from "./config.ts"
@@ -35,6 +41,7 @@ import { providersHandlers } from "./models/providers.ts"
 import { referencePages } from "./reference.ts"
 import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
+import { sessionHandlers } from "./session.ts"
 import { alertsHandlers } from "./state/alerts.ts"
 import { stateHandlers } from "./state/state.ts"
 import { versionHandlers } from "./version.ts"
@@ -45,11 +52,33 @@ export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/endpoints/"]
 const providerListing = "/api/v1/providers"
 
+/** What a cookie decides about is kept by no cache, and nothing of sessions is. */
+const uncached = <E, R>(path: string, answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.zipWith(HttpServerRequest.HttpServerRequest, answer, ({ headers }, response) => {
+    if (headers["cookie"] === undefined && path !== "/api/v1/session") return response
+    const vary = [response.headers["vary"] ?? [], notCached.vary].flat().join(", ")
+    return HttpServerResponse.setHeaders(response, { ...notCached, vary })
+  })
+
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest
     return yield* isSpelled(path, url) ? operation : noSuchRoute
+  })
+
+/** A copy of a large database takes its time. */
+const untimed = "/api/v1/backup"
+
+/**
+ * Ends an operation at the deadline that requests to models have, too: what an app has in place of `KeyStore` or `Meter` may never end.
+ */
+const timed = <E, R>(registry: ConfigInForce, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.suspend(() => {
+    const { deadlineMs } = registry.current().limits
+    const because = `there was no answer within ${deadlineMs / 1000} seconds`
+    const onTimeout = () => new Unavailable({ why: "storage", because, retryAfterSeconds: 1 })
+    return Effect.timeoutFail(operation, { duration: deadlineMs, onTimeout })
   })
 
 /** The operations of `Api`. Replaces `addHttpApi`, which has its own error bodies (see `http/answer.ts`). */
@@ -60,14 +89,16 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
       const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
       const { prefix } = yield* Mount
       const answered = yield* answering
+      const registry = yield* ProviderRegistry
       for (const { method, path: own, handler } of routes) {
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
         if (own === "*") continue
         const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
-        const answer = answered(`${method} ${own}`, spelledAs(path, operation))
+        const inTime = own === untimed ? operation : timed(registry, operation)
+        const answer = answered(`${method} ${own}`, spelledAs(path, inTime))
         const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
-        yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
+        yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {
           yield* router.add("OPTIONS", path, unobservedAnswer(spelledAs(path, preflighted(allow))))
         }
@@ -124,13 +155,22 @@ const unknownRoutes = HttpLayerRouter.middleware(
 /** In place of a path that does not exist, which may have anything in it. */
 const unknownPath = "*"
 
-export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(
+  operations,
+  reference,
+  metrics,
+  consoleRoutes,
+  guideRoutes,
+  unknownRoutes,
+).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,
     providersHandlers,
     keysHandlers,
+    sessionHandlers,
     activityHandlers,
+    analyticsHandlers,
     generationHandlers,
     requestsHandlers,
     alertsHandlers,
@@ -141,7 +181,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, unkn
     versionHandlers,
     healthHandlers,
   ]),
-  Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
+  Layer.provide([Authorize.layer, AuthorizeManagement.layer, AuthorizeSession.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

@@ -14,7 +14,7 @@ import type { PeerSource } from "../CallerAddresses.ts"
 import type { AllowOrigin } from "../cors.ts"
 import { closedByStop } from "../stopping.ts"
 import type { DataRoute, Incoming } from "./DataRequest.ts"
-import { type DataServices, makeDataServices } from "./DataServices.ts"
+import { type DataOptions, type DataServices, makeDataServices } from "./DataServices.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface DataHandler {
@@ -34,11 +34,11 @@ export class DataHandlers extends Context.Tag("headgate/DataHandlers")<
     readonly handler: (route: DataRoute, allow: AllowOrigin) => DataHandler
   }
 >() {
-  static readonly layer = ({ serverTiming }: { readonly serverTiming: boolean }) =>
+  static readonly layer = (options: DataOptions) =>
     Layer.scoped(
       DataHandlers,
       Effect.gen(function* () {
-        const services = yield* makeDataServices(serverTiming)
+        const services = yield* makeDataServices(options)
         yield* services.keys.onRevoked(services.inFlight.revoke)
         return {
           handler: (route, allow) => ({

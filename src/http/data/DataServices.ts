@@ -4,6 +4,7 @@ import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { Dispatcher } from "../../services/dispatch/Dispatcher.ts"
 import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { RequestLimits } from "../../services/keys/RequestLimits.ts"
+import { Sessions } from "../../services/keys/Sessions.ts"
 import { Meter } from "../../services/money/Meter.ts"
 import { Conversations } from "../../services/request/Conversations.ts"
 import { makeEffectRunner } from "../../services/request/EffectRunner.ts"
@@ -16,13 +17,21 @@ import { makeExplain } from "../../services/routing/Explain.ts"
 import { Router } from "../../services/routing/Router.ts"
 import { Traces } from "../../services/traces/Traces.ts"
 import { CallerAddresses } from "../CallerAddresses.ts"
+import { findCaller } from "../sessions/callers.ts"
 
-/** `serverTiming`: whole answers say what their time was spent on. */
-export const makeDataServices = Effect.fnUntraced(function* (serverTiming: boolean) {
+export interface DataOptions {
+  /** Whether whole answers say what their time was spent on. */
+  readonly serverTiming: boolean
+  /** `server.public_url`. */
+  readonly publicUrl: string | null
+}
+
+export const makeDataServices = Effect.fnUntraced(function* ({ serverTiming, publicUrl }: DataOptions) {
   const clock = yield* Effect.clock
   const registry = yield* ProviderRegistry
   const router = yield* Router
   const explain = yield* makeExplain
+  const keys = yield* KeyStore
   const ends = yield* RequestEnds
   // Times are noted of requests that somebody observes.
   if (serverTiming) yield* ends.subscribe(() => {}, "never")
@@ -30,7 +39,9 @@ export const makeDataServices = Effect.fnUntraced(function* (serverTiming: boole
     runner: makeEffectRunner(yield* Effect.runtime<never>()),
     clock,
     nowMs: monotonic(clock),
-    keys: yield* KeyStore,
+    keys,
+    /** For the one route that a session will do for. */
+    callers: findCaller(keys, yield* Sessions, publicUrl),
     limits: yield* RequestLimits,
     inFlight: yield* InFlight,
     timers: yield* Timers,

@@ -50,6 +50,11 @@ class ExplainRequest extends DataRequest<Asked> {
     return true
   }
 
+  /** A session will do, too: it calls no host and costs nothing (docs/decisions/0081-sessions.md). */
+  protected override caller(): Effect.Effect<KeyRecord, Failure> {
+    return Effect.map(this.services.callers(this.incoming.http), ({ key }) => key)
+  }
+
   protected override withinLimits(): void {
     this.after(queryOf(this.incoming.http.url), this.queryRead)
   }
@@ -68,7 +73,7 @@ class ExplainRequest extends DataRequest<Asked> {
   protected override admitted(asked: Asked): void {
     this.asked = asked
     this.served.models = asked.request.routing.models
-    this.ask(this.services.meter.budget({ _tag: "Key", key: this.explainedFor }), this.explain)
+    this.ask(this.budgetOf(this.explainedFor), this.explain)
   }
 
   private explain(budget: BudgetSnapshot): void {

@@ -6,13 +6,14 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
-import { type KeyNotAccepted, NotFound, type Unavailable } from "../../domain/failures/Failure.ts"
+import { type KeyNotAccepted, NotFound, NotPermitted, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import type { Actor, Author } from "../../domain/keys/audit.ts"
 import { isSettable, type KeyRecord, keyMembers, type SettableMember, unlimitedKey } from "../../domain/keys/key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/keySecret.ts"
 import {
   type DataAtRest,
+  type FoundKey,
   type KeyFilter,
   type KeyPage,
   type KeyPatch,
@@ -61,17 +62,25 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly create: (key: NewKey, actor?: Actor) => Effect.Effect<CreatedKey, Unavailable | NotFound>
     /** The same for the first management key of the installation; `undefined` when there is one already. */
     readonly createFirst: (name: string) => Effect.Effect<CreatedKey | undefined, Unavailable | NotFound>
-    /** Ordinary keys, newest first. */
+    /**
+     * The same for a secret of which only the hash is known, as `keyId` makes it: a session has that of the secret which signed in. Absent:
+     * the keys are not the gateway's own, and there are no sessions.
+     */
+    readonly live?: (secret: KeyId) => Effect.Effect<FoundKey, KeyNotAccepted | Unavailable>
+    /** Newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
     /** How many there are, of the newest `mostKeysSearched`. Absent: not known. */
     readonly count?: (filter: KeyFilter) => Effect.Effect<number, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
-    /** In force at once in this process, and within 5 seconds in others on the same database. */
+    /**
+     * In force at once in this process, and within 5 seconds in others on the same database. Not permitted where no lasting management key
+     * with all roles would be left, unless there is a bootstrap key.
+     */
     readonly update: (
       id: KeyId,
       patch: Omit<KeyPatch, "updatedAt">,
       actor?: Actor,
-    ) => Effect.Effect<KeyRecord, Unavailable | NotFound>
+    ) => Effect.Effect<KeyRecord, Unavailable | NotFound | NotPermitted>
     /**
      * Gives the key another secret. Those before it are accepted for `overlapMs` more, milliseconds; they end at once with 0. In force
      * as `update` is.
@@ -81,7 +90,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly previousEnds: (
       ids: ReadonlyArray<KeyId>,
     ) => Effect.Effect<ReadonlyMap<KeyId, number>, Unavailable | NotFound>
-    readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound>
+    /** Not permitted as `update` is not. */
+    readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound | NotPermitted>
     /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -127,6 +137,7 @@ const make = Effect.fnUntraced(function* ({ managementKey }: KeyStoreOptions) {
   yield* storage.shared?.on({ keyChanged: (id, isRevoked) => keys.changed(id, isRevoked) }) ?? Effect.void
   return KeyStore.of({
     authenticate: (secret) => keys.authenticate(secret),
+    live: (secret) => keys.live(secret),
     create: (key, actor) => keys.create(key, actor),
     createFirst: (name) => keys.createFirst(name),
     list: (page) => keys.list(page),
@@ -162,11 +173,20 @@ class StoredKeys {
   authenticate(secret: Redacted.Redacted): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> {
     const text = Redacted.value(secret)
     const id = keyId(text)
-    if (this.bootstrap !== undefined && id === this.bootstrap.id) return Effect.succeed(this.bootstrap)
-    const known = this.reader.usable(id)
+    const known = this.known(id)
     if (known !== undefined) return Effect.succeed(known)
     // The checksum is public: it spares the database misspelt keys, not attacks.
     return hasChecksum(text) ? this.reader.lookUp(id) : notAccepted
+  }
+
+  live(secret: KeyId): Effect.Effect<FoundKey, KeyNotAccepted | Unavailable> {
+    const known = this.known(secret)
+    return known === undefined ? this.reader.lookUp(secret) : Effect.succeed(known)
+  }
+
+  /** The key, if it is in memory and accepted. */
+  private known(secret: KeyId): FoundKey | undefined {
+    return secret === this.bootstrap?.id ? this.bootstrap : this.reader.usable(secret)
   }
 
   create(key: NewKey, actor?: Actor): Effect.Effect<CreatedKey, Unavailable> {
@@ -196,18 +216,22 @@ class StoredKeys {
     return this.reached(this.repository.count(filter))
   }
 
-  /** The ordinary key with this id, or with a secret of this hash. */
+  /** The key with this id, or with a secret of this hash. */
   read(named: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> {
-    return Effect.flatMap(this.reader.find(named), (found) =>
-      found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey,
-    )
+    return Effect.flatMap(this.reader.find(named), (found) => (found === undefined ? noSuchKey : Effect.succeed(found)))
+  }
+
+  /** Whether a management key that may do everything has to be left in the storage. */
+  private get keepsManager(): boolean {
+    return this.bootstrap === undefined
   }
 
   update(named: KeyId, patch: Omit<KeyPatch, "updatedAt">, actor?: Actor) {
     return Effect.gen(this, function* () {
       const { id } = yield* this.read(named)
       const changes = { ...patch, updatedAt: this.now() }
-      const after = yield* this.reached(this.repository.update(id, changes, this.author(actor)))
+      const after = yield* this.reached(this.repository.update(id, changes, this.author(actor), this.keepsManager))
+      if (after === "last manager") return yield* lastManager
       this.reader.drop(id)
       if (after === undefined) return yield* noSuchKey
       if (after.disabled) this.tellRevoked(id)
@@ -239,7 +263,8 @@ class StoredKeys {
   remove(named: KeyId, actor?: Actor) {
     return Effect.gen(this, function* () {
       const { id } = yield* this.read(named)
-      yield* this.reached(this.repository.remove(id, this.author(actor)))
+      const removed = yield* this.reached(this.repository.remove(id, this.author(actor), this.keepsManager))
+      if (removed === "last manager") return yield* lastManager
       this.reader.drop(id)
       this.tellRevoked(id)
     })
@@ -277,6 +302,7 @@ const newKey = (key: NewKey, createdAt: number, workspaceId: string): CreatedKey
     ...defined(settings),
     id: keyId(secret),
     kind: key.kind,
+    role: key.kind === "management" ? (key.role ?? "all") : null,
     label: mask(secret),
     createdAt,
     workspaceId,
@@ -300,12 +326,17 @@ const defined = <R extends object>(members: R) =>
     readonly [M in keyof R]?: Exclude<R[M], undefined>
   }
 
+const lastManager = new NotPermitted({
+  rule: 'This is the last management key with the role "all" that does not expire: make another one first.',
+})
+
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
 
 const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
   ...unlimitedKey,
   id: keyId(Redacted.value(secret)),
   kind: "management",
+  role: "all",
   name: "HEADGATE_MANAGEMENT_KEY",
   label: mask(Redacted.value(secret)),
   createdAt,

@@ -17,11 +17,13 @@ import type { DaySum, SpanQuery, SpanSum, SumQuery } from "../../domain/money/ac
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
 import type { AlertRepository } from "./alerts.ts"
+import type { AnalyticsRepository } from "./analytics.ts"
 import type { LedgerRow, NewRow } from "./ledger.ts"
 import type { Hindrance, Outage } from "./Outage.ts"
 import type { RequestRepository } from "./requests.ts"
 import type { SharedRepositories } from "./SharedRepositories.ts"
 import type { StorageUnavailable } from "./StorageUnavailable.ts"
+import type { SessionRepository } from "./sessions.ts"
 
 /** A key as one of its secrets names it. */
 export interface FoundKey extends KeyRecord {
@@ -39,8 +41,10 @@ export interface NewSecret {
   readonly othersEndAt: number
 }
 
-/** Which ordinary keys are meant. */
+/** Which keys are meant. */
 export interface KeyFilter {
+  /** Default: ordinary keys. */
+  readonly kind?: KeyRecord["kind"]
   readonly includeDisabled: boolean
   /** Those with this tag. */
   readonly tag?: string
@@ -64,11 +68,14 @@ export const mostKeysSearched = 100_000
 /** Members that an update may set; absent: unchanged. */
 export type KeyPatch = Partial<Pick<KeyRecord, ChangeableMember | "updatedAt">>
 
-/** A change and its row of the audit log are one transaction. */
+/** Nothing was changed: no management key would be left that may do everything and does not expire (`isLastingManager`). */
+export type LastManager = "last manager"
+
+/** A change and its row of the audit log are one transaction. `keepsManager`: a change that would give `LastManager` is not made. */
 export interface KeyRepository {
   /** The key with a secret of this hash; `undefined` when there is none. The hash of a key's first secret is its id. */
   readonly find: (secret: KeyId) => Effect.Effect<FoundKey | undefined, StorageUnavailable>
-  /** Ordinary keys, newest first. With a tag, a text or `isLimited`, of the newest `mostKeysSearched`. */
+  /** Newest first. With a tag, a text or `isLimited`, of the newest `mostKeysSearched`. */
   readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, StorageUnavailable>
   /** How many ordinary keys there are, of the newest `mostKeysSearched`. */
   readonly count: (filter: KeyFilter) => Effect.Effect<number, StorageUnavailable>
@@ -83,7 +90,8 @@ export interface KeyRepository {
     id: KeyId,
     patch: KeyPatch,
     author: Author,
-  ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+    keepsManager?: boolean,
+  ) => Effect.Effect<KeyRecord | LastManager | undefined, StorageUnavailable>
   /** Gives the key another secret; the key after that; `undefined` when there is none. */
   readonly rotate: (
     id: KeyId,
@@ -93,7 +101,11 @@ export interface KeyRepository {
   /** When the last one of the secrets before the newest ends, of those of at most a few hundred keys that were rotated, Unix milliseconds. */
   readonly previousEnds: (ids: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyMap<KeyId, number>, StorageUnavailable>
   /** Whether the key existed. Its secrets go with it, its ledger rows stay. */
-  readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
+  readonly remove: (
+    id: KeyId,
+    author: Author,
+    keepsManager?: boolean,
+  ) => Effect.Effect<boolean | LastManager, StorageUnavailable>
 }
 
 /** The audit log, for changes of what is not in the database. Those of keys are logged with the change itself. */
@@ -343,11 +355,13 @@ export interface DataAtRest {
   /** Absent: another one, as of an embedder. */
   readonly kind?: "sqlite" | "postgres" | "memory"
   readonly keys: KeyRepository
+  readonly sessions: SessionRepository
   readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: LedgerRepository
   readonly journal: JournalRepository
   readonly activity: ActivityRepository
+  readonly analytics: AnalyticsRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository

@@ -5,10 +5,12 @@ import * as Effect from "effect/Effect"
 import { KeyId } from "../../domain/ids.ts"
 import { changesBetween } from "../../domain/keys/audit.ts"
 import { factsOf, type KeyMember, type KeyRecord, keyMembers, kindOf } from "../../domain/keys/key.ts"
+import { isLastingManager } from "../../domain/keys/roles.ts"
 import {
   type KeyFilter,
   type KeyPatch,
   type KeyRepository,
+  type LastManager,
   mostKeysSearched,
   type NewSecret,
 } from "../../services/storage/Storage.ts"
@@ -42,6 +44,8 @@ interface SecretRow {
 }
 
 const unchanged: Effect.Effect<Audited<boolean>> = Effect.succeed({ result: false })
+
+const lastManager: Audited<LastManager> = { result: "last manager" }
 
 /** A change is what it does within a transaction, and what is logged of it. */
 type Change<A> = Effect.Effect<Audited<A>, StorageUnavailable>
@@ -84,23 +88,24 @@ class KeyTables {
 
   readonly count: KeyRepository["count"] = (filter) => {
     const { sql } = this
-    const { matching } = this.filtered(filter)
+    const { newest, matching } = this.filtered(filter)
     const counted = sql<{ readonly n: number | string }>`
-      SELECT COUNT(*) AS n FROM ${this.newest} WHERE ${sql.and(matching)}`
+      SELECT COUNT(*) AS n FROM ${newest} WHERE ${sql.and(matching)}`
     return Effect.map(query(counted), ([row]) => Number(row?.n ?? 0))
   }
 
   /** What is looked through and counted. A list of all keys looks at no more than its page and what is before it. */
-  private get newest(): Fragment {
+  private newest(kind: KeyRecord["kind"]): Fragment {
     return this
-      .sql`(SELECT * FROM keys WHERE kind = 'ordinary' ORDER BY created_at DESC, seq DESC LIMIT ${mostKeysSearched}) AS newest`
+      .sql`(SELECT * FROM keys WHERE kind = ${kind} ORDER BY created_at DESC, seq DESC LIMIT ${mostKeysSearched}) AS newest`
   }
 
-  private filtered({ includeDisabled, tag, search, isLimited }: KeyFilter) {
+  private filtered({ kind = "ordinary", includeDisabled, tag, search, isLimited }: KeyFilter) {
     const { sql } = this
-    const matching: Array<Fragment> = [sql`kind = 'ordinary'`]
+    const newest = this.newest(kind)
+    const matching: Array<Fragment> = [sql`kind = ${kind}`]
     if (!includeDisabled) matching.push(sql`disabled = ${false}`)
-    const source = tag === undefined && search === undefined && isLimited === undefined ? sql`keys` : this.newest
+    const source = tag === undefined && search === undefined && isLimited === undefined ? sql`keys` : newest
     if (isLimited === true) matching.push(sql`limit_amount IS NOT NULL`)
     // As JSON has it, between its quotation marks: no tag has a comma, so no text between two tags is one.
     if (tag !== undefined) matching.push(this.contains("tags", JSON.stringify(tag)))
@@ -110,7 +115,7 @@ class KeyTables {
       const pattern = `%${likeLiteral(storedText(search))}%`
       matching.push(sql.or(searched.map((column) => sql`${sql.literal(column)} ${like} ${pattern} ESCAPE '!'`)))
     }
-    return { source, matching }
+    return { source, newest, matching }
   }
 
   private contains(column: string, part: string): Fragment {
@@ -143,11 +148,13 @@ class KeyTables {
     })
   }
 
-  update(id: KeyId, patch: KeyPatch): Change<KeyRecord | undefined> {
+  update(id: KeyId, patch: KeyPatch, keepsManager: boolean): Change<KeyRecord | LastManager | undefined> {
     return Effect.gen(this, function* () {
       const columns = keys.columnsOf(patch)
       const before = yield* this.find(id)
       if (before === undefined || Object.keys(columns).length === 0) return { result: before }
+      const isManager = isLastingManager({ ...before, ...patch })
+      if (keepsManager && !isManager && (yield* this.isLastManager(before))) return lastManager
       const after = yield* this.set(id, columns)
       if (after === undefined) return { result: after }
       const changes = changesBetween(keys.columnsOf(before), keys.columnsOf(after))
@@ -171,15 +178,28 @@ class KeyTables {
     })
   }
 
-  remove(id: KeyId): Change<boolean> {
+  remove(id: KeyId, keepsManager: boolean): Change<boolean | LastManager> {
     return Effect.gen(this, function* () {
       const { sql, selection } = this
+      const found = keepsManager ? yield* this.find(id) : undefined
+      if (found !== undefined && (yield* this.isLastManager(found))) return lastManager
       yield* query(sql`DELETE FROM key_secrets WHERE key_id = ${storedText(id)}`)
       const before = yield* firstRowOf(keys, sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING ${selection}`)
       if (before === undefined) return { result: false }
       const changes = changesBetween(keys.columnsOf(before), {})
       return { result: true, logged: { action: "key.delete", object: id, changes } }
     })
+  }
+
+  /** Whether it is a lasting manager, and there is no other one. */
+  private isLastManager(key: KeyRecord): Effect.Effect<boolean, StorageUnavailable> {
+    if (!isLastingManager(key)) return Effect.succeed(false)
+    const { sql } = this
+    const others = sql<{
+      readonly n: number | string
+    }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management' AND role = 'all'
+      AND disabled = ${false} AND expires_at IS NULL AND id <> ${storedText(key.id)}`
+    return Effect.map(query(others), ([row]) => Number(row?.n) === 0)
   }
 
   private find(id: KeyId): Effect.Effect<KeyRecord | undefined, StorageUnavailable> {
@@ -229,9 +249,9 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
         author,
         Effect.flatMap(tables.managementKeys, (count) => (count === 0 ? tables.add(key) : unchanged)),
       ),
-    update: (id, patch, author) => change(author, tables.update(id, patch)),
+    update: (id, patch, author, keepsManager = false) => change(author, tables.update(id, patch, keepsManager)),
     rotate: (id, secret, author) => change(author, tables.rotate(id, secret, author.at)),
     previousEnds: tables.previousEnds,
-    remove: (id, author) => change(author, tables.remove(id)),
+    remove: (id, author, keepsManager = false) => change(author, tables.remove(id, keepsManager)),
   }
 }

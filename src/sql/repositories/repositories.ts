@@ -5,6 +5,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../../services/storage/alerts.ts"
+import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import type {
   ActivityRepository,
@@ -18,8 +19,10 @@ import type {
   PriceRepository,
 } from "../../services/storage/Storage.ts"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
+import type { SessionRepository } from "../../services/storage/sessions.ts"
 import { makeActivityRepository } from "./activityRepository.ts"
 import { makeAlertRepository } from "./alertRepository.ts"
+import { makeAnalyticsRepository } from "./analyticsRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
 import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
 import { makeHostStatsRepository } from "./hostStatsRepository.ts"
@@ -29,6 +32,7 @@ import { makeKeyRepository } from "./keyRepository.ts"
 import { ledger, makeLedgerReads } from "./ledgerRepository.ts"
 import { makePriceRepository } from "./priceRepository.ts"
 import { makeRequestRepository, type SqlRequests, withEncodedRecords } from "./requestRepository.ts"
+import { makeSessionRepository } from "./sessionRepository.ts"
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
@@ -41,11 +45,13 @@ export interface SqlLedger extends Omit<LedgerRepository, "append"> {
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
+  readonly sessions: SessionRepository
   readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
   readonly journal: SqlJournal
   readonly activity: ActivityRepository
+  readonly analytics: AnalyticsRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository
@@ -56,10 +62,12 @@ export interface SqlRepositories {
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
 export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   keys: makeKeyRepository(sql),
+  sessions: makeSessionRepository(sql),
   audit: makeAuditRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),
+  analytics: makeAnalyticsRepository(sql),
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
   idempotency: makeIdempotencyRepository(sql),

@@ -123,6 +123,7 @@ const ourTables = [
   "slices",
   "spend",
   "requests",
+  "sessions",
   "unknown_requests",
   "summed_ledger",
 ]

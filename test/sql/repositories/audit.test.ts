@@ -93,6 +93,23 @@ describe("a change of a key", () => {
   })
 })
 
+test("has the sessions of those who have an author", async () => {
+  const { rows, verified } = await opened(({ sessions }) =>
+    Effect.gen(function* () {
+      const session = { id: "d1", secret: alice, createdAt: 1, seenAt: 1 }
+      yield* sessions.insert(session, 9, someone)
+      yield* sessions.insert({ ...session, id: "d2" }, 9, undefined)
+      yield* sessions.remove("d1", someone)
+      yield* sessions.remove("d2", undefined)
+    }),
+  )
+  expect(rows().map(({ action, object, actor }) => [action, object, actor])).toEqual([
+    ["session.create", "d1", someone.actor],
+    ["session.delete", "d1", someone.actor],
+  ])
+  expect(await verified()).toMatchObject({ seq: 2 })
+})
+
 describe("the log", () => {
   test.each([
     "UPDATE audit SET actor = 'x' WHERE seq = 2",

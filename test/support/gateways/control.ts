@@ -15,6 +15,7 @@ import { resolveConfig } from "../../../src/config/resolveConfig.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { parseUsd } from "../../../src/domain/price/money.ts"
 import { CallerAddresses } from "../../../src/http/CallerAddresses.ts"
+import { ConsoleFolder } from "../../../src/http/console/ConsoleFiles.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../../src/http/control/index.ts"
 import { everything, Mount } from "../../../src/http/Mount.ts"
 import { defineProvider } from "../../../src/plugin/Provider.ts"
@@ -23,6 +24,7 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { KeyStore, type NewKey } from "../../../src/services/keys/KeyStore.ts"
 import { RequestLimits } from "../../../src/services/keys/RequestLimits.ts"
+import { Sessions } from "../../../src/services/keys/Sessions.ts"
 import { LiveRequests } from "../../../src/services/live/LiveRequests.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
 import { RequestRecords } from "../../../src/services/records/RequestRecords.ts"
@@ -117,6 +119,10 @@ type Services =
 export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
+  /** In place of the gateway's keys. */
+  readonly keys?: Layer.Layer<KeyStore, never, Storage>
+  /** Where the console's files are. */
+  readonly consoleFolder?: string
   readonly meter?: Layer.Layer<Meter, never, Storage | ProviderRegistry>
   /** Its providers may use the plugin `toy`. Default: the providers `toys` with `models`. */
   readonly config?: object
@@ -128,6 +134,8 @@ export const noon = Date.UTC(2026, 6, 15, 12)
 export const startControlPlane = async ({
   control,
   storage = memoryStorage,
+  keys = KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+  consoleFolder,
   meter = Meter.layer,
   config = {},
 }: ControlPlaneOptions = {}) => {
@@ -149,7 +157,7 @@ export const startControlPlane = async ({
   const services = GatewayState.layer(undefined).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
-        KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+        Layer.provideMerge(Sessions.layer, keys),
         meter,
         HostStats.layer,
         HostHealth.layer,
@@ -189,6 +197,7 @@ export const startControlPlane = async ({
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),
+      Layer.provideMerge(consoleFolder === undefined ? Layer.empty : Layer.succeed(ConsoleFolder, consoleFolder)),
     ),
     { disableLogger: true },
   )
@@ -198,7 +207,9 @@ export const startControlPlane = async ({
     log,
     table,
     run,
-    send: (path: string, init?: RequestInit) => handler(new Request(`http://gateway.test${path}`, init)),
+    /** `path`: or a whole URL. */
+    send: (path: string, init?: RequestInit) =>
+      handler(new Request(path.startsWith("http") ? path : `http://gateway.test${path}`, init)),
     newKey: async (key: Partial<NewKey> = {}) => {
       const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
       return Redacted.value((await run(create)).secret)

@@ -10,6 +10,7 @@ import { problemsOf } from "../../../domain/json/Problem.ts"
 import {
   type ChangeableMember,
   isChangeable,
+  isOfModels,
   isSettable,
   type KeyFields,
   type KeyMember,
@@ -22,7 +23,7 @@ import {
 } from "../../../domain/keys/key.ts"
 import { isTag, tagRule, wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
-import { offset, parameter, searched, wholeNumber } from "../query.ts"
+import { offset, parameter, searched, wholeNumber, word } from "../query.ts"
 
 type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySignature<
   Optional,
@@ -86,6 +87,7 @@ export const KeyQuery = Schema.Struct({
     }),
   ),
   workspace_id: optional(OwnWorkspace),
+  kind: optional(word(["ordinary", "management"])),
   /** Those with this tag. */
   tag: optional(
     parameter(
@@ -97,6 +99,26 @@ export const KeyQuery = Schema.Struct({
   /** Those with this text in name, label or owner. */
   search: optional(searched),
 }).annotations({ parseOptions: { errors: "all" } })
+
+type Wanted = { readonly [M in KeyMember]?: unknown }
+
+/** A key of this kind has these members, and no others. */
+export const fitsKind = <W extends Wanted>(kind: KeyRecord["kind"], wanted: W): Effect.Effect<W, BadRequest> => {
+  const [first, ...more] = keyMembers.flatMap((member): ReadonlyArray<Issue> => {
+    const { wire: path } = keyFields[member]
+    const value = wanted[member]
+    if (value === undefined) return []
+    if (member === "role") {
+      if ((value === null) === (kind === "ordinary")) return []
+      return [{ path, message: value === null ? "a management key needs one" : "this key is none of management" }]
+    }
+    const isOff = value === null || value === false
+    return kind === "ordinary" || isOff || !isOfModels(member)
+      ? []
+      : [{ path, message: "cannot be set: a management key calls no models" }]
+  })
+  return first === undefined ? Effect.succeed(wanted) : Effect.fail(new BadRequest({ issues: [first, ...more] }))
+}
 
 /**
  * Decodes a body strictly. `known`: all members of a key. One that a caller may not set gets another message than an

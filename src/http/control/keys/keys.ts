@@ -1,31 +1,28 @@
-/** Key management: list, create, read, change, delete. Management keys only. */
+/** Key management: list, create, read, change, rotate, delete, of ordinary keys and of management keys. Management keys only. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { inOrder } from "../../../domain/json/inOrder.ts"
 import { isHidden, type KeyRecord, keyMembers } from "../../../domain/keys/key.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import type { Spend } from "../../../domain/keys/limitWindows.ts"
+import { roleOf } from "../../../domain/keys/roles.ts"
 import { KeyStore } from "../../../services/keys/KeyStore.ts"
 import { Meter } from "../../../services/money/Meter.ts"
-import { Lifetime } from "../../../services/request/RequestContext.ts"
-import { Timers } from "../../../services/request/Timers.ts"
 import type { KeyFilter } from "../../../services/storage/Storage.ts"
-import { readBody } from "../../decode/readBody.ts"
-import { readRequest } from "../../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "../Authorize.ts"
+import { bodyReader } from "../bodies.ts"
+import { roleRefusal } from "../operationRoles.ts"
 import { fieldsOf, figurePlaces, figuresOf, keyFigures, schemasOf } from "./keyFigures.ts"
-import { decodeBody, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
+import { decodeBody, fitsKind, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
 
 const listed = keyMembers.filter((member) => !isHidden(member))
@@ -91,28 +88,23 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
   Effect.gen(function* () {
     const keys = yield* KeyStore
     const meter = yield* Meter
-    const timers = yield* Timers
-    const registry = yield* ProviderRegistry
+    const body = yield* bodyReader()
 
     const described = (key: KeyRecord) =>
       Effect.zipWith(meter.spent(key.id), keys.previousEnds([key.id]), (spend, ends) => keyOf(key, spend, ends))
 
-    // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
-    const bytesOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
-      const { bodyBytes: limitBytes } = registry.current().limits
-      const reading = readRequest(web, { limitBytes, timers, places: undefined }, new Lifetime())
-      // Never: without `places` no limit of a key applies.
-      return yield* Effect.catchTag(reading, "RateLimited", Effect.die)
+    /** The key that is to be changed. Management keys are changed by those alone who may do everything. */
+    const changing = Effect.fnUntraced(function* (hash: KeyId) {
+      const key = yield* keys.read(hash)
+      return key.kind === "ordinary" ? key : yield* Effect.as(mayManage, key)
     })
-    const objectIn = (bytes: Uint8Array) => readBody(bytes, new Lifetime())
-    const body = (request: HttpServerRequest.HttpServerRequest) => Effect.flatMap(bytesOf(request), objectIn)
 
     return handlers
       .handle("list", ({ urlParams }) =>
         Effect.gen(function* () {
-          const { offset, limit, include_disabled, tag, search } = urlParams
+          const { offset, limit, include_disabled, kind = "ordinary", tag, search } = urlParams
           const filter: KeyFilter = {
+            kind,
             includeDisabled: include_disabled === "true",
             ...(tag === undefined ? {} : { tag }),
             ...(search === undefined ? {} : { search }),
@@ -130,8 +122,11 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
       .handleRaw("create", ({ request }) =>
         Effect.gen(function* () {
-          const wanted = yield* decodeNewKey(yield* body(request))
-          const { record, secret } = yield* keys.create({ ...wanted, kind: "ordinary" }, (yield* CurrentKey).id)
+          const wanted = yield* decodeNewKey(yield* body.object(request))
+          const kind = wanted.role == null ? "ordinary" : "management"
+          yield* fitsKind(kind, wanted)
+          if (kind === "management") yield* mayManage
+          const { record, secret } = yield* keys.create({ ...wanted, kind }, (yield* CurrentKey).id)
           return { data: yield* described(record), key: Redacted.value(secret) }
         }),
       )
@@ -142,17 +137,16 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
       .handleRaw("change", ({ path, request }) =>
         Effect.gen(function* () {
-          const change = yield* decodeKeyChange(yield* body(request))
+          const change = yield* decodeKeyChange(yield* body.object(request))
+          const { kind } = yield* changing(path.hash)
+          yield* fitsKind(kind, change)
           return { data: yield* described(yield* keys.update(path.hash, change, (yield* CurrentKey).id)) }
         }),
       )
       .handleRaw("rotate", ({ path, request }) =>
         Effect.gen(function* () {
-          const { overlapSeconds } = yield* decodeRotation(
-            yield* Effect.flatMap(bytesOf(request), (bytes) =>
-              bytes.length === 0 ? Effect.succeed({}) : objectIn(bytes),
-            ),
-          )
+          const { overlapSeconds } = yield* decodeRotation(yield* body.objectOrNothing(request))
+          yield* changing(path.hash)
           const actor = (yield* CurrentKey).id
           const { record, secret, othersEndAt } = yield* keys.rotate(path.hash, overlapSeconds * 1000, actor)
           const answer = { data: yield* described(record), key: Redacted.value(secret) }
@@ -161,12 +155,16 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
       .handle("remove", ({ path }) =>
         Effect.gen(function* () {
+          yield* changing(path.hash)
           yield* keys.remove(path.hash, (yield* CurrentKey).id)
           return { deleted: true } as const
         }),
       )
   }),
 )
+
+/** Whether the caller may make and change management keys. */
+const mayManage = Effect.flatMap(CurrentKey, (key) => roleRefusal(roleOf(key) ?? "read", "all") ?? Effect.void)
 
 const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
 

@@ -1,0 +1,111 @@
+/**
+ * The files of the console, which are built apart from the gateway. They are read when one is first asked for, and
+ * stay in memory. What is not among them cannot be asked for, whatever the path.
+ */
+import { type Dirent, existsSync } from "node:fs"
+import { readdir, readFile } from "node:fs/promises"
+import { join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
+import * as Context from "effect/Context"
+
+/** Where they are. */
+export class ConsoleFolder extends Context.Reference<ConsoleFolder>()("headgate/ConsoleFolder", {
+  defaultValue: (): string => fileURLToPath(new URL("../../../bundle/console/", import.meta.url)),
+}) {}
+
+/** How a file is compressed, as `Content-Encoding` names it. The first one that the browser takes is sent. */
+const encodings = ["br", "gzip"] as const
+
+type Encoding = (typeof encodings)[number]
+
+const suffixes: Readonly<Record<Encoding, string>> = { br: ".br", gzip: ".gz" }
+
+export interface ConsoleFile {
+  readonly contentType: string
+  /** SHA-256 of the content. */
+  readonly hash: string
+  readonly content: Uint8Array
+  /** Where that is smaller. */
+  readonly compressed: ReadonlyMap<Encoding, Uint8Array>
+}
+
+/** By paths below `/console/`, a file of `assets` for example. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
+
+/** The page itself. */
+export const indexName = "index.html"
+
+const contentTypes: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  json: "application/json",
+  svg: "image/svg+xml",
+  png: "image/png",
+  ico: "image/x-icon",
+  woff2: "font/woff2",
+}
+
+const isText = (contentType: string): boolean => !/^(?:image\/png|font\/)/.test(contentType)
+
+/** All files of the folder; `undefined`: it has no page. `base`: where they will be; the page names its files as below `/console/`. */
+export const readConsole = async (folder: string, base: string): Promise<ConsoleFiles | undefined> => {
+  if (!existsSync(join(folder, indexName))) return undefined
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const names = entries.filter((entry) => entry.isFile()).map((entry) => nameOf(folder, entry))
+  const known = new Set(names)
+  const files = names.flatMap((name) => {
+    const contentType = contentTypes[name.split(".").at(-1) ?? ""]
+    return contentType === undefined ? [] : [readOne({ folder, name, contentType, base, known })]
+  })
+  return new Map(await Promise.all(files))
+}
+
+const nameOf = (folder: string, { parentPath, name }: Dirent): string =>
+  relative(folder, join(parentPath, name)).split(sep).join("/")
+
+interface Wanted {
+  readonly folder: string
+  readonly name: string
+  readonly contentType: string
+  readonly base: string
+  /** Names of all files. */
+  readonly known: ReadonlySet<string>
+}
+
+const readOne = async ({ folder, name, contentType, base, known }: Wanted): Promise<[string, ConsoleFile]> => {
+  const original = await readFile(join(folder, name))
+  const isMoved = name === indexName && base !== "/console/"
+  const content = isMoved ? Buffer.from(original.toString("utf8").replaceAll('="/console/', `="${base}`)) : original
+  const compressed = new Map<Encoding, Uint8Array>()
+  for (const encoding of encodings) {
+    const beside = `${name}${suffixes[encoding]}`
+    const isThere = !isMoved && known.has(beside)
+    if (!isThere && !isText(contentType)) continue
+    const smaller = isThere ? await readFile(join(folder, beside)) : await compress[encoding](content)
+    if (smaller.length < content.length) compressed.set(encoding, smaller)
+  }
+  const hash = new Bun.CryptoHasher("sha256").update(content).digest("base64url")
+  return [name, { contentType, hash, content, compressed }]
+}
+
+const withBrotli = promisify<Uint8Array, object, Buffer>(brotliCompress)
+const withGzip = promisify<Uint8Array, object, Buffer>(gzip)
+
+/** In other threads. A quality that takes milliseconds, since the files that are built have theirs beside them. */
+const compress: Readonly<Record<Encoding, (content: Uint8Array) => Promise<Uint8Array>>> = {
+  br: (content) => withBrotli(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  gzip: (content) => withGzip(content, {}),
+}
+
+/** The encoding to answer with; `undefined`: none. `accepted`: the header `Accept-Encoding`. */
+export const encodingFor = ({ compressed }: ConsoleFile, accepted: string | undefined): Encoding | undefined => {
+  const names = (accepted ?? "")
+    .split(",")
+    .map((part) => part.split(";"))
+    .filter(([, quality = ""]) => !/^\s*q=0(?:\.0*)?\s*$/i.test(quality))
+    .map(([name = ""]) => name.trim().toLowerCase())
+  return encodings.find((encoding) => compressed.has(encoding) && names.includes(encoding))
+}

@@ -25,7 +25,7 @@ self.onmessage = ({ data }: MessageEvent<Asked>) => {
   }
   decoder ??= protocol.decoder(head, context)
   const made = decoder
-  self.postMessage({ at: data.at, answers: data.events.flatMap((event) => made.event("", event)) })
+  self.postMessage({ at: data.at, answers: data.events.map((event) => made.event("", event)) })
 }
 
 self.postMessage({ at: -1, answers: [] })

@@ -15,21 +15,8 @@ const keptRoot = join(root, ".kept-types")
 /** Entry points of the package by the names that authors import, as paths without an extension. */
 const entries = { "headgate/plugin": "src/plugin", "headgate/testing": "src/testing" }
 
-/**
- * What authors give to functions that make plugins, before and now. Plugins are the gateway's to call, so what they are made of may take more than
- * before: a `RankContext` with another member is no finding.
- */
-const definitionsFile = join(keptRoot, "definitions.ts")
-const definitions = `
-import type * as Then from "./src/plugin.d.ts"
-import type * as Now from "../src/plugin.ts"
-interface Own { readonly some: string }
-export interface Definitions {
-  readonly defineProvider: [Then.ProviderDefinition<Own, Own, Then.Provider>, Now.ProviderDefinition<Own, Own, Now.Provider>]
-  readonly defineStrategy: [Then.StrategyDefinition<Own, Own>, Now.StrategyDefinition<Own, Own>]
-  readonly chatHost: [Then.ChatHost, Now.ChatHost]
-}
-`
+/** Types that authors write out although a hook gets one as well, so that a member that is always there is theirs to give. */
+const written: ReadonlySet<string> = new Set(["ListedModel", "ListedHost"])
 
 const optionsOf = (): ts.CompilerOptions => {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile)
@@ -59,12 +46,12 @@ const declarations = (): ReadonlyMap<string, string> => {
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     const source = program.getSourceFile(join(root, `${path}.ts`))
     if (found.has(path) || source === undefined) continue
-    let written = ""
+    let declared = ""
     program.emit(source, (_, text) => {
-      written = text
+      declared = text
     })
-    found.set(path, written)
-    for (const [, named = ""] of written.matchAll(/(?:from|import\(|import) ?"(\.[^"]+)\.ts"/g)) {
+    found.set(path, declared)
+    for (const [, named = ""] of declared.matchAll(/(?:from|import\(|import) ?"(\.[^"]+)\.ts"/g)) {
       waiting.push(join(dirname(path), named))
     }
   }
@@ -81,7 +68,6 @@ const programOf = (
   const host = ts.createCompilerHost(options)
   const given = new Map<string, string>()
   for (const [path, text] of kept) given.set(join(keptRoot, `${path}.d.ts`), text)
-  given.set(definitionsFile, definitions)
   for (const [path, text] of changed) given.set(join(root, path), text)
   const { readFile, fileExists, getSourceFile, directoryExists } = host
   host.readFile = (file) => given.get(file) ?? readFile(file)
@@ -94,11 +80,7 @@ const programOf = (
   }
   const names = Object.values(entries)
   return ts.createProgram(
-    [
-      definitionsFile,
-      ...names.map((entry) => join(root, `${entry}.ts`)),
-      ...names.map((entry) => join(keptRoot, `${entry}.d.ts`)),
-    ],
+    [...names.map((entry) => join(root, `${entry}.ts`)), ...names.map((entry) => join(keptRoot, `${entry}.d.ts`))],
     options,
     host,
   )
@@ -115,12 +97,110 @@ export interface Compared {
 
 /** Compares the sources, with `changed` in place of some, with the copy. */
 export const compareWithKept = (changed: ReadonlyMap<string, string> = new Map(), before?: ts.Program): Compared => {
-  const program = programOf(readKept(), changed, before)
+  const kept = readKept()
+  const first = programOf(kept, changed, before)
+  const grown = new Growth(first).add(kept)
+  const program = grown === kept ? first : programOf(grown, changed, first)
   const compared = Object.entries(entries).map(([name, entry]) => new Entry(program, name, entry).compare())
   return {
     findings: compared.flatMap(({ findings }) => findings),
     names: compared.flatMap(({ names }) => names),
     program,
+  }
+}
+
+/** What a module exports, by name. */
+const exportsOf = (program: ts.Program, file: string): ReadonlyMap<string, ts.Symbol> => {
+  const checker = program.getTypeChecker()
+  const source = program.getSourceFile(file)
+  const module = source === undefined ? undefined : checker.getSymbolAtLocation(source)
+  if (module === undefined) throw new Error(`${file} is no module`)
+  return new Map(
+    checker
+      .getExportsOfModule(module)
+      .map((symbol) => [symbol.name, symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol]),
+  )
+}
+
+/** The types within a type: alternatives and arguments, what its functions take, and what they return. */
+const typesWithin = (checker: ts.TypeChecker, type: ts.Type) => {
+  const parts = partsOf(type)
+  const signatures = parts.flatMap((part) => checker.getSignaturesOfType(part, ts.SignatureKind.Call))
+  return {
+    args: parts.flatMap((part) => (isReference(part) ? checker.getTypeArguments(part) : [])),
+    taken: signatures.flatMap(({ parameters }) => parameters.map((parameter) => checker.getTypeOfSymbol(parameter))),
+    returned: signatures.map((signature) => signature.getReturnType()),
+  }
+}
+
+/**
+ * Members that were added, and are always there, to types that the gateway gives to hooks of authors, such as `RankContext`. They are no finding, but each function that takes such
+ * a type takes another one by them. So the comparison is with a copy that has them too. Types that authors alone make, such as
+ * `ProviderDefinition`, get none: a member that they have to give is a finding.
+ */
+class Growth {
+  private readonly checker: ts.TypeChecker
+  private readonly program: ts.Program
+  /** Interfaces of the copy that authors get. */
+  private readonly given = new Set<ts.InterfaceDeclaration>()
+  private readonly seen = { given: new Set<ts.Type>(), made: new Set<ts.Type>() }
+
+  constructor(program: ts.Program) {
+    this.program = program
+    this.checker = program.getTypeChecker()
+  }
+
+  /** The copy itself where there is nothing to add. */
+  add(kept: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    for (const entry of Object.values(entries)) {
+      for (const symbol of exportsOf(this.program, join(keptRoot, `${entry}.d.ts`)).values()) {
+        if ((symbol.flags & ts.SymbolFlags.Value) === 0) continue
+        const { taken } = typesWithin(this.checker, this.checker.getTypeOfSymbol(symbol))
+        for (const each of taken) this.walk(each, "made")
+      }
+    }
+    // From the end of each file, so that places before stay as they are.
+    const grown = new Map(kept)
+    for (const declaration of [...this.given].toSorted((a, b) => b.end - a.end)) {
+      const path = declaration.getSourceFile().fileName.slice(keptRoot.length + 1, -".d.ts".length)
+      const text = grown.get(path)
+      const members = this.membersAdded(declaration, path)
+      if (text === undefined || members === "") continue
+      grown.set(path, `${text.slice(0, declaration.end - 1)}${members}${text.slice(declaration.end - 1)}`)
+    }
+    return [...grown].every(([path, text]) => text === kept.get(path)) ? kept : grown
+  }
+
+  private walk(type: ts.Type, by: "given" | "made"): void {
+    if (this.seen[by].has(type)) return
+    this.seen[by].add(type)
+    const { args, taken, returned } = typesWithin(this.checker, type)
+    for (const each of [...args, ...returned]) this.walk(each, by)
+    for (const each of taken) this.walk(each, by === "given" ? "made" : "given")
+    for (const part of partsOf(type)) {
+      if (!isKept(part)) continue
+      for (const declaration of part.symbol.declarations ?? []) {
+        if (by === "made" || !ts.isInterfaceDeclaration(declaration)) continue
+        if (!written.has(declaration.name.text)) this.given.add(declaration)
+      }
+      for (const member of this.checker.getPropertiesOfType(part)) this.walk(this.checker.getTypeOfSymbol(member), by)
+    }
+  }
+
+  private membersAdded({ name }: ts.InterfaceDeclaration, path: string): string {
+    const symbol = this.checker.getSymbolAtLocation(name)
+    const file = join(root, `${path}.ts`)
+    if (symbol === undefined || this.program.getSourceFile(file) === undefined) return ""
+    const now = exportsOf(this.program, file).get(name.text)
+    if (now === undefined) return ""
+    const known = new Set(
+      this.checker.getPropertiesOfType(this.checker.getDeclaredTypeOfSymbol(symbol)).map((m) => m.name),
+    )
+    return this.checker
+      .getPropertiesOfType(this.checker.getDeclaredTypeOfSymbol(now))
+      .filter(({ name: member, flags }) => !known.has(member) && (flags & ts.SymbolFlags.Optional) === 0)
+      .map(({ name: member }) => `readonly ${member}: import("${file}").${name.text}["${member}"]\n`)
+      .join("")
   }
 }
 
@@ -142,8 +222,8 @@ class Entry {
   }
 
   compare(): Pick<Compared, "findings" | "names"> {
-    const kept = this.exportsOf(join(keptRoot, `${this.entry}.d.ts`))
-    const now = this.exportsOf(join(root, `${this.entry}.ts`))
+    const kept = exportsOf(this.program, join(keptRoot, `${this.entry}.d.ts`))
+    const now = exportsOf(this.program, join(root, `${this.entry}.ts`))
     for (const [name, before] of kept) {
       const after = now.get(name)
       if (after === undefined) this.found(name, "is gone")
@@ -154,28 +234,6 @@ class Entry {
 
   private found(name: string, what: string): void {
     this.findings.push(`${this.name}: ${name} ${what}`)
-  }
-
-  /** The two types of `definitions`, for a function that makes plugins. */
-  private definition(name: string): ReadonlyArray<ts.Type> {
-    const symbol = this.exportsOf(definitionsFile).get("Definitions")
-    const member = symbol && this.checker.getDeclaredTypeOfSymbol(symbol).getProperty(name)
-    const pair = member && this.checker.getTypeOfSymbol(member)
-    return pair !== undefined && isReference(pair) ? this.checker.getTypeArguments(pair) : []
-  }
-
-  private exportsOf(file: string): ReadonlyMap<string, ts.Symbol> {
-    const source = this.program.getSourceFile(file)
-    const module = source === undefined ? undefined : this.checker.getSymbolAtLocation(source)
-    if (module === undefined) throw new Error(`${file} is no module`)
-    return new Map(
-      this.checker
-        .getExportsOfModule(module)
-        .map((symbol) => [
-          symbol.name,
-          symbol.flags & ts.SymbolFlags.Alias ? this.checker.getAliasedSymbol(symbol) : symbol,
-        ]),
-    )
   }
 
   private compareSymbols(name: string, before: ts.Symbol, after: ts.Symbol): void {
@@ -189,12 +247,7 @@ class Entry {
     // A value takes what it took and gives what it gave: types of parameters are compared the other way round.
     if (both(ts.SymbolFlags.Value)) {
       const [then, now] = [this.checker.getTypeOfSymbol(before), this.checker.getTypeOfSymbol(after)]
-      const [given, taken] = this.definition(name)
-      const isAsBefore =
-        given === undefined || taken === undefined
-          ? this.checker.isTypeAssignableTo(now, then)
-          : this.checker.isTypeAssignableTo(given, taken)
-      if (!isAsBefore) this.found(name, this.change(then, now))
+      if (!this.checker.isTypeAssignableTo(now, then)) this.found(name, this.change(then, now))
     }
     if (both(ts.SymbolFlags.Type)) {
       this.compareMembers(
@@ -243,16 +296,8 @@ class Entry {
   }
 
   private within(type: ts.Type): ReadonlyArray<ts.Type> {
-    const { checker } = this
-    return partsOf(type).flatMap((part) => [
-      ...(isReference(part) ? checker.getTypeArguments(part) : []),
-      ...checker
-        .getSignaturesOfType(part, ts.SignatureKind.Call)
-        .flatMap((signature) => [
-          ...signature.parameters.map((parameter) => checker.getTypeOfSymbol(parameter)),
-          signature.getReturnType(),
-        ]),
-    ])
+    const { args, taken, returned } = typesWithin(this.checker, type)
+    return [...args, ...taken, ...returned]
   }
 
   private fit(then: ts.Type, now: ts.Type): boolean {

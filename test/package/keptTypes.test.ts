@@ -86,6 +86,13 @@ describe("it goes red for", () => {
       "headgate/plugin: defineProvider was",
     ],
     [
+      "a member that authors have to give of each host now",
+      "src/domain/hosts/ListedModel.ts",
+      "export interface ListedHost {",
+      "export interface ListedHost {\n  readonly region: string",
+      "headgate/plugin: defineProvider was",
+    ],
+    [
       "a member of the kit's samples",
       "src/testing/subject.ts",
       "readonly vectors:",
@@ -113,6 +120,12 @@ test.each([
     "src/plugin/strategy.ts",
     "readonly random: () =>",
     "readonly user: string\n  readonly random: () =>",
+  ],
+  [
+    "a member of what hooks get and give back",
+    "src/domain/hosts/Host.ts",
+    "export interface Host {",
+    "export interface Host {\n  readonly more: string",
   ],
   ["an export", "src/plugin.ts", "callIdOf, ", "callIdOf, newCallId as anotherId, "],
   [

@@ -3,6 +3,7 @@
  * repository's own lock, which are in Bun's cache since this repository was installed.
  */
 import { join, resolve } from "node:path"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
 import { type Ran, ran } from "./packedApp.ts"
 
 const root = resolve(import.meta.dir, "../../..")
@@ -29,13 +30,14 @@ export interface PackedFile {
 /** Installs what the package.json of `folder` asks for, with a lock that has these packages by their files. */
 export const installFiles = async (folder: string, files: Readonly<Record<string, PackedFile>>): Promise<void> => {
   const lock = Bun.JSONC.parse(await Bun.file(join(root, "bun.lock")).text())
+  if (!isJsonObject(lock) || !isJsonObject(lock["packages"])) throw new Error("bun.lock has no packages")
   const { name, dependencies, devDependencies, peerDependencies } = await Bun.file(join(folder, "package.json")).json()
   const packed = Object.entries(files).map(([file, { path, manifest }]) => [file, [`${file}@${path}`, manifest]])
   const text = JSON.stringify({
-    lockfileVersion: lock.lockfileVersion,
-    configVersion: lock.configVersion,
+    lockfileVersion: lock["lockfileVersion"],
+    configVersion: lock["configVersion"],
     workspaces: { "": { name, dependencies, devDependencies, peerDependencies } },
-    packages: { ...lock.packages, ...Object.fromEntries(packed) },
+    packages: { ...lock["packages"], ...Object.fromEntries(packed) },
   })
   await Bun.write(join(folder, "bun.lock"), text)
   // A registry that is nowhere, so that a version that the lock lacks is missed.

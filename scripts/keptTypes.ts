@@ -271,11 +271,18 @@ class Entry {
       }
     }
     const members = this.membersOf(now)
-    for (const [member, before] of this.membersOf(then)) {
-      const after = members.get(member)
-      if (after === undefined) this.found(`${name}.${member}`, "is gone")
-      else if (!this.fit(before, after)) this.found(`${name}.${member}`, this.change(before, after))
-      else this.compareWithin(`${name}.${member}`, before, after)
+    for (const [member, all] of this.membersOf(then)) {
+      const others = members.get(member)
+      if (others === undefined) {
+        this.found(`${name}.${member}`, "is gone")
+        continue
+      }
+      // Of a union each alternative may have the member with a type of its own.
+      for (const before of all) {
+        const after = others.find((other) => this.fit(before, other))
+        if (after !== undefined) this.compareWithin(`${name}.${member}`, before, after)
+        else if (others[0] !== undefined) this.found(`${name}.${member}`, this.change(before, others[0]))
+      }
     }
   }
 
@@ -306,12 +313,18 @@ class Entry {
     return this.checker.isTypeAssignableTo(then, now) || this.checker.isTypeAssignableTo(now, then)
   }
 
-  /** The members of a type, and of all alternatives of a union. */
-  private membersOf(type: ts.Type): ReadonlyMap<string, ts.Type> {
-    const members = partsOf(type)
-      .filter((part) => (part.flags & ts.TypeFlags.Object) !== 0 || part.isIntersection())
-      .flatMap((part) => this.checker.getPropertiesOfType(part))
-    return new Map(members.map((member) => [member.name, this.checker.getTypeOfSymbol(member)]))
+  /** The types of the members of a type, and of all alternatives of a union. */
+  private membersOf(type: ts.Type): ReadonlyMap<string, ReadonlyArray<ts.Type>> {
+    const members = new Map<string, Array<ts.Type>>()
+    for (const part of partsOf(type)) {
+      if ((part.flags & ts.TypeFlags.Object) === 0 && !part.isIntersection()) continue
+      for (const member of this.checker.getPropertiesOfType(part)) {
+        const types = members.get(member.name) ?? []
+        types.push(this.checker.getTypeOfSymbol(member))
+        members.set(member.name, types)
+      }
+    }
+    return members
   }
 
   private change(then: ts.Type, now: ts.Type): string {

@@ -30,6 +30,13 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => rm(home, { recursive: true, force: true }), 60_000)
 
+/** What `headgate plugin list` says in this folder of the package headgate-acme. */
+const listed = async (folder: string): Promise<ReadonlyArray<unknown>> => {
+  const command = ["env", "ACME_API_KEY=a-key", "node_modules/.bin/headgate", "plugin", "list", "--json"]
+  const plugins: ReadonlyArray<{ readonly from: string }> = JSON.parse((await succeeded(command, folder)).stdout)
+  return plugins.filter(({ from }) => from === "headgate-acme")
+}
+
 const manifestOf = async (folder: string) => {
   const { dependencies, peerDependencies, bin } = await Bun.file(join(folder, "package.json")).json()
   return { dependencies, peerDependencies, bin }
@@ -52,11 +59,9 @@ describe("headgate plugin new --package", () => {
 
     expect(await succeeded([process.execPath, "run", "check"], plugin)).toMatchObject({ code: 0 })
     expect((await succeeded([process.execPath, "test"], plugin)).stderr).toContain(" 0 fail")
-    const listed = await succeeded(
-      ["env", "ACME_API_KEY=a-key", "node_modules/.bin/headgate", "plugin", "list"],
-      plugin,
-    )
-    expect(listed.stdout).toContain("acme\tprovider\ton\tits environment variables are set\theadgate-acme\n")
+    expect(await listed(plugin)).toMatchObject([
+      { id: "acme", state: "on", contract: contractVersion, source: "package" },
+    ])
     await succeeded([process.execPath, "pm", "pack", "--quiet"], plugin)
     const packed = await succeeded(["tar", "tzf", "headgate-acme-0.1.0.tgz"], plugin)
     expect(packed.stdout.trim().split("\n").toSorted()).toEqual(
@@ -183,7 +188,8 @@ describe("the packed plugins in a gateway's folder", () => {
     // Removed first: the file may be the one of Bun's cache.
     await rm(file)
     await Bun.write(file, JSON.stringify({ ...manifest, headgate: { contract } }))
-    const listed = await succeeded(["node_modules/.bin/headgate", "plugin", "list"], gateway)
-    expect(listed.stdout).toContain(`headgate-acme\tprovider\toff\tshape: ${reason}`)
+    expect(await listed(gateway)).toMatchObject([
+      { state: "off", source: "package", why: expect.stringContaining(`shape: ${reason}`) },
+    ])
   })
 })

@@ -21,7 +21,7 @@ import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
 import { notCached } from "../sessions/cookie.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
-import { Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
+import { AskWhoCalls, Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
@@ -153,7 +153,13 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, cons
     versionHandlers,
     healthHandlers,
   ]),
-  Layer.provide([Authorize.layer, AuthorizeManagement.layer, AuthorizeSession.layer, Installation.layer]),
+  Layer.provide([
+    Authorize.layer,
+    AuthorizeManagement.layer,
+    AuthorizeSession.layer,
+    AskWhoCalls.layer,
+    Installation.layer,
+  ]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

@@ -1,9 +1,10 @@
 /**
- * How long `GET /api/v1/activity` and `/credits` take over a large ledger: `bun bench/activity.ts [ROWS]`, by default
- * 10,000,000. history.md has the figures and what they mean. Everything is in a temporary folder that is removed at the end.
+ * How long `GET /api/v1/activity`, `/credits` and `/analytics` take over a large ledger: `bun bench/activity.ts [ROWS] [FOLDER] [PREFIX]`, by
+ * default 10,000,000 rows, in a temporary folder that is removed at the end. A folder that is named is kept, and its file is used again.
+ * Only questions that begin with the prefix are asked. history.md has the figures and what they mean.
  */
 import { Database } from "bun:sqlite"
-import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -16,16 +17,31 @@ import { decodeConfig } from "../src/config/loadConfig.ts"
 import { windowStart } from "../src/domain/keys/limitWindows.ts"
 import { dateOf } from "../src/domain/money/activity.ts"
 import { KeyStore } from "../src/services/keys/KeyStore.ts"
+import { Storage } from "../src/services/storage/Storage.ts"
 import { makeCountRows } from "../src/sql/repositories/dailySums.ts"
 import { layer as sqliteStorage } from "../src/sql/sqlite/SqliteStorage.ts"
 import { Upstream } from "../src/upstream/Upstream.ts"
 
 const rows = Number(process.argv[2] ?? 10_000_000)
+const kept = process.argv[3]
+const prefix = process.argv[4] ?? ""
 const days = 60
 const rounds = 100
 const managementKey = "a-management-key-for-this-measurement"
 
-const today = windowStart("daily", Date.now())
+/** The end of the rows: of a file that is used again, that of its last day. */
+const endOfRows = (): number => {
+  const path = join(kept ?? "", "headgate.db")
+  if (kept === undefined || !existsSync(path)) return windowStart("daily", Date.now())
+  const db = new Database(path)
+  const last = db
+    .query<{ readonly at: number }, []>("SELECT admitted_at AS at FROM ledger ORDER BY seq DESC LIMIT 1")
+    .get()
+  db.close()
+  return windowStart("daily", last?.at ?? 0) + 86_400_000
+}
+
+const today = endOfRows()
 const keyOf = (n: number) => new Bun.CryptoHasher("sha256").update(`key ${n}`).digest("hex")
 
 /** What `requestIdAt` writes, in SQL. */
@@ -52,13 +68,14 @@ const fill = (path: string): void => {
       admitted_at, settled_at, latency_ms, duration_ms, app_title, app_url, user_hash)
     SELECT ${idAt("?3 + count.n * ?4")} || printf('%016d', count.n), printf('gen-1-%020d', count.n), key_id, 'acme/model-' || (count.n % 20),
       'host' || (count.n % 7 % 2), 'host' || (count.n % 7 % 2), 1000000 + count.n, 1000000 + count.n, 1000, 200, 100, 0, 50, 0, 1,
-      'stop', 'finished', ?3 + count.n * ?4, ?3 + count.n * ?4, 100.5, 2000.5, 'App ' || (count.n % 10),
+      'stop', 'finished', ?3 + count.n * ?4, ?3 + count.n * ?4, 
+      (150 + count.n % 20 * 40) * (1 + (count.n * 48271 % 997) * (count.n * 16807 % 991) / 250000.0), 2000.5, 'App ' || (count.n % 10),
       'https://app-' || (count.n % 10) || '.example', printf('%016x', count.n * 31 % 5000)
     FROM count JOIN callers ON callers.n = count.n * 7919 % 1000`,
   )
   const msPerRow = Math.floor((days * 86_400_000) / rows)
   for (let at = 0; at < rows; at += 100_000) {
-    add.run(at, Math.min(rows, at + 100_000), today - days * 86_400_000, msPerRow)
+    add.run(at, Math.min(rows, at + 100_000), today - rows * msPerRow, msPerRow)
   }
   db.close()
 }
@@ -77,7 +94,46 @@ const addUp = (path: string): string => {
   return took
 }
 
+/** As after an upgrade: the rows of the last weeks are added to the sums by hour, part by part. Without the pauses between them. */
+const addHours = (path: string) =>
+  Effect.gen(function* () {
+    const db = new Database(path)
+    db.run(
+      "UPDATE hourly_ledger SET summed_from = (SELECT MAX(seq) FROM ledger), summed_to = (SELECT MAX(seq) FROM ledger)",
+    )
+    db.close()
+    const { analytics } = yield* Storage
+    const parts: Array<number> = []
+    const before = process.cpuUsage()
+    for (let isMore = true; isMore; ) {
+      const start = Bun.nanoseconds()
+      isMore = yield* analytics.addUp(today)
+      parts.push((Bun.nanoseconds() - start) / 1e6)
+    }
+    const { user, system } = process.cpuUsage(before)
+    const took = parts.reduce((all, one) => all + one, 0) / 1000
+    console.log(
+      `By hour: ${parts.length} parts in ${took.toFixed(1)} s (${((user + system) / 1e6).toFixed(1)} s of processor time), the longest ${Math.max(...parts).toFixed(0)} ms.`,
+    )
+  })
+
+const spans = [
+  ["hour", 3_600_000],
+  ["hour", 86_400_000],
+  ["hour", 7 * 86_400_000],
+  ["day", 30 * 86_400_000],
+  ["hour", 30 * 86_400_000],
+] as const
+
+const analytics = spans.flatMap(([interval, ms]) =>
+  ["", "model", "host", "key", "app", "user"].map((by) => {
+    const span = `from=${new Date(today - ms).toISOString()}&to=${new Date(today).toISOString()}`
+    return `analytics?interval=${interval}${by === "" ? "" : `&group_by=${by}`}&${span}`
+  }),
+)
+
 const queries = [
+  ...analytics,
   "activity",
   `activity?date=${dateOf(today - 86_400_000)}`,
   `activity?api_key_hash=${keyOf(7)}`,
@@ -102,7 +158,7 @@ const measure = async (url: string, query: string): Promise<string> => {
     if (response.status !== 200) throw new Error(body)
     times.push((Bun.nanoseconds() - start) / 1e6)
     const { data } = JSON.parse(body)
-    size = Array.isArray(data) ? data.length : 1
+    size = Array.isArray(data) ? data.length : (data.points?.length ?? 1)
   }
   const sorted = times.slice(10).toSorted((a, b) => a - b)
   const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1)
@@ -123,20 +179,27 @@ const serve = (path: string) =>
     const url = `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
     console.log("| query | items | median, ms | p99, ms |")
     console.log("| ----- | ----- | ---------- | ------- |")
-    for (const query of queries) console.log(yield* Effect.promise(() => measure(url, query)))
+    for (const query of queries.filter((one) => one.startsWith(prefix)))
+      console.log(yield* Effect.promise(() => measure(url, query)))
   })
 
-const folder = mkdtempSync(join(tmpdir(), "headgate-activity-"))
+const folder = kept ?? mkdtempSync(join(tmpdir(), "headgate-activity-"))
 const path = join(folder, "headgate.db")
+const storage = sqliteStorage({ path, durability: "process" })
 try {
-  // The first opening makes the tables.
-  await Effect.runPromise(Effect.scoped(Layer.build(sqliteStorage({ path, durability: "process" }))))
-  const filled = seconds(() => fill(path))
-  const added = addUp(path)
-  console.log(
-    `${rows} rows, ${(statSync(path).size / 1e9).toFixed(1)} GB: written in ${filled} s, added up in ${added} s.`,
-  )
+  mkdirSync(folder, { recursive: true })
+  if (!existsSync(path)) {
+    // The first opening makes the tables.
+    await Effect.runPromise(Effect.scoped(Layer.build(storage)))
+    const filled = seconds(() => fill(path))
+    const added = addUp(path)
+    console.log(
+      `${rows} rows, ${(statSync(path).size / 1e9).toFixed(1)} GB: written in ${filled} s, added up in ${added} s.`,
+    )
+    await Effect.runPromise(Effect.scoped(Effect.provide(addHours(path), storage)))
+    console.log(`${(statSync(path).size / 1e9).toFixed(1)} GB with the sums by hour.`)
+  }
   await Effect.runPromise(Effect.scoped(serve(path)))
 } finally {
-  rmSync(folder, { recursive: true })
+  if (kept === undefined) rmSync(folder, { recursive: true })
 }

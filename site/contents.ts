@@ -23,6 +23,7 @@ export const sections: ReadonlyArray<Section> = [
       "console",
       "console-views",
       "state",
+      "analytics",
       "requests",
       "access-log",
       "logs",

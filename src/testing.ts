@@ -19,3 +19,5 @@ export type {
   RerankSample,
   StreamSample,
 } from "./testing/subject.ts"
+export { notCovered } from "./testing/uncovered/notCovered.ts"
+export type { NotCovered } from "./testing/uncovered/Row.ts"

@@ -34,6 +34,7 @@ import { Sessions } from "../services/keys/Sessions.ts"
 import { LiveRequests } from "../services/live/LiveRequests.ts"
 import { Metrics } from "../services/metrics/Metrics.ts"
 import { ofLog, ofTraces } from "../services/metrics/serviceCollectors.ts"
+import { layerHourlySums } from "../services/money/HourlySums.ts"
 import { Meter } from "../services/money/Meter.ts"
 import { layerAccessLog } from "../services/records/accessLog.ts"
 import { RequestRecords } from "../services/records/RequestRecords.ts"
@@ -183,6 +184,7 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
     RequestLimits.layer,
     CallerAddresses.layer(setup.config.server),
     ControlSettings.layer(controlOptions(setup.config)),
+    layerHourlySums,
   )
   const { requestsDays: days, requestsRows: rows } = setup.config.records
   const observing = Layer.merge(RequestRecords.layer({ days, rows }), LiveRequests.layer)

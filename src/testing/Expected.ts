@@ -60,6 +60,12 @@ export interface Expected {
  * - `cache`: answers do not count what was read from a cache.
  * - `waits`: rate limits do not say for how long.
  * - `usage`: answers do not count tokens.
+ * - `effort`: reasoning is on or off; an effort or a bound in tokens makes no difference.
+ * - `reasoning unasked`: models reason only where they are asked to, so that switching it off needs no word.
+ * - `one form of arguments`: calls have their arguments as an object in answers and as text in the history, or the other way.
+ * - `cache price`: tokens that were read from a cache cost as much as others.
+ * - `signed body`: what `sign` computes does not depend on the body.
+ * - `token expiry`: access tokens do not end.
  * - `temperature`, `stop`: these parameters, which nearly every vendor has.
  */
 export const everyLack = [
@@ -71,6 +77,12 @@ export const everyLack = [
   "cache",
   "waits",
   "usage",
+  "effort",
+  "reasoning unasked",
+  "one form of arguments",
+  "cache price",
+  "signed body",
+  "token expiry",
   "temperature",
   "stop",
 ] as const

@@ -10,7 +10,7 @@ import { streamOutcome } from "./answers/streams.ts"
 import { type Check, must } from "./Check.ts"
 import type { Lack } from "./Expected.ts"
 import { contextOf, head } from "./samples.ts"
-import { answerBody, isLacking, type ProtocolSubject } from "./subject.ts"
+import { answerBody, isLacking, load, type ProtocolSubject } from "./subject.ts"
 
 /** What a sample has to show, and what to declare where the vendor has no such thing. */
 interface Shown {
@@ -27,7 +27,8 @@ interface Seen {
   readonly rateLimits: number
 }
 
-const callsIn = ({ calls }: ChoiceOutcome): number => calls.filter((call) => call !== undefined).length
+/** Calls that share an index count each: another check says what is wrong with them. */
+const callsIn = ({ calls }: ChoiceOutcome): number => calls.reduce((sum, call) => sum + (call?.ids.length ?? 0), 0)
 
 const wanted: ReadonlyArray<Shown> = [
   { what: "text in a stream", member: "streams", isShown: ({ streams }) => streams.some(({ text }) => text !== "") },
@@ -67,7 +68,33 @@ const wanted: ReadonlyArray<Shown> = [
 export const ofSamples = "samples show what a protocol can get wrong"
 
 export const coverageChecks = (given: ProtocolSubject): ReadonlyArray<Check> =>
-  isOurs(given.protocol()) ? [] : [{ name: `${given.name}: ${ofSamples}`, run: () => isCovered(given) }]
+  isOurs(given.protocol())
+    ? []
+    : [
+        { name: `${given.name}: ${ofSamples}`, run: () => isCovered(given) },
+        { name: `${given.name}: tokens that a cache gave have a price`, run: () => pricesCache(given) },
+      ]
+
+/** Without a price of their own they would cost as much as others. */
+const pricesCache = async (given: ProtocolSubject): Promise<void> => {
+  const provider = load(given.subject)
+  const { usages } = seenIn(given, await answerBody(given))
+  const hosts = ((await provider.models?.()) ?? []).flatMap(({ hosts: each = [] }) => each)
+  if (isLacking(given.subject, "cache price") || !usages.some(({ cachedTokens }) => cachedTokens > 0)) return
+  const baseUrl = given.subject.plugin.baseUrl ?? "https://host.test/v1"
+  const isPriced = hosts.some(
+    ({ pricing, model }) =>
+      pricing == null ||
+      pricing.input_cache_read != null ||
+      provider.cacheMultipliers?.({ model: model ?? "", baseUrl }),
+  )
+  must(
+    hosts.length === 0 || isPriced,
+    "A sample has tokens that were read from a cache, and no model of the plugin has a price for them: " +
+      'they are charged like others. Where that is so: `lacks: ["cache price"]`',
+    "ListedModel: pricing.input_cache_read, Provider.cacheMultipliers",
+  )
+}
 
 const isCovered = async (given: ProtocolSubject): Promise<void> => {
   const seen = seenIn(given, await answerBody(given))

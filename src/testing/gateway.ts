@@ -24,6 +24,7 @@ import { reading } from "./answers/streams.ts"
 import { readUsage } from "./answers/usage.ts"
 import { type Check, must, shown } from "./Check.ts"
 import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
+import { tokensIn } from "./signing/tokens.ts"
 import {
   answerBody,
   answerOf,
@@ -95,11 +96,12 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
   const first = Math.min(speakingAfter(protocol, frames), frames.length - 1)
   const ends = [0, 1, 2].map((more) => first + more).filter((end) => end > 0 && end < frames.length)
   // A plugin with `sign` may send its own request first.
+  const side = new Set<string>()
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
   /** The frames of each call, and when it ended. */
   const calls: Array<{ readonly kept: number; readonly aborted: PromiseWithResolvers<true> }> = []
   const answer = (request: Request) => {
-    if (answerToSigning !== undefined && !isInference(subject, request)) return answerToSigning(request)
+    if (answerToSigning !== undefined && side.has(request.url)) return answerToSigning(request)
     const { signal } = request
     const call = calls.at(-1)
     signal.addEventListener("abort", () => call?.aborted.resolve(true), { once: true })
@@ -107,7 +109,7 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
       headers: { "content-type": mediaTypes[protocol.framing] },
     })
   }
-  await inGateway(subject, alone(subject.subject.plugin, false), answer, async (ask, log) => {
+  await inGateway(subject, alone(subject.subject.plugin, false, side), answer, async (ask, log) => {
     for (const kept of ends.length === 0 ? [frames.length - 1] : ends) {
       calls.push({ kept, aborted: Promise.withResolvers<true>() })
       const { body } = await ask(true)
@@ -166,18 +168,23 @@ const quotesNothing = async (given: ProtocolSubject, provider: Provider): Promis
     ...secretsOf(subject),
     ...Object.values(provider.credentials ?? {}).map((secret) => Redacted.value(secret)),
   ].filter(({ length }) => length >= 8)
+  const side = new Set<string>()
   let status = 400
   let secrets = configured
-  const answer = (request: Request) => {
-    if (provider.sign !== undefined && subject.answer !== undefined && !isInference(given, request))
-      return subject.answer(request)
+  let fetched: ReadonlyArray<string> = []
+  const answer = async (request: Request) => {
+    if (side.has(request.url) && subject.answer !== undefined) {
+      const response = await subject.answer(request)
+      fetched = [...fetched, ...tokensIn(await response.clone().text())]
+      return response
+    }
     // A signature holds for one request.
-    secrets = [...configured, ...credentialsSent(given, request)]
+    secrets = [...configured, ...fetched, ...credentialsSent(given, request)]
     const said = `${request.url} ${JSON.stringify(Object.fromEntries(request.headers))} ${secrets.join(" ")}`
     const error = { message: said, code: said, type: said, status: said }
     return Response.json({ error, message: said, detail: said }, { status })
   }
-  await inGateway(given, alone(subject.plugin, false), answer, async (ask, log) => {
+  await inGateway(given, alone(subject.plugin, false, side), answer, async (ask, log) => {
     for (status of [400, 401, 403, 404, 429, 500]) {
       for (const stream of [false, true]) {
         const response = await ask(stream)
@@ -203,11 +210,14 @@ const shortestCredential = 8
 const credentialsSent = ({ protocol, subject: { lacks } }: ProtocolSubject, { headers }: Request) => {
   const encoded = protocol().encode(requestOf(true, { lacks }), host)
   const written = Either.isRight(encoded) ? Object.values(encoded.right.headers ?? {}) : []
-  return Array.from(headers)
-    .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
-    .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
-    .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
-    .filter((word) => word.length >= shortestCredential && !word.includes(";"))
+  return (
+    Array.from(headers)
+      .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
+      .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
+      .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
+      // A time stands in lines of the log, too.
+      .filter((word) => word.length >= shortestCredential && !word.includes(";") && !/^\d{4}-\d\d-\d\dT/.test(word))
+  )
 }
 
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
@@ -215,11 +225,6 @@ const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   ndjson: "application/x-ndjson",
   "json-array": "application/json",
   "aws-eventstream": "application/vnd.amazon.eventstream",
-}
-
-const isInference = ({ protocol, subject: { lacks } }: ProtocolSubject, { url }: Request): boolean => {
-  const encoded = protocol().encode(requestOf(true, { lacks }), host)
-  return Either.isRight(encoded) && url.endsWith(encoded.right.path)
 }
 
 interface TextReader {
@@ -266,25 +271,35 @@ const unfinished = (frames: ReadonlyArray<Uint8Array>, signal: AbortSignal): Rea
   })
 }
 
-/** The plugin with only the model of the check. `inProcess`: with its transport in place of a host. */
-const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
+/**
+ * The plugin with only the model of the check. `inProcess`: with its transport in place of a host. `side` gets the addresses that
+ * `sign` calls.
+ */
+const alone = (plugin: ProviderPlugin, inProcess: boolean, side = new Set<string>()): ProviderPlugin => ({
   ...plugin,
   // Whether it has the right one is checked elsewhere.
   contract: contractVersion,
   // It is configured, and must not be on a second time without configuration.
   always: false,
   load: (config, context) =>
-    Either.map(plugin.load(config, context), async (provider) => withoutModels(await provider, inProcess)),
+    Either.map(plugin.load(config, context), async (provider) => withoutModels(await provider, inProcess, side)),
 })
 
-const withoutModels = (provider: Provider, inProcess: boolean): Provider => {
-  const { protocols, baseUrl, credentials, sign, transport } = provider
+const withoutModels = (provider: Provider, inProcess: boolean, side: Set<string>): Provider => {
+  const { protocols, baseUrl, credentials, transport } = provider
+  const sign: Provider["sign"] = (encoded, context) => {
+    const http: typeof context.http = (request) => {
+      side.add(new URL(request.url).href)
+      return context.http(request)
+    }
+    return provider.sign?.(encoded, { ...context, http }) ?? Effect.succeed(encoded)
+  }
   return {
     protocols,
     error: (status, headers, body) => provider.error(status, headers, body),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(credentials === undefined ? {} : { credentials }),
-    ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
+    ...(provider.sign === undefined ? {} : { sign }),
     ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
   }
 }

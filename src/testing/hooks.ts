@@ -1,18 +1,18 @@
 /** Checks of the hooks beside the protocols: `sign`, `transport`, `listModels`. */
 import { isDeepStrictEqual } from "node:util"
-import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import { decodeModels, servedBy } from "../catalogue/models.ts"
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { isJsonObject } from "../domain/json/json.ts"
 import { expectedOfEncoded } from "../plugin/checks/shapes.ts"
-import type { Provider, SideAnswer, SideRequest, SignContext } from "../plugin/Provider.ts"
-import type { Encoded, Protocol } from "../wire/Protocol.ts"
+import type { Provider } from "../plugin/Provider.ts"
+import type { Protocol } from "../wire/Protocol.ts"
 import { streamOf } from "./answers/frames.ts"
 import { attempt, type Check, must, shown } from "./Check.ts"
 import { anyJson, forAll, host, noAnswers, requestOf, slug } from "./samples.ts"
+import { credentialsOf } from "./signing/Signer.ts"
+import { signingChecks } from "./signing/signing.ts"
 import { gatewayConfig, load, type ProviderSubject, secretsOf, secretsRead } from "./subject.ts"
 
 export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
@@ -21,12 +21,7 @@ export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
   const { sign, transport, keyCheck, listModels } = provider
   return [
     { name: "keeps its secrets where the gateway can see them", run: () => declaresSecrets(subject) },
-    ...(sign === undefined
-      ? []
-      : [
-          { name: "sign() completes a request, and keeps its body", run: () => signs(subject) },
-          { name: "sign() fails as a host where it cannot sign", run: () => failsToSign(subject) },
-        ]),
+    ...(sign === undefined ? [] : signingChecks(subject)),
     ...(transport === undefined
       ? []
       : [{ name: "transport() answers with streams of its protocol", run: () => transports(subject) }]),
@@ -54,11 +49,6 @@ const loaded = (subject: ProviderSubject): Provider | undefined => {
   }
 }
 
-const credentialsOf = (subject: ProviderSubject): Record<string, Redacted.Redacted> => {
-  const apiKey = gatewayConfig(subject).providers.get(slug)?.apiKey ?? null
-  return { ...load(subject).credentials, ...(apiKey === null ? {} : { api_key: apiKey }) }
-}
-
 const declaresSecrets = (subject: ProviderSubject): void => {
   const declared = Object.values(credentialsOf(subject)).map((secret) => Redacted.value(secret))
   const keys = gatewayConfig(subject).providers.get(slug)?.apiKeys ?? []
@@ -68,113 +58,6 @@ const declaresSecrets = (subject: ProviderSubject): void => {
     "A secret of the configuration is no `Secret` and not among `credentials`: the gateway could not take it out of what a host says",
     "Secret, Provider.credentials",
   )
-}
-
-// --- sign
-
-/** A request of the provider's first protocol, or of another operation. */
-const someRequest = (subject: ProviderSubject): Encoded | undefined => {
-  const [protocol] = Object.values(load(subject).protocols)
-  const encoded = protocol?.encode(requestOf(true, { lacks: subject.lacks }), host)
-  return encoded !== undefined && Either.isRight(encoded) ? encoded.right : undefined
-}
-
-const baseUrlOf = ({ plugin, config = {} }: ProviderSubject, { baseUrl }: Provider): string =>
-  String(config["base_url"] ?? baseUrl ?? plugin.baseUrl ?? "https://host.test/v1")
-
-const unreachable = new HostFailed({ reason: "unreachable" })
-
-/** The vendor's answers to the requests that `sign` makes. */
-const sideAnswers =
-  ({ answer }: ProviderSubject) =>
-  ({ url, method = "GET", headers = {}, body }: SideRequest): Effect.Effect<SideAnswer, HostFailed> =>
-    answer === undefined
-      ? Effect.fail(unreachable)
-      : Effect.tryPromise({
-          try: async () => {
-            const request = new Request(url, { method, headers, ...(body === undefined ? {} : { body }) })
-            const response = await answer(request)
-            return { status: response.status, headers: response.headers, body: await response.text() }
-          },
-          catch: () => unreachable,
-        })
-
-type Signing = Pick<SignContext, "credentials" | "http">
-
-const signed = (subject: ProviderSubject, encoded: Encoded, given: Signing): Promise<Exit.Exit<Encoded, unknown>> => {
-  const provider = load(subject)
-  return Effect.runPromiseExit(
-    Effect.suspend(() => {
-      const signing = provider.sign?.(encoded, {
-        url: `${baseUrlOf(subject, provider)}${encoded.path}`,
-        now: 1_800_000_000_000,
-        ...given,
-      })
-      must(Effect.isEffect(signing), `sign() gave ${shown(signing)}, which is no Effect`, "Provider.sign")
-      return signing
-    }),
-  )
-}
-
-const signs = async (subject: ProviderSubject): Promise<void> => {
-  const encoded = someRequest(subject)
-  if (encoded === undefined) return
-  const before = structuredClone(encoded)
-  const exit = await signed(subject, encoded, { credentials: credentialsOf(subject), http: sideAnswers(subject) })
-  must(
-    Exit.isSuccess(exit),
-    () =>
-      `sign() does not sign with the given configuration and \`answer\`: ${String(Exit.isFailure(exit) && exit.cause)}`,
-    "Provider.sign",
-  )
-  must(isDeepStrictEqual(encoded, before), "sign() changes the request that it is given", "Provider.sign")
-  const { value } = exit
-  const expected = expectedOfEncoded(value)
-  must(expected === undefined, `sign() must return an Effect of ${expected}`, "Provider.sign")
-  must(
-    isDeepStrictEqual(value.body, before.body) && (value.method ?? "POST") === (before.method ?? "POST"),
-    "sign() changes the body or the method: the money is held for what encode() gave",
-    "Provider.sign",
-  )
-  const sent = `${value.path} ${typeof value.body === "string" ? value.body : new TextDecoder().decode(value.body)}`
-  for (const secret of Object.values(credentialsOf(subject)).map((each) => Redacted.value(each))) {
-    must(
-      !sent.includes(secret) && !sent.includes(encodeURIComponent(secret)),
-      "sign() writes a secret into the path or the body: it belongs into a header",
-      "Provider.sign",
-    )
-  }
-}
-
-const failsToSign = async (subject: ProviderSubject): Promise<void> => {
-  const encoded = someRequest(subject)
-  if (encoded === undefined) return
-  const broken: ReadonlyArray<readonly [what: string, given: Signing]> = [
-    ["without credentials", { credentials: {}, http: sideAnswers(subject) }],
-    [
-      "where the vendor cannot be reached",
-      { credentials: credentialsOf(subject), http: () => Effect.fail(unreachable) },
-    ],
-    ...["", "<html>", "{}", "[]", "null"].map(
-      (body) =>
-        [
-          `where the vendor answers ${shown(body)}`,
-          {
-            credentials: credentialsOf(subject),
-            http: () => Effect.succeed({ status: 200, headers: new Headers(), body }),
-          },
-        ] as const,
-    ),
-  ]
-  for (const [what, given] of broken) {
-    const exit = await signed(subject, encoded, given)
-    const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined
-    must(
-      Exit.isSuccess(exit) || failure instanceof HostFailed,
-      () => `sign() ${what} ends with ${String(Exit.isFailure(exit) && exit.cause)}, not with a HostFailed`,
-      "Provider.sign",
-    )
-  }
 }
 
 // --- transport

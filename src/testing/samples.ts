@@ -166,7 +166,7 @@ export const chatRequest = (
 })
 
 /** Base64 of this text. */
-const packed = (text: string): string => Buffer.from(text).toString("base64")
+export const packed = (text: string): string => Buffer.from(text).toString("base64")
 
 const media = "HEADGATE media that must arrive whole"
 
@@ -182,6 +182,7 @@ export const everyPart: ReadonlyArray<readonly [part: ContentPart, mark: string]
   [{ type: "video_url", video_url: { url: `data:video/mp4;base64,${packed(media)}` } }, media],
   [{ type: "input_video", video_url: { url: "https://example.com/headgate.mp4" } }, "https://example.com/headgate.mp4"],
   [{ type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${packed(media)}` } }, media],
+  [{ type: "file", file: { filename: "b.pdf", file_data: packed(media) } }, media],
   [{ type: "file", file: { file_data: "data:text/plain,HEADGATE-PLAIN" } }, "HEADGATE-PLAIN"],
   [{ type: "file", file: { file_id: "HEADGATE-FILE" } }, "HEADGATE-FILE"],
 ]

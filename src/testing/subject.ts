@@ -157,7 +157,22 @@ export const loadedAhead = async (subject: ProviderSubject): Promise<ProviderSub
       if (another instanceof Promise) another.catch(() => {})
       return Either.getOrThrowWith(loaded, (cause) => cause)
     })
-  return { ...subject, plugin: { ...plugin, load } }
+  const ahead: LoadedAhead = { ...subject, plugin: { ...plugin, load }, asGiven: plugin }
+  return ahead
+}
+
+/** A subject whose plugin was loaded before, and the plugin as its author gave it. */
+interface LoadedAhead extends ProviderSubject {
+  readonly asGiven: ProviderPlugin
+}
+
+const isLoadedAhead = (subject: ProviderSubject): subject is LoadedAhead => "asGiven" in subject
+
+/** A provider that no other check has, whether `load` gives it at once or later. */
+export const loadedAnew = async (subject: ProviderSubject): Promise<Provider> => {
+  const plugin = isLoadedAhead(subject) ? subject.asGiven : subject.plugin
+  const loaded = plugin.load(ownConfig({ ...subject, plugin }))
+  return Either.isRight(loaded) ? await loaded.right : load(subject)
 }
 
 /** The promise that `load` gives. `undefined`: it gives none, or it fails, which a check reports. */
@@ -237,13 +252,19 @@ export const secretsRead = (subject: ProviderSubject): ReadonlySet<string> => {
 }
 
 /** Names of fields whose text is a secret, of whatever schema they are. */
-const secretField = /(?:^|_)(?:key|token|secret|password)$/
+const secretField =
+  /(?:^|_|[a-z](?=[A-Z]))(?:key|token|secret|password|passphrase|passwd|pwd|pat|credentials?|auth|authorization|cookie|session|jwt|pem)$/i
+
+/** What a secret looks like, whatever its field is called: a prefix of a vendor's keys, or text without words. */
+const looksSecret = (text: string): boolean =>
+  /^(?:sk|pk|rk)[-_]\w{6}|^gh[a-z]_|^xox[a-z]-|^AKIA[A-Z0-9]{8}|^AIza|^eyJ|^-----BEGIN/.test(text) ||
+  (/^[\w+/=-]{24,}$/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d/.test(text))
 
 /** Secrets in the given configuration, to any depth. A plugin must not write them anywhere. */
 export const secretsOf = (subject: ProviderSubject): ReadonlyArray<string> => {
   const found = new Set(secretsRead(subject))
   const search = (value: unknown, field = ""): void => {
-    if (typeof value === "string" && secretField.test(field)) found.add(value)
+    if (typeof value === "string" && (secretField.test(field) || looksSecret(value))) found.add(value)
     if (Array.isArray(value)) for (const each of value) search(each, field.replace(/s$/, ""))
     if (!isJsonObject(value)) return
     const { env } = value

@@ -66,8 +66,8 @@ test("a folder without a test passes without samples, in a protocol of its own t
   }
 }, 60_000)
 
-test("a finish that end() invents is found where the host has a last event", async () => {
-  const ending = (isInvented: boolean, hasLast: boolean) =>
+test("a finish that end() invents is found where the host sends one", async () => {
+  const ending = (isInvented: boolean, hasLast: boolean, isSilent = false) =>
     withProtocol({
       decoder: (head, context) => {
         const decoder = chat.decoder(head, context)
@@ -75,7 +75,9 @@ test("a finish that end() invents is found where the host has a last event", asy
         return {
           event: (name, data) => {
             const chunks = decoder.event(name, data)
-            isFinished ||= Array.isArray(chunks) && chunks.some(({ choices }) => choices[0]?.finish_reason === "stop")
+            const isLast = Array.isArray(chunks) && chunks.some(({ choices }) => choices[0]?.finish_reason === "stop")
+            if (isLast && isSilent) return chunks.map((chunk) => ({ ...chunk, choices: [] }))
+            isFinished ||= isLast
             return chunks
           },
           end: () =>
@@ -84,12 +86,14 @@ test("a finish that end() invents is found where the host has a last event", asy
         }
       },
     })
-  const failure = async (isInvented: boolean, hasLast: boolean) =>
+  const failure = async (isInvented: boolean, hasLast: boolean, isSilent?: boolean) =>
     failureOf(
-      await providerChecks(ending(isInvented, hasLast)),
+      await providerChecks(ending(isInvented, hasLast, isSilent)),
       "chat: words is given no finish where it is broken off",
     )
   expect(await failure(true, true)).toContain("a finish_reason that the host did not send")
   expect(await failure(false, true)).toBeUndefined()
-  expect(await failure(true, false)).toBeUndefined()
+  expect(await failure(true, false)).toContain("a finish_reason that the host did not send")
+  // A host that has no word for its end: the end of the stream is all that there is.
+  expect(await failure(true, false, true)).toBeUndefined()
 })

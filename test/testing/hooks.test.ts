@@ -134,7 +134,7 @@ const broken: ReadonlyArray<Broken<ProviderSubject>> = [
         headers: { authorization: String(JSON.parse(body).access.token) },
       })),
     ),
-    "not with a HostFailed",
+    "has to give a HostFailed",
   ],
   [
     "transport() answers with streams of its protocol",

@@ -1,4 +1,4 @@
-/** Anthropic's own API. */
+/** Anthropic's own API. Facts: Anthropic's migration guides, read in 2026-11, and recordings. */
 import * as Schema from "effect/Schema"
 import { authHeader, defineProvider, messagesProtocol, modelsIn, thinkingOfClaude } from "headgate/plugin"
 

@@ -219,7 +219,13 @@ const errors = [
 ] as const
 
 // Claude of a name that is not known takes no temperature.
-const shared = { plugin: bedrock, answers, streams, errors, lacks: ["waits", "temperature"] } as const
+const shared = {
+  plugin: bedrock,
+  answers,
+  streams,
+  errors,
+  lacks: ["waits", "temperature", "reasoning unasked"],
+} as const
 
 const byKey = { region: "eu-west-1", api_key: "bedrock-own-0123456789abcdef" }
 for (const check of await providerChecks({ ...shared, config: byKey })) test(check.name, check.run)

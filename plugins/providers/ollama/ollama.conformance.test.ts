@@ -84,7 +84,7 @@ const subject = {
     expects: ["ollama/llama3.2:3b"],
   },
   // It thinks in plain text, counts neither that nor its cache, and has no rate limits of its own.
-  lacks: ["cache", "waits"],
+  lacks: ["cache", "waits", "effort"],
 } as const
 const ofCloud = await providerChecks({ ...subject, config: { api_key: "key-of-ollama-0123456789" } })
 const own = { base_url: "http://127.0.0.1:11434", network: "private", num_ctx: 8192 }

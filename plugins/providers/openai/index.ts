@@ -1,4 +1,7 @@
-/** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
+/**
+ * OpenAI's own API. Facts: OpenAI's pages, read in 2026-11, and recordings. Privacy as OpenAI states it for the API: no
+ * training, abuse logs are kept for 30 days.
+ */
 import * as Schema from "effect/Schema"
 import {
   chatProtocol,

@@ -1,5 +1,5 @@
 /**
- * The fields of keys, one row for each: `keyFields`. A new field is a row here and a migration (`sql/tables/migrations.ts`); of a new
+ * The fields of keys, one row for each: `keyFields`. A new field is a row here and a migration (`sql/tables/stepsSince18.ts`); of a new
  * kind of value, also that kind (`keyValues.ts`). See docs/decisions/0059-one-row-per-key-field.md.
  */
 import * as Schema from "effect/Schema"

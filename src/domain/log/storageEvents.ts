@@ -170,6 +170,12 @@ export const storageEvents = {
     means: "It is tried again each minute.",
     remedy: "Look at the database.",
   },
+  hourly_sums_not_kept: {
+    level: "warn",
+    text: "the sums by hour could not be kept up to date",
+    means: "It is tried again each second. `GET /api/v1/analytics` adds up the newest rows itself meanwhile.",
+    remedy: "Look at the database.",
+  },
   records_dropped: {
     level: "warn",
     text: "records of requests were dropped",

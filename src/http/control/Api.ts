@@ -9,6 +9,7 @@ import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
 import { at, withDataPlane } from "../openapi/document.ts"
 import { ActivityGroup } from "./activity/activity.ts"
+import { AnalyticsGroup } from "./activity/analytics.ts"
 import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
 import { withExamples } from "./examples.ts"
@@ -38,6 +39,7 @@ export const Api = withoutErrors
   .add(KeysGroup)
   .add(SessionGroup)
   .add(ActivityGroup)
+  .add(AnalyticsGroup)
   .add(GenerationGroup)
   .add(RequestsGroup)
   .add(AlertsGroup)

@@ -23,6 +23,7 @@ import { notCached } from "../sessions/cookie.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
 import { AskWhoCalls, Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
+import { analyticsHandlers } from "./activity/analytics.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { configHandlers } from "./config.ts"
@@ -143,6 +144,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, metrics, cons
     keysHandlers,
     sessionHandlers,
     activityHandlers,
+    analyticsHandlers,
     generationHandlers,
     requestsHandlers,
     alertsHandlers,

@@ -12,7 +12,7 @@ export const exampleOf = (schema: unknown, values: JsonObject, schemas: JsonObje
   const within = (inner: unknown, of: string) => exampleOf(inner, values, schemas, of)
   switch (wanted["type"]) {
     case "object":
-      return objectOf(wanted, within)
+      return isJsonObject(value) && Object.keys(value).length > 0 ? value : objectOf(wanted, within)
     case "array":
       return Array.isArray(value) ? value : [within(wanted["items"], name)]
     case "string":

@@ -17,6 +17,7 @@ import type { DaySum, SpanQuery, SpanSum, SumQuery } from "../../domain/money/ac
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
 import type { AlertRepository } from "./alerts.ts"
+import type { AnalyticsRepository } from "./analytics.ts"
 import type { LedgerRow, NewRow } from "./ledger.ts"
 import type { Hindrance, Outage } from "./Outage.ts"
 import type { RequestRepository } from "./requests.ts"
@@ -360,6 +361,7 @@ export interface DataAtRest {
   readonly ledger: LedgerRepository
   readonly journal: JournalRepository
   readonly activity: ActivityRepository
+  readonly analytics: AnalyticsRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository

@@ -5,6 +5,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../../services/storage/alerts.ts"
+import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import type { LedgerRow } from "../../services/storage/ledger.ts"
 import type {
   ActivityRepository,
@@ -21,6 +22,7 @@ import type { StorageUnavailable } from "../../services/storage/StorageUnavailab
 import type { SessionRepository } from "../../services/storage/sessions.ts"
 import { makeActivityRepository } from "./activityRepository.ts"
 import { makeAlertRepository } from "./alertRepository.ts"
+import { makeAnalyticsRepository } from "./analyticsRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
 import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
 import { makeHostStatsRepository } from "./hostStatsRepository.ts"
@@ -49,6 +51,7 @@ export interface SqlRepositories {
   readonly ledger: SqlLedger
   readonly journal: SqlJournal
   readonly activity: ActivityRepository
+  readonly analytics: AnalyticsRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
   readonly idempotency: IdempotencyRepository
@@ -64,6 +67,7 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),
+  analytics: makeAnalyticsRepository(sql),
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
   idempotency: makeIdempotencyRepository(sql),

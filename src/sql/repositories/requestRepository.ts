@@ -16,8 +16,10 @@ import type {
   WrittenTo,
 } from "../../services/storage/requests.ts"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
+import { unavailable } from "../failure.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { column, flag, keyIdText, optionalText, type Stored, storedText, table, text } from "../tables/table.ts"
+import { addRecorded, addUnknown } from "./failureSums.ts"
 import { inParts } from "./journalRepository.ts"
 import { ledger } from "./ledgerRepository.ts"
 
@@ -359,22 +361,27 @@ export const makeRequestRepository = (sql: SqlClient): SqlRequests => {
       // `withEncodedRecords` wrote it. A wrong value would be refused by its column.
       const rows = JSON.parse(encoded) as ReadonlyArray<ReadonlyArray<Stored>>
       const values = rows.map((row) => Object.fromEntries(records.names.map((name, at) => [name, row[at] ?? null])))
-      return values.length === 0
-        ? Effect.void
-        : Effect.asVoid(query(sql`INSERT INTO requests ${sql.insert(values)} ON CONFLICT (request_id) DO NOTHING`))
+      if (values.length === 0) return Effect.void
+      const adding = Effect.gen(function* () {
+        const added = yield* sql`INSERT INTO requests ${sql.insert(values)} ON CONFLICT (request_id) DO NOTHING
+          RETURNING ${sql.literal(records.selection)}`
+        yield* addRecorded(sql, yield* Effect.mapError(records.decode(added), unavailable))
+      })
+      return query(sql.withTransaction(adding))
     },
     countUnknown: (all) => {
       // In one order, so that two processes that count the same do not wait for each other.
       const values = all
         .toSorted((a, b) => a.minute - b.minute || order(a.address, b.address) || a.status - b.status)
         .map(counts.columnsOf)
-      return Effect.forEach(
+      const counting = Effect.forEach(
         inParts(values),
         (part) =>
-          query(sql`INSERT INTO unknown_requests ${sql.insert(part)}
-            ON CONFLICT (minute, address, status) DO UPDATE SET requests = unknown_requests.requests + excluded.requests`),
+          sql`INSERT INTO unknown_requests ${sql.insert(part)}
+            ON CONFLICT (minute, address, status) DO UPDATE SET requests = unknown_requests.requests + excluded.requests`,
         { discard: true },
       )
+      return query(sql.withTransaction(Effect.zipRight(counting, addUnknown(sql, all))))
     },
     unknown: (from, to, offset, limit) =>
       rowsOf(

@@ -40,6 +40,10 @@ const emptyChoice = (): ChoiceOutcome => ({
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
+/** Arguments have to be text. An object in their place is kept as it would read, so that a check can say so. */
+const writtenOf = (value: unknown): string =>
+  typeof value === "object" && value !== null ? String(value) : textOf(value)
+
 /** Combines the chunks of a decoder. */
 export class Gatherer {
   readonly choices: Array<ChoiceOutcome | undefined> = []
@@ -58,7 +62,7 @@ export class Gatherer {
         choice.calls[at] = call
         if (id !== undefined && !call.ids.includes(id)) call.ids.push(id)
         call.name += textOf(called?.name)
-        call.arguments += textOf(called?.arguments)
+        call.arguments += writtenOf(called?.arguments)
       }
       if (reason !== null) choice.finishes.push(reason)
     }
@@ -80,7 +84,11 @@ export const outcomeOf = ({ choices, usage }: ChatResponse): Outcome => {
       reasoning: textOf(message.reasoning),
       refusal: textOf(message.refusal),
       details: [...(message.reasoning_details ?? [])],
-      calls: (message.tool_calls ?? []).map(({ id, function: called }) => ({ ids: [id], ...called })),
+      calls: (message.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => ({
+        ids: [id],
+        name,
+        arguments: writtenOf(written),
+      })),
       images: (message.images ?? []).map(({ image_url: { url } }) => url),
       citations: (message.annotations ?? []).map(({ url_citation: { url } }) => url),
       finishes: [reason ?? "stop"],
@@ -122,6 +130,11 @@ export const failsAs = (
 ): void => {
   must(failure !== undefined, `${of} is read as an answer, expected the failure "${expected.reason}"`, "errorInBody")
   const { reason, retryAfterSeconds: wait, code, detail } = failure
+  must(
+    reason === expected.reason || reason !== "malformed",
+    `${of} is "malformed", as if it were no answer of the vendor, expected "${expected.reason}": errorInBody() reads an error object`,
+    "errorInBody",
+  )
   must(reason === expected.reason, `${of} is "${reason}", expected "${expected.reason}"`, "HostReason")
   const wanted = expected.retryAfterSeconds === undefined ? hinted : expected.retryAfterSeconds
   must(
@@ -167,16 +180,29 @@ const callLike = (call: CallOutcome | undefined, expected: NonNullable<Expected[
     ...(expected?.id === undefined ? {} : { id: call.ids[0] }),
   }
 
+/** Throws where several calls came at one index, or arguments are objects. */
+export const callsApart = ({ choices }: Outcome, of: string): void => {
+  for (const { calls } of choices.flatMap((choice) => choice ?? [])) {
+    must(
+      !calls.some((call) => call?.arguments.includes(String({})) === true),
+      `${of} has a tool call whose arguments are an object, and they are JSON text: JSON.stringify()`,
+      "ToolCall.function.arguments",
+    )
+    const at = calls.findIndex((call) => call !== undefined && call.ids.length > 1)
+    must(
+      at === -1,
+      () =>
+        `${of} has several tool calls with index ${at} (ids ${calls[at]?.ids.join(", ")}): each has an index of its own, counted from 0 over the whole answer`,
+      "ToolCallDelta.index",
+    )
+  }
+}
+
 /** Throws unless calls stand in places of their own, have JSON as arguments, and are what the answer ends for. */
 export const callsWell = ({ choices }: Outcome, expected: Expected, of: string): void => {
   for (const { calls, finishes } of choices.flatMap((choice) => choice ?? [])) {
     for (const [at, call] of calls.entries()) {
       must(call !== undefined, `${of} has no tool call with index ${at}, and one after it`, "ToolCallDelta.index")
-      must(
-        call.ids.length < 2,
-        `${of} has several tool calls with index ${at} (ids ${call.ids.join(", ")}): each has an index of its own, counted from 0 over the whole answer`,
-        "ToolCallDelta.index",
-      )
       must(call.ids.length === 1, `${of} has a tool call without an id: newCallId() makes one`, "ToolCall.id")
       must(call.name !== "", `${of} has a tool call without a name`, "ToolCall.function.name")
       const isExpected = typeof expected.toolCalls?.[at]?.arguments === "string"

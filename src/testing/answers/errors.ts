@@ -39,7 +39,9 @@ export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
 ]
 
 /** Errors with names of their own. */
-const namedErrors = ({ errors = [] }: ProviderSubject): ReadonlyArray<ErrorSample & { readonly name: string }> => {
+export const namedErrors = ({
+  errors = [],
+}: ProviderSubject): ReadonlyArray<ErrorSample & { readonly name: string }> => {
   const names = new Set<string>()
   return errors.map((sample) => {
     const wanted = sample.name ?? String(sample.status)

@@ -1,16 +1,18 @@
 /** Checks of a recorded stream. It is read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { ChatDelta } from "../../domain/request/chat.ts"
+import type { ChatChunk, ChatDelta } from "../../domain/request/chat.ts"
 import { randomSequence } from "../../domain/structures/randomSequence.ts"
 import { expectedOfChunks } from "../../plugin/checks/shapes.ts"
 import { HostStream } from "../../wire/HostStream.ts"
+import { isOurs } from "../../wire/ownProtocols.ts"
 import type { Decoder, Protocol } from "../../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "../Check.ts"
 import { contextOf, head } from "../samples.ts"
 import { isLacking, type NamedSample, type ProtocolSubject } from "../subject.ts"
+import { waitIn } from "./errors.ts"
 import { bytesOf, eventsOf, piecesOf, streamOf } from "./frames.ts"
-import { callsWell, comesTo, failsAs, Gatherer, type Outcome, withoutIds } from "./Outcome.ts"
+import { callsApart, callsWell, comesTo, failsAs, Gatherer, type Outcome, withoutIds } from "./Outcome.ts"
 import { isBilledRight } from "./usage.ts"
 
 const contract = "Protocol.decoder, Decoder"
@@ -28,6 +30,8 @@ export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
         ? [
             check("ends once", endsOnce),
             check("is given no finish where it is broken off", inventsNoFinish),
+            check("is done after its last event", saysDone),
+            check("counts no output before there is any", keepsUpWithText),
             check("is counted", (protocol, each) => isCounted(protocol, each, isLacking(subject.subject, "usage"))),
             check("comes to what is expected", comesToAll),
             check("comes to the same where the gateway leaves the decoder out", isTransparent),
@@ -155,33 +159,64 @@ const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
  */
 const inventsNoFinish = (protocol: Protocol, sample: NamedSample): void => {
   const events = eventsOf(protocol, sample)
-  const { saying, isDone } = followed(protocol, events)
-  if (!isDone) return
+  const { saying, finishing, isDone } = followed(protocol, events)
   const last = Math.max(0, saying.lastIndexOf(true))
+  const first = finishing.indexOf(true)
+  must(
+    first === -1 || first >= last || hasSeveralChoices(events),
+    `${sample.name} has a finish_reason at event ${first + 1} of ${events.length}, before its last text or call: broken off there, half an answer would be taken for a whole one`,
+    "ChatChunkChoice.finish_reason",
+  )
+  // Where an event brings the finish, the end of the stream does not.
+  if (!isDone && (first === -1 || isOurs(protocol))) return
   for (let kept = 0; kept <= last; kept++) {
     const { rest } = followed(protocol, events.slice(0, kept))
     must(
-      rest instanceof HostFailed ||
-        rest.every(({ choices }) => choices.every((choice) => choice.finish_reason == null)),
+      rest instanceof HostFailed || !finishes(rest),
       `${sample.name}, broken off after ${kept} of ${events.length} events, is ended by end() with a finish_reason that the host did not send`,
       "Decoder.end",
     )
   }
 }
 
-/** What a decoder makes of these events. `saying`: which of them give text, reasoning or calls. `rest`: what `end` gives. */
-const followed = (protocol: Protocol, events: ReturnType<typeof eventsOf>) => {
+/** Where each choice has a finish of its own, others may go on. */
+const hasSeveralChoices = (events: ReturnType<typeof eventsOf>): boolean => /"index":[1-9]/.test(JSON.stringify(events))
+
+const finishes = (chunks: ReadonlyArray<ChatChunk>): boolean =>
+  chunks.some(({ choices }) => choices.some((choice) => choice.finish_reason != null))
+
+/**
+ * A protocol that has a last event says when it has come. Otherwise a host that keeps its connection open would keep its caller
+ * waiting.
+ */
+const saysDone = (protocol: Protocol, sample: NamedSample): void => {
+  if (protocol.decoder(head, contextOf(true)).done === undefined) return
+  must(
+    followed(protocol, eventsOf(protocol, sample)).isDone || /data: ?\[DONE\]/.test(textIn(sample)),
+    `After all events of ${sample.name} done() is still false: the caller waits until the host closes the connection`,
+    "Decoder.done",
+  )
+}
+
+const textIn = (sample: NamedSample): string => new TextDecoder().decode(bytesOf(sample))
+
+/** Which events give text, reasoning or calls (`saying`), calls (`calling`), and a finish (`finishing`). `rest`: what `end` gives. */
+export const followed = (protocol: Protocol, events: ReturnType<typeof eventsOf>) => {
   const decoder = attempt("decoder()", contract, () => protocol.decoder(head, contextOf(true)))
   const saying: Array<boolean> = []
+  const calling: Array<boolean> = []
+  const finishing: Array<boolean> = []
   for (const [name, data] of events) {
     const chunks = attempt("The decoder's event()", contract, () => decoder.event(name, data))
     if (chunks instanceof HostFailed) break
     saying.push(chunks.some(({ choices }) => choices.some(({ delta }) => says(delta))))
+    calling.push(chunks.some(({ choices }) => choices.some(({ delta }) => (delta.tool_calls ?? []).length > 0)))
+    finishing.push(finishes(chunks))
     if (decoder.done?.() === true) break
   }
   const isDone = decoder.done?.() === true
   const rest = attempt("The decoder's end()", contract, () => decoder.end())
-  return { saying, isDone, rest }
+  return { saying, calling, finishing, isDone, rest }
 }
 
 const says = ({ content, reasoning, tool_calls: calls }: ChatDelta): boolean =>
@@ -196,15 +231,45 @@ const isCounted = (protocol: Protocol, sample: NamedSample, isUncounted: boolean
   })
 }
 
+/** Of an answer that is broken off the last report counts, and an estimate of what came after it. */
+const keepsUpWithText = (protocol: Protocol, sample: NamedSample): void => {
+  const { stream } = reading(protocol)
+  for (const [at, piece] of piecesOf(protocol, sample).entries()) {
+    stream.push(piece)
+    const { usageSoFar: usage, outputBytes } = stream
+    must(
+      usage?.completion_tokens !== 0 || outputBytes < leastBytes,
+      `After event ${at + 1} of ${sample.name} the usage is 0 tokens of output, and ${outputBytes} bytes of it have come: a caller who leaves then pays nothing for them. Pass a running report on only where it keeps up with the text`,
+      "ChatChunk.usage",
+    )
+  }
+}
+
+/** Less may be no token yet. */
+const leastBytes = 8
+
 const comesToAll = (protocol: Protocol, sample: NamedSample): void => {
   const outcome = read(protocol, sample)
+  // First of all: calls in one place read as a wrong text, a wrong end or a missing sample, too.
+  callsApart(outcome, sample.name)
   comesTo(outcome, sample.expects, sample.name)
   callsWell(outcome, sample.expects, sample.name)
 }
 
 const fails = (protocol: Protocol, sample: NamedSample): void => {
   const { failure: expected } = sample.expects
-  if (expected !== undefined) failsAs(read(protocol, sample).failure, expected, { of: sample.name })
+  const hinted = waitIn(
+    {},
+    eventsOf(protocol, sample).map(([, data]) => data),
+  )
+  const decoder = protocol.decoder(head, contextOf(true))
+  const isRead = eventsOf(protocol, sample).some(([name, data]) => decoder.event(name, data) instanceof HostFailed)
+  must(
+    isRead || decoder.end() instanceof HostFailed || expected?.reason === "unreachable",
+    `No event of ${sample.name} is read as an error, so that the stream seems to break off: errorInBody() makes a failure of an error object`,
+    "Decoder.event",
+  )
+  if (expected !== undefined) failsAs(read(protocol, sample).failure, expected, { of: sample.name, hinted })
 }
 
 /** In a transparent protocol plain text deltas bypass the decoder. The result must be the same without that. */

@@ -1,14 +1,15 @@
 /** Checks of recorded whole answers, and of what a later turn sends back of a model's reasoning. */
 import * as Either from "effect/Either"
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
 import { attempt, type Check, must, shown } from "../Check.ts"
-import { sentIn } from "../requests/Sent.ts"
+import { saidWithin, sentIn } from "../requests/Sent.ts"
 import { chatRequest, contextOf, head, host, marks, tools } from "../samples.ts"
 import { answerBody, isLacking, type NamedAnswer, type ProtocolSubject } from "../subject.ts"
-import { type ChoiceOutcome, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./Outcome.ts"
-import { streamOutcome } from "./streams.ts"
+import { answersRead } from "./identity.ts"
+import { callsApart, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./Outcome.ts"
 import { isBilledRight } from "./usage.ts"
 
 const contract = "Protocol.decode"
@@ -50,27 +51,55 @@ const isRead = (given: ProtocolSubject, sample: NamedAnswer): void => {
   }
   must(!(answer instanceof HostFailed), () => `${name} is read as a failure of the host (${shown(answer)})`, contract)
   const outcome = outcomeOf(answer)
+  callsApart(outcome, name)
   comesTo(outcome, expects, name)
   callsWell(outcome, expects, name)
   const counted = isLacking(given.subject, "usage") ? (expects.counted ?? null) : expects.counted
   isBilledRight(answer.usage, { counted, raw: [body], of: name })
 }
 
-/** The first choices of all samples that are answers. */
-const choicesOf = (given: ProtocolSubject): ReadonlyArray<readonly [name: string, choice: ChoiceOutcome]> => {
-  const wholes = given.answers.map((sample) => {
-    const answer = decoded(given, sample)
-    return [sample.name, answer instanceof HostFailed ? undefined : outcomeOf(answer).choices[0]] as const
-  })
-  const streams = given.streams.map(
-    (sample) => [sample.name, streamOutcome(given.protocol(), sample).choices[0]] as const,
-  )
-  return [...wholes, ...streams].flatMap(([name, choice]) => (choice === undefined ? [] : [[name, choice] as const]))
+/** Texts of members that are called a signature, or encrypted. */
+const signaturesSaid = (raw: ReadonlyArray<unknown>): ReadonlyArray<string> =>
+  saidWithin(raw)
+    .objects.flatMap((object) => Object.entries(object))
+    .flatMap(([name, value]) =>
+      /signature|encrypted/i.test(name) && typeof value === "string" && value !== "" ? [value] : [],
+    )
+
+/**
+ * Whether the object in which the signature stands has the name of a call, too; `undefined`: it stands nowhere, or in several
+ * places.
+ */
+const isOfCall = (
+  objects: ReadonlyArray<JsonObject>,
+  signature: string,
+  names: ReadonlyArray<string>,
+): boolean | undefined => {
+  const around = objects
+    .filter((object) => Object.values(object).includes(signature))
+    .map((each) => JSON.stringify(each))
+  const found = new Set(around.map((text) => names.some((name) => text.includes(JSON.stringify(name)))))
+  return found.size === 1 ? found.has(true) : undefined
 }
 
 const sendsReasoningBack = (given: ProtocolSubject): void => {
-  for (const [name, { text, reasoning, details, calls }] of choicesOf(given)) {
+  for (const { name, read, raw } of answersRead(given)) {
+    const outcome = read()
+    // What is sent back of them would be wrong, too.
+    callsApart(outcome, name)
+    const [choice] = outcome.choices
+    if (choice === undefined) continue
+    const { text, reasoning, details, calls } = choice
     const signatures = signaturesIn(details)
+    const lostOne = (isOurs(given.protocol()) ? [] : signaturesSaid(raw)).find(
+      (said) => !signatures.some((each) => each.includes(said)),
+    )
+    must(
+      lostOne === undefined,
+      `${name} has the signature ${shown(lostOne)}, and no piece of its reasoning_details has it: it has to go back in later turns. ` +
+        'Where the host takes none, say so with `lacks: ["reasoning in history"]`',
+      "ReasoningDetail.signature, ReasoningDetail.data",
+    )
     if (signatures.length === 0) continue
     const made = calls.flatMap((call) => call ?? []).map((call, at) => ({ ...call, id: call.ids[0] ?? `call_${at}` }))
     const payload: ChatPayload = {
@@ -110,6 +139,18 @@ const sendsReasoningBack = (given: ProtocolSubject): void => {
       lost === undefined,
       `encode() does not send the signature or data ${shown(lost)} of ${name} back in the next turn: ` +
         'the host may refuse the turn. Where it takes none, say so with `lacks: ["reasoning in history"]`',
+      "AssistantMessage.reasoning_details",
+    )
+    const names = made.map((call) => call.name)
+    const { objects } = saidWithin(raw)
+    const astray = signatures.find((signature) => {
+      const [came, goes] = [isOfCall(objects, signature, names), isOfCall(sent.objects, signature, names)]
+      return came !== undefined && goes !== undefined && came !== goes
+    })
+    must(
+      astray === undefined,
+      `encode() sends the signature ${shown(astray)} of ${name} back in another place: ` +
+        "what signs a call goes back with that call, what signs text with the text (ReasoningDetail.id is the call's)",
       "AssistantMessage.reasoning_details",
     )
   }

@@ -43,6 +43,29 @@ export const sentIn = ({ path, headers = {}, body }: Encoded): Sent => {
   }
 }
 
+/** All that is said anywhere in a request. */
+export const textsIn = ({ path, headers = {}, body }: Encoded): ReadonlySet<string> => {
+  const found = new Found()
+  for (const text of [unescaped(path), ...Object.values(headers)]) found.text(text)
+  found.text(typeof body === "string" ? body : new TextDecoder().decode(body))
+  return found.texts
+}
+
+/** All that a value says, in its texts and in base64 too. */
+export const saidWithin = (
+  value: unknown,
+): { readonly objects: ReadonlyArray<JsonObject>; readonly texts: ReadonlySet<string> } => {
+  const found = new Found()
+  found.value(value)
+  return found
+}
+
+/** All objects in JSON, those within its texts left out. */
+export const objectsWithin = (value: unknown): ReadonlyArray<JsonObject> => {
+  if (Array.isArray(value)) return value.flatMap(objectsWithin)
+  return isJsonObject(value) ? [value, ...Object.values(value).flatMap(objectsWithin)] : []
+}
+
 /** Whether `text` names the model: `publishers/acme/models/small` names `small`. */
 export const isNameOf = (text: string, model: string): boolean => text === model || text.endsWith(`/${model}`)
 

@@ -10,7 +10,7 @@ import { must, shown } from "../Check.ts"
 import { chatRequest, marks, tools } from "../samples.ts"
 import { isLacking, type ProtocolSubject } from "../subject.ts"
 import { encodedBy, essence, kinds } from "./encoding.ts"
-import { sentIn } from "./Sent.ts"
+import { type Sent, sentIn } from "./Sent.ts"
 
 interface Parameter {
   /** What `dropped` calls it, and its member of the payload unless `reasoning` is given. */
@@ -140,11 +140,34 @@ const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, me
     `${what} sends the same as without it, and does not name it in \`dropped\``,
     member,
   )
+  if (typeof value === "number") isNotMistaken(sent, { name, value, what })
   if (another === undefined) return
   const other = encodedBy(given, chatRequest(stream, { ...payload, [name]: another }))
   must(
     Either.isLeft(other) || !isDeepStrictEqual(essence(other.right), essence(encoded.right)),
     `${what} sends the same as with ${another}, and does not name it in \`dropped\``,
     member,
+  )
+}
+
+const plainName = (name: string): string => name.replace(/[-_]/g, "").toLowerCase()
+
+const namesOfParameters = new Set(parameters.map(({ name }) => plainName(name)))
+
+/** A value that stands in a member with the name of another parameter, and in none of its own. */
+const isNotMistaken = (
+  sent: Sent,
+  { name, value, what }: { readonly name: string; readonly value: number; readonly what: string },
+): void => {
+  const members = sent.objects.flatMap((object) => Object.entries(object).filter(([, member]) => member === value))
+  const names = members.map(([member]) => plainName(member))
+  // `top_logprobs` may well be called `logprobs`.
+  const wrong = members.find(
+    ([member]) => namesOfParameters.has(plainName(member)) && !plainName(name).includes(plainName(member)),
+  )
+  must(
+    wrong === undefined || names.includes(plainName(name)),
+    `${what} sends it as ${shown(wrong?.[0])}, which is the name of another parameter`,
+    `ChatPayload.${name}`,
   )
 }

@@ -79,6 +79,7 @@ test("by hour: the last 24 hours, the newest hour first; the one that is not ove
     ...{ date: "2026-07-15", hour: "2026-07-15T11:00:00Z", is_partial: false },
     ...{ model: "acme/m1", model_permaslug: "acme/m1", endpoint_id: "toy", provider_name: "Toy Ltd" },
     ...{ usage: 8, byok_usage_inference: 0, upstream_inference_cost: 5e-12, requests: 1 },
+    exact: { usage: "8", byok_usage_inference: "0", upstream_inference_cost: "0.000000000005" },
     ...{ prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 },
   })
 })

@@ -118,6 +118,7 @@ describe("authorization", () => {
       "GET /",
       "GET /api/v1/activity",
       "GET /api/v1/alerts",
+      "GET /api/v1/analytics",
       "GET /api/v1/auth/key",
       "GET /api/v1/backup",
       "GET /api/v1/credits",

@@ -17,6 +17,7 @@ import {
   type ReasoningDetail,
   type ToolCall,
 } from "headgate/plugin"
+import { refined } from "./failure.ts"
 import { format, given, numberIn, objectIn, objectsIn } from "./json.ts"
 
 const malformed = (detail?: string) =>
@@ -179,7 +180,7 @@ const searchesIn = ({ groundingMetadata: grounds }: JsonObject, { host }: Answer
 
 export const decode: Protocol["decode"] = (_head, body, context) => {
   if (!isJsonObject(body)) return malformed()
-  if (body["error"] != null) return errorInBody(body["error"])
+  if (body["error"] != null) return refined(errorInBody(body["error"]), body["error"])
   const candidates = objectsIn(body["candidates"])
   const refused = blocked(body)
   const searches = candidates.reduce((sum, each) => sum + searchesIn(each, context), 0)
@@ -242,7 +243,7 @@ export const decoder: Protocol["decoder"] = (_head, context): Decoder => {
   }
   const event: Decoder["event"] = (_name, data) => {
     if (!isJsonObject(data)) return malformed()
-    if (data["error"] != null) return errorInBody(data["error"])
+    if (data["error"] != null) return refined(errorInBody(data["error"]), data["error"])
     if (data["candidates"] === undefined && data["usageMetadata"] === undefined && data["promptFeedback"] === undefined)
       return malformed()
     const chunks: Array<ChatChunk> = []

@@ -149,3 +149,112 @@ export const countedSubjectOf = (plugin: ProviderPlugin): ProviderSubject => {
   const { streams = [], answers = [], ...subject } = subjectOf(plugin)
   return { ...subject, streams: streams.map(withCount), answers: answers.map(withCount) }
 }
+
+// --- what the table of the kit asks for
+
+const detailed = (candidates: number, more: object) => ({
+  usageMetadata: { promptTokenCount: 50, candidatesTokenCount: candidates, totalTokenCount: 50 + candidates, ...more },
+})
+
+const moreStreams: ReadonlyArray<StreamSample> = [
+  {
+    name: "a call whose finish comes later",
+    bytes: [
+      { ...said([{ ...call("Oslo"), thoughtSignature: "c2lnbmF0dXJlIHRocmVl" }]), ...counting(1) },
+      { ...said([{ text: "" }], { finishReason: "STOP" }), ...counting(3) },
+    ]
+      .map(event)
+      .join(""),
+    expects: { text: "", finishReason: "tool_calls", counted: charged(10) },
+  },
+  {
+    name: "two choices",
+    bytes: [
+      said([{ text: "One" }]),
+      { candidates: [{ content: { parts: [{ text: "Two" }], role: "model" }, index: 1 }] },
+      { ...said([{ text: "." }], { finishReason: "STOP" }), ...counting(1) },
+      {
+        candidates: [{ content: { parts: [{ text: "!" }], role: "model" }, index: 1, finishReason: "STOP" }],
+        ...counting(2),
+      },
+    ]
+      .map(event)
+      .join(""),
+    expects: { text: "One.", finishReason: "stop", counted: charged(9) },
+  },
+  {
+    name: "a count that shrinks",
+    bytes: [
+      { ...said([{ text: "About twenty degrees" }]), ...counting(9) },
+      { ...said([{ text: "." }], { finishReason: "STOP" }), ...counting(5) },
+    ]
+      .map(event)
+      .join(""),
+    expects: { text: "About twenty degrees.", finishReason: "stop", counted: charged(12) },
+  },
+  {
+    name: "a rate limit within",
+    bytes:
+      event(said([{ text: "Hé" }])) +
+      event({
+        error: {
+          code: 429,
+          message: "Resource has been exhausted",
+          status: "RESOURCE_EXHAUSTED",
+          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "7s" }],
+        },
+      }),
+    expects: { failure: { reason: "rate-limited" } },
+  },
+]
+
+const moreAnswers: ReadonlyArray<AnswerSample> = [
+  {
+    name: "an answer that was filtered",
+    body: { ...said([{ text: "It" }], { finishReason: "SAFETY" }), ...counting(1) },
+    expects: { text: "It", finishReason: "content_filter", counted: charged(8) },
+  },
+  {
+    name: "a call with an id, to a request with audio",
+    body: {
+      ...said([{ functionCall: { id: "fc-1", name: "weather", args: { city: "Oslo" } } }], { finishReason: "STOP" }),
+      ...detailed(6, {
+        toolUsePromptTokenCount: 11,
+        totalTokenCount: 67,
+        promptTokensDetails: [{ modality: "AUDIO", tokenCount: 20 }],
+      }),
+    },
+    expects: {
+      text: "",
+      finishReason: "tool_calls",
+      toolCalls: [{ name: "weather", arguments: { city: "Oslo" } }],
+      counted: { prompt_tokens: 61, completion_tokens: 6, prompt_tokens_details: { audio_tokens: 20 } },
+    },
+  },
+  {
+    name: "two whole choices",
+    body: {
+      candidates: [
+        { content: { parts: [{ text: "One" }], role: "model" }, index: 0, finishReason: "STOP" },
+        { content: { parts: [{ text: "Two" }], role: "model" }, index: 1, finishReason: "STOP" },
+      ],
+      ...counting(2),
+    },
+    expects: { text: "One", finishReason: "stop", counted: charged(9) },
+  },
+  {
+    name: "an error with status 200",
+    body: { error: { code: 503, message: "busy", status: "UNAVAILABLE" } },
+    expects: { failure: { reason: "overloaded" } },
+  },
+]
+
+/** With all that the table asked for, so that only what the vendor's document tells is left. */
+export const fullSubjectOf = (plugin: ProviderPlugin): ProviderSubject => {
+  const subject = countedSubjectOf(plugin)
+  return {
+    ...subject,
+    streams: [...(subject.streams ?? []), ...moreStreams],
+    answers: [...(subject.answers ?? []), ...moreAnswers],
+  }
+}

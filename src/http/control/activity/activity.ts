@@ -13,7 +13,7 @@ import { BadRequest } from "../../../domain/failures/Failure.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { windowStart } from "../../../domain/keys/limitWindows.ts"
 import { hourOf, type SpanQuery } from "../../../domain/money/activity.ts"
-import { toUsd } from "../../../domain/price/money.ts"
+import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 import { Storage } from "../../../services/storage/Storage.ts"
 import { orUnavailable } from "../../../services/storage/StorageUnavailable.ts"
 import { wantsCsv } from "../../csv.ts"
@@ -29,9 +29,12 @@ import { readSpan } from "./readSpan.ts"
 import { amountsIn, configuredKeys, nothingSpent, ProviderKeysAnswer, SpendAnswer } from "./spendRecords.ts"
 
 /** In USD. Nothing is paid in advance, so what was paid is what was used, and the balance is 0. */
-const Credits = Schema.Struct({ total_credits: Schema.Number, total_usage: Schema.Number }).annotations({
-  identifier: "Credits",
-})
+const Credits = Schema.Struct({
+  total_credits: Schema.Number,
+  total_usage: Schema.Number,
+  /** The same amounts as decimal text. */
+  exact: Schema.Struct({ total_credits: Schema.String, total_usage: Schema.String }),
+}).annotations({ identifier: "Credits" })
 
 const SpendQuery = Schema.Struct({
   /** `next` of the page before. */
@@ -173,10 +176,11 @@ export const activityHandlers = HttpApiBuilder.group(
         .handle("credits", ({ request }) =>
           Effect.map(reached(activity.total()), (used) => {
             const amounts = { total_credits: used, total_usage: used }
-            const data = Struct.evolve(amounts, { total_credits: toUsd, total_usage: toUsd })
+            const item = Struct.evolve(amounts, { total_credits: toUsd, total_usage: toUsd })
+            const exact = Struct.evolve(amounts, { total_credits: formatUsd, total_usage: formatUsd })
             return wantsCsv(request.headers["accept"])
-              ? csvAnswer(Struct.keys(Credits.fields), [{ item: data, amounts }])
-              : jsonAnswer<typeof CreditsAnswer.Type>({ data })
+              ? csvAnswer(Struct.keys(amounts), [{ item, amounts }])
+              : jsonAnswer<typeof CreditsAnswer.Type>({ data: { ...item, exact } })
           }),
         )
     }),

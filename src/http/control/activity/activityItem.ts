@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { dateOf, type SpanSum, type UsageSum } from "../../../domain/money/activity.ts"
-import { toUsd } from "../../../domain/price/money.ts"
+import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 import type { ActivityQuery } from "./ActivityQuery.ts"
 
 /** What was used on one UTC day, or in one hour, of one model at one host. Amounts in USD. */
@@ -23,6 +23,12 @@ export const ActivityItem = Schema.Struct({
   byok_usage_inference: Schema.Number,
   /** What the host charges the operator, also for what callers do not pay. */
   upstream_inference_cost: Schema.Number,
+  /** The same amounts as decimal text. */
+  exact: Schema.Struct({
+    usage: Schema.String,
+    byok_usage_inference: Schema.String,
+    upstream_inference_cost: Schema.String,
+  }),
   requests: Schema.Int,
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
@@ -75,6 +81,11 @@ export const itemOf = (
   endpoint_id: sum.host,
   provider_name: providers.get(sum.provider) ?? sum.provider,
   ...Struct.evolve(amountsOf(sum), { usage: toUsd, byok_usage_inference: toUsd, upstream_inference_cost: toUsd }),
+  exact: Struct.evolve(amountsOf(sum), {
+    usage: formatUsd,
+    byok_usage_inference: formatUsd,
+    upstream_inference_cost: formatUsd,
+  }),
   requests: sum.requests,
   prompt_tokens: sum.promptTokens,
   completion_tokens: sum.completionTokens,
@@ -104,5 +115,6 @@ const isAskedFor: { readonly [name in keyof Item]?: (query: ActivityQuery) => bo
   user_hash: ({ group_by }) => group_by === "user",
 }
 
-export const columnsOf = (query: ActivityQuery): ReadonlyArray<keyof Item> =>
-  Struct.keys(ActivityItem.fields).filter((name) => isAskedFor[name]?.(query) ?? true)
+/** In CSV all amounts are exact. */
+export const columnsOf = (query: ActivityQuery): ReadonlyArray<Exclude<keyof Item, "exact">> =>
+  Struct.keys(Struct.omit(ActivityItem.fields, "exact")).filter((name) => isAskedFor[name]?.(query) ?? true)

@@ -16,6 +16,8 @@ const counted = {
 const checks = await providerChecks({
   plugin,
   config: { api_key: "a-key-that-must-not-leak" },
+  // The vendor thinks or does not: an effort makes no difference.
+  lacks: ["effort"],
   answers: [
     {
       name: "a call after a thought",

@@ -3,7 +3,13 @@
  * browser's console, errors that a script throws, reports of the page's policy, requests to another host.
  */
 import { expect, test } from "bun:test"
-import puppeteer, { type Browser, type BrowserContext, type Page } from "puppeteer-core"
+import puppeteer, {
+  type Browser,
+  type BrowserContext,
+  type ElementHandle,
+  type JSHandle,
+  type Page,
+} from "puppeteer-core"
 import { buildConsole, canBuild } from "../../../scripts/console.ts"
 
 const chromium = Bun.which("chromium")
@@ -42,6 +48,8 @@ export interface Opened {
   readonly click: (text: string) => Promise<void>
   /** Types into the field with this label, in place of what is there. */
   readonly fill: (label: string, text: string) => Promise<void>
+  /** The value of an expression in the page. */
+  readonly ask: (expression: string) => Promise<unknown>
   /** Fails when something happened that must not. */
   readonly expectNoFaults: () => void
   readonly close: () => Promise<void>
@@ -71,26 +79,26 @@ const stop = async (browser: Browser): Promise<void> => {
   await browser.close()
 }
 
-/** In the page: what is clicked on, the innermost dialog's first. */
-const clickable = (text: string): Element | undefined => {
-  const within = document.querySelector("dialog") ?? document
-  const all = Array.from(within.querySelectorAll("button:not(:disabled), a"))
-  const textOf = (one: Element) => (one.textContent ?? "").trim()
+/**
+ * Functions that run in the page, as text: the project's types are those of a program without a document. `clickable`: what has this
+ * text, in the dialog where one is open.
+ */
+const clickable = `(text) => {
+  const all = [...(document.querySelector("dialog") ?? document).querySelectorAll("button:not(:disabled), a")]
+  const textOf = (one) => (one.textContent ?? "").trim()
   return all.find((one) => textOf(one) === text) ?? all.find((one) => textOf(one).startsWith(text))
-}
+}`
 
-/** In the page: the field that a label names. */
-const labelled = (text: string): Element | null | undefined => {
-  const label = Array.from(document.querySelectorAll("label")).find((one) => one.textContent?.trim() === text)
+/** The field that a label names. */
+const labelled = `(text) => {
+  const label = [...document.querySelectorAll("label")].find((one) => one.textContent.trim() === text)
   return label === undefined ? undefined : document.getElementById(label.htmlFor)
-}
+}`
 
 /** Notes violations of the policy where they happen: not all of them are told to the browser's console. */
-const noteViolations = () => {
-  document.addEventListener("securitypolicyviolation", (event) => {
-    console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`)
-  })
-}
+const noteViolations = `document.addEventListener("securitypolicyviolation", (event) => {
+  console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample)
+})`
 
 const noteFaults = (page: Page, base: string): ReadonlyArray<string> => {
   const faults: Array<string> = []
@@ -112,9 +120,10 @@ const noteFaults = (page: Page, base: string): ReadonlyArray<string> => {
 
 const opened = async (context: BrowserContext, base: string, look: Look): Promise<Opened> => {
   const { width = 1280, isDark = false, hasNoPolicy = false } = look
-  await context.overridePermissions(base, ["clipboard-read", "clipboard-write"])
+  await context.overridePermissions(base, ["clipboard-read", "clipboard-sanitized-write"])
   const page = await context.newPage()
   page.setDefaultTimeout(wait)
+  await page.bringToFront()
   const faults = noteFaults(page, base)
   if (hasNoPolicy) await page.setBypassCSP(true)
   else await page.evaluateOnNewDocument(noteViolations)
@@ -128,7 +137,7 @@ const opened = async (context: BrowserContext, base: string, look: Look): Promis
     await settled(page)
   }
   const shows = async (words: string) => {
-    await page.waitForFunction((wanted) => document.body.innerText.includes(wanted), {}, words)
+    await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(words)})`)
   }
   return {
     page,
@@ -143,18 +152,19 @@ const opened = async (context: BrowserContext, base: string, look: Look): Promis
       await settled(page)
     },
     text: async (selector) => {
-      const element = await page.waitForSelector(selector)
-      return (await element?.evaluate((one) => (one as HTMLElement).innerText)) ?? ""
+      await page.waitForSelector(selector)
+      return String(await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`))
     },
     click: async (text) => {
-      const found = await page.waitForFunction(clickable, {}, text)
-      await found.asElement()?.click()
+      const found = await page.waitForFunction(`(${clickable})(${JSON.stringify(text)})`)
+      await elementOf(found).click()
     },
     fill: async (label, text) => {
-      const field = (await page.waitForFunction(labelled, {}, label)).asElement()
-      await field?.click({ count: 3 })
-      await field?.type(text)
+      const field = elementOf(await page.waitForFunction(`(${labelled})(${JSON.stringify(label)})`))
+      await field.click({ count: 3 })
+      await field.type(text)
     },
+    ask: (expression) => page.evaluate(expression),
     expectNoFaults: () => expect(faults).toEqual([]),
     close: () => context.close(),
   }
@@ -163,5 +173,8 @@ const opened = async (context: BrowserContext, base: string, look: Look): Promis
 /** Waits until nothing has been asked for in a while, and no part of the page says that it waits. */
 export const settled = async (page: Page): Promise<void> => {
   await page.waitForNetworkIdle({ idleTime: 150, concurrency: 0 })
-  await page.waitForFunction(() => document.querySelector(".waiting, [aria-busy=true]") === null)
+  await page.waitForFunction(`document.querySelector(".waiting, [aria-busy=true]") === null`)
 }
+
+// What a function in the page returns has no type: it waited until this is an element.
+const elementOf = (found: JSHandle): ElementHandle => found.asElement() as ElementHandle

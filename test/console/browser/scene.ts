@@ -18,6 +18,8 @@ export interface Scene {
 export interface SceneOptions {
   /** The name of the model `acme/small`. */
   readonly modelName?: string
+  /** Of that model, USD per token. */
+  readonly prices?: { readonly prompt: string; readonly completion: string }
   readonly answer?: Parameters<typeof scriptedHost>[0]
 }
 
@@ -26,6 +28,7 @@ const answerOf: Parameters<typeof scriptedHost>[0] = (body) =>
 
 export const startScene = async ({
   modelName = "Acme Small",
+  prices = { prompt: "0.000001", completion: "0.000002" },
   answer = answerOf,
 }: SceneOptions = {}): Promise<Scene> => {
   const host = scriptedHost(answer)
@@ -37,7 +40,7 @@ export const startScene = async ({
     currentTimeMillis: Effect.sync(now),
     currentTimeNanos: Effect.sync(() => BigInt(now()) * 1_000_000n),
   })
-  const { models, providers, ...config } = configFor({ host: { url: host.url } })
+  const { models, providers, ...config } = configFor({ host: { url: host.url, ...prices } })
   const gateway = await startGateway({
     config: {
       ...config,

@@ -80,11 +80,14 @@ const stop = async (browser: Browser): Promise<void> => {
 }
 
 /**
- * Functions that run in the page, as text: the project's types are those of a program without a document. `clickable`: what has this
- * text, in the dialog where one is open.
+ * Functions that run in the page, as text: the project's types are those of a program without a document. `clickable`: what is seen
+ * and has this text, buttons before links, in the dialog where one is open.
  */
 const clickable = `(text) => {
-  const all = [...(document.querySelector("dialog") ?? document).querySelectorAll("button:not(:disabled), a")]
+  const within = document.querySelector("dialog") ?? document
+  const all = [...within.querySelectorAll("button:not(:disabled)"), ...within.querySelectorAll("a")].filter(
+    (one) => one.getClientRects().length > 0,
+  )
   const textOf = (one) => (one.textContent ?? "").trim()
   return all.find((one) => textOf(one) === text) ?? all.find((one) => textOf(one).startsWith(text))
 }`

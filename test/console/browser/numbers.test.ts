@@ -4,6 +4,12 @@ import { parseUsd } from "../../../src/domain/price/money.ts"
 import { hasBrowser, type Opened, patience, settled, startBrowser, type TestBrowser } from "./browser.ts"
 import { callSome, type Scene, startScene } from "./scene.ts"
 
+const amountOf = (text: string): bigint => {
+  const amount = parseUsd(text)
+  if (amount === undefined) throw new Error(`${text} is no amount`)
+  return amount
+}
+
 describe.skipIf(!hasBrowser)("in a browser", () => {
   let browser: TestBrowser
   let scene: Scene
@@ -20,7 +26,7 @@ describe.skipIf(!hasBrowser)("in a browser", () => {
   })
 
   /** Picodollars in a text such as "$0.000123". */
-  const picodollars = (text: string): bigint => parseUsd(/\$([0-9.,]+\d)/.exec(text)?.[1]?.replaceAll(",", "") ?? "")
+  const picodollars = (text: string): bigint => amountOf(/\$([0-9.,]+\d)/.exec(text)?.[1]?.replaceAll(",", "") ?? "")
 
   const titleOf = async (selector: string) =>
     String(await user.ask(`document.querySelector(${JSON.stringify(selector)}).title`))
@@ -44,7 +50,7 @@ describe.skipIf(!hasBrowser)("in a browser", () => {
       })
       const { data } = (await answer.json()) as { data: ReadonlyArray<{ exact: { usage: string } }> }
       expect(data.length).toBe(7)
-      expect(shown).toBe(data.reduce((sum, { exact }) => sum + parseUsd(exact.usage), 0n))
+      expect(shown).toBe(data.reduce((sum, { exact }) => sum + amountOf(exact.usage), 0n))
       expect(shown % 1_000_000n).not.toBe(0n)
       await user.page.click(".tile-value a")
       expect(await sumOfRows()).toBe(shown)

@@ -26,8 +26,9 @@ const say = (text: string): void => {
 const text = "The parcel left our warehouse this morning, and is expected tomorrow before noon."
 const usage = { prompt_tokens: 1432, completion_tokens: 118, prompt_tokens_details: { cached_tokens: 896 } }
 
-/** Fails at some, so that the requests have a story to tell; keeps requests open that ask for it. */
-const host = scriptedHost((body, request) => {
+/** Takes its time, fails at some, so that the requests have a story to tell; keeps requests open that ask for it. */
+const host = scriptedHost(async (body, request) => {
+  await Bun.sleep(240)
   const wants = JSON.stringify(body["messages"])
   if (wants.includes("stay open")) return heldStream(request).response
   if (wants.includes("second host") && request.url.includes("/openai/"))
@@ -119,9 +120,9 @@ const keys = (await (await gateway.call("/keys?search=support-bot", asManager)).
 
 const one = `/requests/${found.data.request_id}`
 const views: ReadonlyArray<readonly [name: string, path: string]> = [
-  ["overview", "/?range=30d"],
+  ["overview", "/?range=month"],
   ["overview-day", "/"],
-  ["overview-keys", "/?range=30d&by=key"],
+  ["overview-keys", "/?range=month&by=key"],
   ["live", "/live"],
   ["requests", "/requests"],
   ["request", one],
@@ -136,7 +137,7 @@ const views: ReadonlyArray<readonly [name: string, path: string]> = [
   ["start", "/start"],
 ]
 const own: typeof views = [
-  ["own", "/?range=30d"],
+  ["own", "/?range=month"],
   ["own-requests", "/requests"],
 ]
 

@@ -152,7 +152,7 @@ const columns: ReadonlyArray<Column<RequestRow>> = [
   {
     name: "usage",
     title: "Cost",
-    width: 7,
+    width: 8,
     isNumber: true,
     value: (row) => row.exact.usage,
     cell: (row) => <Usd amount={row.exact.usage} />,

@@ -244,8 +244,13 @@ export const fillYear = ({ now, rows, seed = 29 }: Year) =>
     const start = Math.floor((now - 365 * dayMs) / hourMs) * hourMs
     for (const { often, since, ...key } of yearKeys) {
       const { record, secret } = yield* store.create(key)
+      const author = { actor: "gateway", at: now } as const
+      // As if it had been made back then.
+      const from = start + since * 365 * dayMs
+      yield* storage.keys.remove(record.id, author)
+      yield* storage.keys.insert({ ...record, createdAt: from, updatedAt: from }, author)
       secrets.set(key.name, Redacted.value(secret))
-      keys.push({ id: record.id, often, from: start + since * 365 * dayMs })
+      keys.push({ id: record.id, often, from })
     }
     const hours = Math.ceil((now - start) / hourMs)
     const weights = weightsOf(start, hours, chance)
@@ -332,7 +337,7 @@ const recordOf = (row: LedgerRow, number: number, chance: Chance): RequestRecord
 
 interface YearAlert {
   readonly rule: AlertRule
-  readonly subject: { readonly kind: "key" | "host"; readonly id: string; readonly name: string }
+  readonly subject: { readonly kind: "installation" | "host"; readonly id: string; readonly name: string }
   readonly text: string
   readonly value: number
   readonly threshold: number
@@ -350,9 +355,13 @@ const alertsAt = (now: number): ReadonlyArray<YearAlert> => [
     },
   },
   {
-    ...{ rule: "error_rate", subject: { kind: "host", id: "azure", name: "azure" }, value: 0.44, threshold: 0.2 },
-    ...{ text: "44% of the requests to azure failed in the last ten minutes", at: now - 2 * dayMs },
-    resolvedAt: now - 2 * dayMs + hourMs,
+    ...{
+      rule: "daily_spend",
+      subject: { kind: "installation", id: "", name: "this gateway" },
+      value: 6.4,
+      threshold: 6,
+    },
+    ...{ text: "this gateway has spent $6.40 today, more than $6.00", at: now - 5 * hourMs, resolvedAt: null },
   },
 ]
 

@@ -29,7 +29,7 @@ const columns: ReadonlyArray<Column<Key>> = [
       return <Badge tone={tone}>{words}</Badge>
     },
   },
-  { name: "owner", title: "Owner", width: 10.5, value: (key) => key.owner, cell: (key) => key.owner ?? <None /> },
+  { name: "owner", title: "Owner", width: 10, value: (key) => key.owner, cell: (key) => key.owner ?? <None /> },
   {
     name: "tags",
     title: "Tags",
@@ -62,7 +62,7 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "limit",
     title: "Of its limit",
-    width: 13.5,
+    width: 13.75,
     value: (key) => key.exact.limit,
     order: (key) => percentOf(spentInWindow(key), picodollars(key.exact.limit) ?? 0n),
     cell: (key) => {
@@ -83,9 +83,9 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "created_at",
     title: "Made",
-    width: 7,
+    width: 7.25,
     value: (key) => key.created_at,
-    cell: (key) => <Time at={key.created_at} />,
+    cell: (key) => <Time at={key.created_at} form="ago" />,
   },
 ]
 

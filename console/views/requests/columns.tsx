@@ -13,14 +13,14 @@ export const requestColumns = (
   {
     name: "created_at",
     title: "Time",
-    width: 7.25,
+    width: 7.75,
     value: (row) => row.created_at,
     cell: (row) => <Time at={row.created_at} />,
   },
   {
     name: "outcome",
     title: "Outcome",
-    width: 9.5,
+    width: 10,
     value: (row) => row.outcome,
     cell: (row) => (
       <span title={row.why ?? undefined}>
@@ -34,14 +34,14 @@ export const requestColumns = (
   {
     name: "model",
     title: "Model",
-    width: 11.5,
+    width: 10,
     value: (row) => row.model,
     cell: (row) => row.model ?? <None words="not known" />,
   },
   {
     name: "host",
     title: "Host",
-    width: 6.5,
+    width: 5.75,
     value: (row) => row.host,
     cell: (row) => row.host ?? <None words="no host was called" />,
   },
@@ -69,7 +69,7 @@ export const requestColumns = (
   {
     name: "tokens",
     title: "Tokens in, out",
-    width: 6.75,
+    width: 6.5,
     isNumber: true,
     value: (row) => row.tokens_prompt + row.tokens_completion,
     cell: (row) => (
@@ -81,7 +81,7 @@ export const requestColumns = (
   {
     name: "first_token",
     title: "1st token",
-    width: 5.25,
+    width: 5,
     isNumber: true,
     value: (row) => row.times_ms.first_token,
     cell: (row) => <Milliseconds of={row.times_ms.first_token} />,

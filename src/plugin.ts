@@ -108,10 +108,12 @@ export {
   type SignContext,
   type VendorHost,
 } from "./plugin/Provider.ts"
-export { healthClass, rankBy } from "./plugin/rankBy.ts"
+export { healthClass, rankBy, rankByHash } from "./plugin/rankBy.ts"
 export { Secret } from "./plugin/Secret.ts"
 export { type ServerListing, serverListing } from "./plugin/serverListing.ts"
 export {
+  type BudgetView,
+  type CallerView,
   type Candidate,
   type ConversationView,
   defineStrategy,
@@ -122,7 +124,9 @@ export {
   type ServedPrompt,
   type StrategyDefinition,
   type StrategyPlugin,
+  unknownCaller,
   unknownConversation,
+  unlimitedBudget,
   unseenHost,
   type Why,
 } from "./plugin/strategy.ts"

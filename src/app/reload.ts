@@ -1,14 +1,17 @@
 /** Reads the configuration file again and puts it in force (`services/hosts/ConfigReload.ts`): everything but what is settled at start. */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
 import { ProviderRegistry } from "../catalogue/ProviderRegistry.ts"
 import { type ConfigChange, changesIn } from "../config/configChanges.ts"
+import { pluginFilesOf } from "../config/discoverPlugins.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { installedCatalogue } from "../config/installedCatalogue.ts"
 import type { LoadedConfig } from "../config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "../config/resolveConfig.ts"
+import { ConfigInvalid } from "../domain/json/Problem.ts"
 import type { Actor } from "../domain/keys/audit.ts"
 import { logEvent } from "../process/log/logEvent.ts"
 import { ConfigReload, type Reloaded } from "../services/hosts/ConfigReload.ts"
@@ -50,6 +53,7 @@ export const layerReload = (
       const registry = yield* ProviderRegistry
       const facts = yield* ConfigFacts
       const storage = yield* Storage
+      const pluginsAtStart = yield* pluginFilesOf(started)
       facts.replace(factsOf(started, yield* Settings))
       const oneAtATime = yield* Effect.makeSemaphore(1)
       let inForce: Pick<LoadedConfig, "raw"> & { readonly catalogue: Catalogue | undefined } = {
@@ -61,7 +65,11 @@ export const layerReload = (
         const next = yield* started.again
         const catalogue = yield* installedCatalogue(next.config)
         const config = withSettled(next.config, started.config)
-        const { resolved, warnings, notes } = yield* resolveConfig({ ...parts, catalogue }, { ...next, config })
+        const arePluginsOthers = (yield* pluginFilesOf(started)) !== pluginsAtStart
+        const { resolved, warnings, notes } = yield* Effect.mapError(
+          resolveConfig({ ...parts, catalogue }, { ...next, config }),
+          (failure) => (arePluginsOthers ? withRestart(failure) : failure),
+        )
         const changes = [
           ...changesIn(inForce.raw, next.raw).filter(({ section }) => !settled.has(section)),
           ...changeOfCatalogue(inForce.catalogue, catalogue),
@@ -79,11 +87,13 @@ export const layerReload = (
         })
         // The caller may leave meanwhile: what the audit log has is in force all the same, in every process.
         yield* Effect.uninterruptible(Effect.zipRight(log, putInForce))
-        const later = changesIn(started.raw, next.raw).filter(({ section }) => settled.has(section))
+        const later = changesIn(started.raw, next.raw).flatMap(({ section, path }) =>
+          settled.has(section) ? path : [],
+        )
         const reloaded: Reloaded = {
           file: next.file,
           changed: changes.map(({ path }) => path),
-          needsRestart: later.map(({ path }) => path),
+          needsRestart: arePluginsOthers ? [...later, "plugins"] : later,
           warnings: next.warnings,
         }
         yield* report(reloaded)
@@ -101,6 +111,16 @@ export const layerReload = (
       }
     }),
   )
+
+/** An unknown plugin may be one that is there since the gateway started. */
+const withRestart = ({ problems }: ConfigInvalid): ConfigInvalid =>
+  new ConfigInvalid({
+    problems: Arr.map(problems, (problem) =>
+      problem.path.endsWith(".plugin") || problem.path.startsWith("routing.strateg")
+        ? { ...problem, message: `${problem.message} (plugins have changed since the start: restart the gateway)` }
+        : problem,
+    ),
+  })
 
 const factsOf = (
   { file, config, warnings: ofReading }: LoadedConfig,

@@ -52,6 +52,8 @@ export interface ProviderSettings {
   readonly traceparent: boolean | null
   /** Top-level members of requests that pass to its hosts unread, beside those that its plugin names. */
   readonly extraMembers: ReadonlyArray<string>
+  /** Marks of its hosts for strategies. */
+  readonly tags: ReadonlyArray<string>
   /** Name of the plugin's protocol by which its hosts are called for a chat. */
   readonly api: string | null
   /** The fields that are not the gateway's. The plugin's own schema decodes them. */
@@ -390,4 +392,5 @@ export const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | und
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,
   local: networkOf(settings, plugin) === "private",
   authors: [settings.slug, ...(plugin === undefined ? [] : (plugin.authors ?? [plugin.id]))],
+  ...(settings.tags.length === 0 ? {} : { tags: settings.tags }),
 })

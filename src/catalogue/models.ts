@@ -20,6 +20,8 @@ export interface ProviderFacts {
   readonly local: boolean
   /** Whose models it serves as their author: the part of a model's id before the slash. Absent: nobody's. */
   readonly authors?: ReadonlyArray<string>
+  /** Of all its hosts, for strategies. Absent: none. */
+  readonly tags?: ReadonlyArray<string>
 }
 
 export interface DecodedModels {
@@ -178,6 +180,7 @@ const hostOf = (
     outputModalities: rest.outputModalities.length > 0 ? rest.outputModalities : modalities.outputModalities,
     privacy: facts.privacy,
     local: facts.local,
+    tags: facts.tags === undefined ? rest.tags : [...new Set([...facts.tags, ...rest.tags])],
     ...(efforts === undefined ? {} : { efforts }),
     listed: { expirationDate, nativeTools, voiceCloning, multipleAudioReferences, imageReference, diarization },
   }

@@ -175,6 +175,17 @@ const ShownText = Schema.String.pipe(Schema.filter((text) => !hasControls(text),
 
 const names = Schema.Array(Schema.NonEmptyString)
 
+const tag = Schema.String.pipe(
+  Schema.filter((text) => text !== "" && text.length <= 64 && !hasControls(text), {
+    description: "a text of 1 to 64 characters, without control and format characters",
+  }),
+)
+
+/** Marks of hosts for strategies. */
+export const Tags = Schema.Array(tag).pipe(
+  Schema.filter((written) => written.length <= 16, { description: "a list of at most 16 tags" }),
+)
+
 const quantization = Schema.Literal(...quantizations).annotations({ identifier: "Quantization" })
 
 const ToolChoices = Schema.Struct({
@@ -206,6 +217,11 @@ export const HostEntry = Schema.Struct({
   quantization: setting("quantization", quantization, {
     otherwise: "unknown",
     description: "Default `unknown`.",
+  }),
+  tags: setting("tags", Tags, {
+    otherwise: [],
+    description:
+      "Marks for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters. Those of its provider are added. Default: none.",
   }),
   pricing: setting("pricing", Schema.NullOr(PricingEntry), {
     otherwise: null,

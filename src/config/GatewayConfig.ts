@@ -124,11 +124,11 @@ const plugin = Schema.declare(isPlugin, {
   description: "a plugin made by defineProvider or defineStrategy",
 })
 
+/** The plugins that come with the gateway. */
+export const ownPluginFolder = fileURLToPath(new URL("../../plugins", import.meta.url))
+
 /** "./plugins" may be absent. */
-export const defaultPluginFolders: ReadonlyArray<string> = [
-  "./plugins",
-  fileURLToPath(new URL("../../plugins", import.meta.url)),
-]
+export const defaultPluginFolders: ReadonlyArray<string> = ["./plugins", ownPluginFolder]
 
 const Plugins = Schema.Struct({
   folders: setting("folders", Schema.Array(name), {
@@ -143,6 +143,11 @@ const Plugins = Schema.Struct({
   inline: setting("inline", Schema.Array(plugin), {
     default: [],
     description: "Plugins that this file itself defines or imports. They come before those of the folders.",
+  }),
+  override: setting("override", Schema.Array(name), {
+    default: [],
+    description:
+      "Ids of plugins that come with the gateway and that a plugin of yours with the same id replaces. Without its id here yours is off.",
   }),
   required: setting("required", Schema.Array(name), {
     default: [],

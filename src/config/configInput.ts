@@ -517,6 +517,11 @@ export interface PluginsInput {
    */
   readonly inline?: ReadonlyArray<Plugin> | undefined
   /**
+   * Ids of plugins that come with the gateway and that a plugin of yours with the same id replaces. Without its id here yours is off.
+   * @default []
+   */
+  readonly override?: ReadonlyArray<string> | undefined
+  /**
    * Ids of plugins without which the gateway does not start.
    * @default []
    */
@@ -596,6 +601,11 @@ export interface ProviderInput {
   readonly traceparent?: boolean | null | undefined
   /** Name of the protocol that its hosts are called by. Default: the first of the plugin. */
   readonly api?: string | null | undefined
+  /**
+   * Marks of its hosts for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters.
+   * @default []
+   */
+  readonly tags?: ReadonlyArray<string> | undefined
   /**
    * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.
    * @default []

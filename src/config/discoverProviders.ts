@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
-import { isOwnServer, type ProviderSettings } from "../catalogue/Providers.ts"
+import { isOwnServer, type ProviderSettings, type Providers } from "../catalogue/Providers.ts"
 import type { LocalServer } from "../catalogue/ResolvedConfig.ts"
 import type { JsonObject } from "../domain/json/json.ts"
 import type { Problem } from "../domain/json/Problem.ts"
@@ -112,6 +112,31 @@ export const localServers = (
       : []
   })
   return [...found, ...known]
+}
+
+/**
+ * Configured providers of plugins that list models (`listModels`), and that do not say where such servers usually listen: those on the
+ * operator's own network are asked too. `unasked`: warnings of the others, whose models nobody asks for.
+ */
+export const furtherServers = (
+  { discovery }: GatewayConfig,
+  loaded: Providers,
+): { readonly servers: ReadonlyArray<LocalServer>; readonly unasked: ReadonlyArray<string> } => {
+  const listing = [...loaded.values()].flatMap((one) =>
+    one.callable && one.plugin.local === undefined && one.provider.listModels !== undefined ? [one] : [],
+  )
+  const isAsked = ({ network }: (typeof listing)[number]): boolean => discovery.local && network === "private"
+  return {
+    servers: listing
+      .filter(isAsked)
+      .map(({ settings, plugin }): LocalServer => ({ settings, plugin, isConfigured: true })),
+    unasked: listing
+      .filter((one) => !isAsked(one))
+      .map(({ settings: { slug }, network }) => {
+        const why = network === "private" ? "discovery.local is false" : 'its network is not "private"'
+        return `providers.${slug}: its plugin can list what is installed, and is not asked, since ${why}`
+      }),
+  }
 }
 
 /** What the environment has for one plugin. */

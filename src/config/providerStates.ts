@@ -48,7 +48,11 @@ export const providerStates = (
   const disabled = [...config.providers.values()].flatMap(({ slug, enabled }) =>
     enabled ? [] : [{ slug, why: "disabled in the configuration" }],
   )
-  const broken = invalid.map(({ plugin, phase, reason }) => ({ slug: basename(plugin), why: `${phase}: ${reason}` }))
+  const broken = invalid.map(({ plugin, phase, reason }) => ({
+    // The other plugin with its id may be on.
+    slug: phase === "duplicate" ? plugin : basename(plugin),
+    why: `${phase}: ${reason}`,
+  }))
   const used = new Set([
     ...Array.from(config.providers.values(), ({ plugin }) => plugin),
     ...on.map(({ slug }) => slug),

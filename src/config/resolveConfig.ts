@@ -22,7 +22,7 @@ import { pluginContexts } from "../plugin/PluginLog.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank, StrategyPlugin } from "../plugin/strategy.ts"
 import { logEvent } from "../process/log/logEvent.ts"
-import { discoverProviders, localServers } from "./discoverProviders.ts"
+import { discoverProviders, furtherServers, localServers } from "./discoverProviders.ts"
 import { providerMembers } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
@@ -101,9 +101,10 @@ export const resolveConfig = (
     if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
 
     const { providers } = loaded
+    const further = furtherServers(config, providers)
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
     const ofPrices = [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]
-    const warnings = [...aliases.warnings, ...ofPrices.filter((text) => text !== undefined)]
+    const warnings = [...aliases.warnings, ...further.unasked, ...ofPrices.filter((text) => text !== undefined)]
     for (const text of warnings) yield* logEvent("configuration_warning", { text })
     const { hedge } = config.routing
     const routing =
@@ -117,7 +118,7 @@ export const resolveConfig = (
       billing: config.billing,
       limits: limitsOf(config.limits),
       keepsAnswers: config.privacy.idempotencyBodies,
-      localServers: local,
+      localServers: [...local, ...further.servers],
       aliases: config.aliases,
     })
     const notes = providerNotes({ config, resolved, invalid: unusable }, providerPlugins, process.env)

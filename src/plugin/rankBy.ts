@@ -62,3 +62,18 @@ const classes = { normal: 0, degraded: 1, down: 2 }
  * last 30 seconds.
  */
 export const healthClass = ({ failing, standing }: HostSnapshot): number => (failing ? 3 : classes[standing])
+
+/**
+ * Orders candidates by a hash of `text` and each host's model and tag (rendezvous hashing): the same text gives the same order, texts are
+ * spread evenly, and a host that comes or goes moves only the texts that were its own. For rankings that are sticky by something.
+ */
+export const rankByHash = (candidates: ReadonlyArray<Candidate>, text: string): ReadonlyArray<Candidate> => {
+  const seed = Bun.hash.rapidhash(text)
+  return candidates
+    .map((candidate) => ({
+      candidate,
+      hash: Bun.hash.rapidhash(`${candidate.host.model} ${candidate.host.tag}`, seed),
+    }))
+    .sort((one, other) => compared(one.hash, other.hash))
+    .map(({ candidate }) => candidate)
+}

@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import type { Host } from "../domain/hosts/Host.ts"
+import type { Picodollars } from "../domain/price/money.ts"
 import type { AnyRequest } from "../domain/request/operations.ts"
 import type { Percentile } from "../domain/request/Thresholds.ts"
 import { decodeStrictly } from "./checks/strict.ts"
@@ -91,6 +92,35 @@ export interface ConversationView {
 /** The conversation of a request of which nothing is known. */
 export const unknownConversation: ConversationView = { warm: () => undefined, last: () => undefined }
 
+/** Whose request it is. Hashes stay the same within an installation, over restarts and processes, so a ranking can be sticky by them. */
+export interface CallerView {
+  /** The key's hash, as the API shows it (`hash`, `key_hash`). In an app with callers of its own: the id that it gave. `null`: nobody's. */
+  readonly key: string | null
+  /** Hash of the request's `user`, 16 hex digits, as `GET /activity?group_by=user` shows it. `null`: the request names nobody. */
+  readonly user: string | null
+  /**
+   * Hash of the conversation, 16 hex digits: of the key with `session_id`, else with `prompt_cache_key`, else with the first instruction and
+   * the first other message. It is computed when it is first read. `null`: the operation has no conversations.
+   */
+  readonly conversation: string | null
+}
+
+/** The caller of a request of which nothing is known. */
+export const unknownCaller: CallerView = { key: null, user: null, conversation: null }
+
+/** What the caller's key may still spend, at the moment of the plan. */
+export interface BudgetView {
+  /** Of the key, in its window. `null`: it has none. */
+  readonly limit: Picodollars | null
+  /** What is neither spent nor reserved by requests in flight, at least 0. `null`: there is no limit. */
+  readonly left: Picodollars | null
+  /** When the limit begins anew, Unix milliseconds. `null`: never. */
+  readonly resetsAt: number | null
+}
+
+/** The budget of a key without a limit. */
+export const unlimitedBudget: BudgetView = { limit: null, left: null, resetsAt: null }
+
 /** Everything that a ranking may depend on besides the candidates, so that a test can fix it. */
 export interface RankContext {
   /** Unix milliseconds. */
@@ -100,11 +130,18 @@ export interface RankContext {
   /** The wanted models, the preferences and the bounds of the request. */
   readonly request: Pick<AnyRequest, "routing" | "bounds">
   readonly conversation: ConversationView
+  readonly caller: CallerView
+  readonly budget: BudgetView
+  /**
+   * What this request will probably cost at a host: an estimate from its size, without what a cache may save, at the prices of now.
+   * `null`: the host's price is unknown.
+   */
+  readonly expectedCost: (host: Host) => Picodollars | null
 }
 
 /**
  * Orders hosts as they are to be tried. It must return all of them, each once, and must have no side effects. When it
- * throws or loses a host, its order is not used for that request.
+ * throws, loses a host or takes more than a second, its order is not used for that request.
  *
  * The candidates come in the order of the configuration. Usually they are the hosts of one model. With
  * `partition: "none"` they are the hosts of all wanted models (`host.model`), in the caller's order of models.

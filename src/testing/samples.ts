@@ -41,6 +41,7 @@ export const host: Host = {
   providerName: "Checked",
   model: ModelId.make(publicModel),
   upstreamModel,
+  tags: [],
   quantization: "unknown",
   pricing: freePricing,
   contextLength: 100_000,

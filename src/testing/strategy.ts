@@ -13,6 +13,9 @@ import {
   type Rank,
   type RankContext,
   type StrategyPlugin,
+  unknownCaller,
+  unknownConversation,
+  unlimitedBudget,
   unseenHost,
 } from "../plugin/strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./Check.ts"
@@ -49,6 +52,7 @@ export const strategyChecks = ({ plugin, config = {} }: StrategySubject): Readon
     { name: "gives the same order for the same random numbers", run: () => deterministic(load()) },
     { name: "ranks no candidate, one and fifty", run: () => anyNumber(load()) },
     { name: "ranks hosts without statistics", run: () => ranksAll(load(), hosts({ unseen: true })) },
+    { name: "ranks for a caller of whom nothing is known", run: () => unknownCallers(load()) },
     { name: "ranks hosts without a known price", run: () => ranksAll(load(), hosts({ prices: [null] })) },
     { name: "ranks hosts at equal prices, and at none", run: () => equalPrices(load()) },
     { name: "ranks hosts of several models together", run: () => ranksAll(load(), ofSeveralModels()) },
@@ -102,7 +106,12 @@ const conversation: ConversationView = {
 
 const contextWith = (random: () => number): RankContext => {
   const { routing, bounds } = requestOf(false)
-  return { request: { routing, bounds }, now: 1_800_000_000_000, random, conversation }
+  return {
+    ...{ request: { routing, bounds }, now: 1_800_000_000_000, random, conversation },
+    caller: { key: "b5bb9d8014a0f9b1", user: "d61e2ca0e1c4ae2f", conversation: "7d865e959b2466e9" },
+    budget: { limit: 5_000_000_000_000n, left: 1_250_000_000_000n, resetsAt: 1_800_000_600_000 },
+    expectedCost: ({ pricing }) => pricing && 800n * pricing.prompt + 512n * pricing.completion,
+  }
 }
 
 /** Ranks in a context that depends only on the random numbers. */
@@ -163,6 +172,17 @@ const permutes = (rank: Rank): void => {
   )
   // The ends of the range of random numbers.
   for (const number of [0, 1 - 2 ** -53]) ranksAll(rank, hosts({}), () => number)
+}
+
+/** A request without `user`, of a key without a limit, for an operation without conversations, at hosts without a price. */
+const unknownCallers = (rank: Rank): void => {
+  const candidates = hosts({})
+  const context: RankContext = {
+    ...contextWith(randomSequence(1)),
+    ...{ conversation: unknownConversation, caller: unknownCaller, budget: unlimitedBudget, expectedCost: () => null },
+  }
+  const ranking = attempt("Ranking for a caller of whom nothing is known", contract, () => rank(candidates, context))
+  must(isPermutation(ranking, candidates), "For a caller of whom nothing is known a host is lost or added", contract)
 }
 
 const deterministic = (rank: Rank): void => {

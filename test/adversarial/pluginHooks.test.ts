@@ -121,6 +121,40 @@ test.each([false, true])(
   },
 )
 
+describe("F6: an `encode` that changes the request, whose host then fails", () => {
+  const changing = () => {
+    const chat = chatProtocol()
+    return {
+      error: httpError,
+      protocols: {
+        chat: {
+          ...chat,
+          encode: (request: Loose, host: Loose) => {
+            request.payload.messages[0].content = "something else"
+            request.payload.messages.push({ role: "user", content: "and more" })
+            request.payload.temperature = 2
+            request.stream = false
+            return chat.encode(request, host)
+          },
+        },
+      },
+    }
+  }
+
+  for (const stream of [false, true])
+    test(`gave the next host the changed prompt, in silence; it gets what the caller sent, stream ${stream}`, async () => {
+      const hosts = { first: refusing(), second: good("fine") }
+      const { ask } = await start(changing, hosts)
+      const answer = await ask(stream)
+      expect([answer.status, answer.headers.get("x-gw-host")]).toEqual([200, "second"])
+      await answer.text()
+      expect(hosts.first.calls[0]?.body["messages"]).toHaveLength(2)
+      const [sent] = hosts.second.calls
+      expect(sent?.body["messages"]).toEqual([{ role: "user", content: "hi" }])
+      expect([sent?.body["temperature"], sent?.body["stream"] === true]).toEqual([undefined, stream])
+    })
+})
+
 describe("a failure whose members have other types than the contract says", () => {
   const failures: Record<string, Loose> = {
     "a detail that is a number": { reason: "overloaded", detail: 7 },

@@ -1,6 +1,6 @@
 /** The configuration of a running process is replaced: by SIGHUP and by `POST /config/reload`. docs/configuration.md */
 import { afterAll, describe, expect, test } from "bun:test"
-import { writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf, readStrictly } from "../support/clients/strictSse.ts"
 import { until } from "../support/clocks/until.ts"
@@ -130,6 +130,52 @@ describe("a reload", () => {
     expect(await gateway.exited).toBe(0)
     const verified = await installation.command(["audit", "verify"])
     expect(verified.out).toContain("3 rows")
+  }, 60_000)
+
+  test("F12: a plugin that was added, changed or removed since the start was not told of: it needs a restart", async () => {
+    const { installation, file, write, configOf } = await running()
+    const folders = [ownPluginsFolder(), "./plugins"]
+    const strategy = join(installation.folder, "plugins/strategies/near/index.ts")
+    const source = `
+      import * as Schema from "effect/Schema"
+      import { defineStrategy } from "headgate/plugin"
+      export default defineStrategy({ id: "near", config: Schema.Struct({}), load: () => (hosts) => hosts })`
+    await Bun.write(strategy, source)
+    write(configOf("0.000001", { plugins: { folders } }))
+    const gateway = installation.start({ env: { HEADGATE_MANAGEMENT_KEY: managementKey } })
+    const url = await gateway.url()
+    const reload = async () => {
+      const headers = { authorization: `Bearer ${managementKey}` }
+      const answer = await fetch(`${url}/config/reload`, { method: "POST", headers })
+      return JSON.parse(await answer.text())
+    }
+    const none = { data: { file, changed: [], needs_restart: [] } }
+    const plugins = { data: { file, changed: [], needs_restart: ["plugins"] } }
+    expect(await reload()).toMatchObject(none)
+    const added = join(installation.folder, "plugins/strategies/far/index.ts")
+    await Bun.write(added, source.replace('"near"', '"far"'))
+    expect(await reload()).toMatchObject(plugins)
+    write(configOf("0.000001", { plugins: { folders }, routing: { strategy: "far" } }))
+    expect(await reload()).toMatchObject({
+      error: {
+        metadata: {
+          issues: [
+            {
+              path: "routing.strategy",
+              message: expect.stringContaining("plugins have changed since the start: restart the gateway"),
+            },
+          ],
+        },
+      },
+    })
+    write(configOf("0.000001", { plugins: { folders } }))
+    rmSync(join(installation.folder, "plugins/strategies/far"), { recursive: true })
+    expect(await reload()).toMatchObject(none)
+    await Bun.write(strategy, `${source}\n// another text`)
+    expect(await reload()).toMatchObject(plugins)
+    expect(gateway.err()).toContain("Takes effect at the next start: plugins")
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
   }, 60_000)
 
   test("changes what the state says of configuration and providers", async () => {

@@ -41,6 +41,7 @@ describe("a model", () => {
         ...{ expirationDate: null, nativeTools: {}, voiceCloning: false, multipleAudioReferences: false },
         ...{ imageReference: false, diarization: false },
       },
+      tags: [],
       quantization: "unknown",
       pricing: null,
       maxPromptTokens: null,

@@ -104,6 +104,30 @@ describe("plugin new and test, in a folder without node_modules", () => {
   )
 })
 
+test(
+  "F14: plugin test in a folder without tests said that the configuration is wrong, where the plugin wants some: it says what to do",
+  async () => {
+    const folder = join(home, "plugins/providers/regional")
+    const source = `
+import * as Schema from "effect/Schema"
+import { chatHost, chatProtocol, defineProvider, httpError } from "headgate/plugin"
+export default defineProvider({
+  id: "regional",
+  name: "Regional",
+  config: Schema.Struct({ region: Schema.String }),
+  load: () => ({ protocols: { chat: chatProtocol() }, error: httpError }),
+})`
+    await Bun.write(join(folder, "index.ts"), source)
+    const tested = await headgate(["test", folder], home)
+    await rm(folder, { recursive: true })
+    expect(tested.code).toBe(1)
+    expect(tested.err).toContain(
+      "regional has fields of its own that must be configured (region: expected a string, got nothing): without a test that gives `config` to the kit, it is not tested. See docs/plugins.md#kit",
+    )
+  },
+  patience,
+)
+
 const packaged = (id: string) => `
 import * as Schema from "effect/Schema"
 import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
@@ -146,10 +170,64 @@ describe("packages", () => {
       discover([], undefined, { names: [name], from: folder }),
     )
     expect(plugins.map(({ id }) => id)).toEqual([...ids])
-    for (const plugin of plugins) expect(origins.get(plugin)).toBe(name)
+    for (const plugin of plugins) expect(origins.get(plugin)).toEqual({ kind: "package", path: name, overrides: false })
     expect(invalid.length).toBe(lines.length)
     for (const [at, line] of lines.entries()) expect(invalid[at]?.message).toMatch(line)
   })
+
+  test(
+    "F13: an override is a choice: new says so, list says whose is off and why, and with plugins.override whose is used",
+    async () => {
+      const place = await mkdtemp(join(home, "override-"))
+      const made = await headgate(["new", "openai"], place)
+      expect(made).toMatchObject({
+        code: 0,
+        err: 'headgate: the gateway has a provider openai of its own: yours is off until plugins.override has "openai"\n',
+      })
+      expect((await headgate(["new", "mine", "--strategy"], place)).err).toBe("")
+      const listed = async (config: object) => {
+        await Bun.write(
+          join(place, "headgate.config.json"),
+          JSON.stringify({ ...config, discovery: { environment: true } }),
+        )
+        const { out, err } = await headgate(["list", "--json"], place, { OPENAI_API_KEY: "a-key" })
+        const all: ReadonlyArray<Record<string, unknown>> = JSON.parse(out)
+        return { err, of: (id: string) => all.filter((one) => one["id"] === id), all }
+      }
+      const usual = await listed({})
+      expect(usual.of("openai")).toEqual([
+        expect.objectContaining({
+          ...{ source: "gateway", state: "on", contract: 2, why: "its environment variables are set" },
+          serves: { providers: ["openai"], models: expect.any(Number) },
+        }),
+        expect.objectContaining({
+          ...{ source: "folder", kind: "provider", from: join(place, "plugins/providers/openai"), state: "off" },
+          why: 'duplicate: the gateway has a provider openai of its own: give yours another id, or add "openai" to plugins.override',
+        }),
+      ])
+      expect(usual.of("mine")).toEqual([
+        expect.objectContaining({
+          source: "folder",
+          kind: "strategy",
+          state: "on",
+          why: "where provider.sort asks for it",
+        }),
+      ])
+      expect(usual.all.filter(({ source }) => source === "gateway").length).toBeGreaterThan(20)
+
+      const chosen = await listed({ plugins: { override: ["openai", "ecko"] } })
+      expect(chosen.of("openai")).toEqual([
+        expect.objectContaining({
+          ...{ source: "folder", state: "on", serves: { providers: ["openai"], models: 1 } },
+          why: "its environment variables are set; in place of the gateway's own",
+        }),
+      ])
+      expect(JSON.parse(chosen.err)).toMatchObject({
+        message: `plugins.override: no plugin takes the place of one of the gateway's own with the id "ecko"`,
+      })
+    },
+    patience,
+  )
 
   test(
     "list says what is on, what is off and why, and where it comes from",
@@ -162,12 +240,13 @@ describe("packages", () => {
       const listed = await headgate(["list", "--json"], folder)
       expect(listed).toMatchObject({ code: 0 })
       expect(JSON.parse(listed.out)).toEqual([
-        { id: "acme", kind: "provider", from: "headgate-acme", state: "off", why: "not configured" },
         {
-          id: "headgate-torn",
-          kind: "provider",
-          from: "headgate-torn",
-          state: "off",
+          ...{ id: "acme", kind: "provider", source: "package", from: "headgate-acme", contract: 2 },
+          ...{ serves: { providers: [], models: 0 }, state: "off", why: "not configured" },
+        },
+        {
+          ...{ id: "headgate-torn", kind: null, source: "package", from: "headgate-torn", contract: null },
+          ...{ serves: { providers: [], models: 0 }, state: "off" },
           why: expect.stringContaining("import: "),
         },
       ])
@@ -176,7 +255,7 @@ describe("packages", () => {
         JSON.stringify({ ...config, providers: { ours: { plugin: "acme", api_key: "a-key" } } }),
       )
       const on = await headgate(["list"], folder)
-      expect(on.out).toContain("acme\tprovider\ton\tconfigured as ours\theadgate-acme\n")
+      expect(on.out).toContain("acme\tprovider\ton\t0 models as ours\tconfigured as ours\t2\theadgate-acme\n")
       expect(on.err).not.toContain("plugins.folders")
       await Bun.write(
         join(folder, "headgate.config.json"),

@@ -36,7 +36,7 @@ describe("plugins in the file", () => {
     })
     const reading = await Effect.runPromise(loadConfigIn(directory))
     const { plugins: found, invalid, origins } = await Effect.runPromise(discoverPlugins(reading))
-    expect(found.map((plugin) => [plugin.id, origins.get(plugin)])).toEqual([["ours", "plugins.inline[0]"]])
+    expect(found.map((plugin) => [plugin.id, origins.get(plugin)?.path])).toEqual([["ours", "plugins.inline[0]"]])
     expect(invalid.map(({ message }) => message)).toEqual([
       "plugin plugins.inline[1]: duplicate: plugins.inline[0] has its id",
       expect.stringContaining("plugin plugins.inline[2]: shape: made for contract 0"),

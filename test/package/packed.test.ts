@@ -55,6 +55,32 @@ describe("the tarball", () => {
   })
 })
 
+describe("F15: under Node, which said that there is no main defined", () => {
+  const node = Bun.which("node")
+  test.skipIf(node === null)(
+    "every import says that Bun is needed, whatever it names",
+    async () => {
+      const imports = [
+        'import { Gateway, KeyStore } from "headgate"',
+        'import { GatewayClient } from "headgate/client"',
+        'import { defineProvider } from "headgate/plugin"',
+        'import { providerChecks } from "headgate/testing"',
+        'import echo from "headgate/providers/echo"',
+        'await import("headgate/strategies/price")',
+      ]
+      for (const [at, line] of imports.entries()) {
+        await app.write(`node${at}.mjs`, line)
+        const { code, stderr } = await app.run(node ?? "node", `node${at}.mjs`)
+        expect(code).toBe(1)
+        expect(stderr).toContain(
+          'headgate runs on Bun (>=1.4.5), and this is another runtime: start the app with "bun"',
+        )
+      }
+    },
+    60_000,
+  )
+})
+
 test("the program of the package runs", async () => {
   const { code, stdout } = await app.run(process.execPath, "node_modules/headgate/src/main.ts", "--version")
   expect(code).toBe(0)
@@ -128,7 +154,7 @@ describe("the packed package", () => {
     expect(tested.stderr).toContain(" 0 fail")
     expect(tested.code).toBe(0)
     const listed = await app.run("env", "TIDE_API_KEY=a-key", ...program, "list")
-    expect(listed.stdout).toContain("tide\tprovider\ton\tits environment variables are set\t")
+    expect(listed.stdout).toContain("tide\tprovider\ton\t1 model as tide\tits environment variables are set\t2\t")
   }, 120_000)
 })
 
@@ -162,7 +188,8 @@ describe("docs/embedding.md", () => {
     JSON.parse((await app.run("sh", "-c", `${curl.replace("http://localhost:3000", base)} --silent`)).stdout)
 
   test("has a file for every block of code", () => {
-    expect([...sources.keys()]).toEqual(["app.ts", "hono.ts", "effect.ts", "meter.ts", "manage.ts", "money.ts"])
+    const files = ["app.ts", "hono.ts", "effect.ts", "meter.ts", "manage.ts", "inProcess.ts", "money.ts"]
+    expect([...sources.keys()]).toEqual(files)
     expect(sources.get("meter.ts")).toBe(
       readFileSync(join(import.meta.dir, "../../examples/services/meter.ts"), "utf8"),
     )
@@ -196,7 +223,7 @@ describe("docs/embedding.md", () => {
     expect(code).toBe(0)
   })
 
-  test("money.ts prints what the page says", async () => {
-    expect((await app.run(process.execPath, "page/money.ts")).stdout).toBe(outputs.get("money.ts") ?? "")
+  test.each(["money.ts", "inProcess.ts"])("%s prints what the page says", async (file) => {
+    expect((await app.run(process.execPath, `page/${file}`)).stdout).toBe(outputs.get(file) ?? "")
   })
 })

@@ -208,6 +208,104 @@ describe("one that is broken is reported, and the rest load", () => {
   })
 })
 
+describe("F13: was said in other words than what it was, or not at all", () => {
+  test("a file in the place of a folder was ignored without a word", async () => {
+    const folder = await folderWith(home, good)
+    await Bun.write(join(folder, "providers/bad.ts"), providerSource("bad"))
+    await Bun.write(join(folder, "providers/bad.test.ts"), "")
+    await Bun.write(join(folder, "strategies/near.js"), "")
+    const { plugins, invalid } = await found(folder)
+    expect(plugins).toEqual(["provider acme", "strategy first"])
+    expect(invalid.map(({ message }) => message)).toEqual([
+      `plugin ${join(folder, "providers/bad.ts")}: find: a file, where each plugin has a folder: move it to bad/index.ts`,
+      `plugin ${join(folder, "strategies/near.js")}: find: a file, where each plugin has a folder: move it to near/index.js`,
+    ])
+  })
+
+  test("code that does not compile: its place, the fault and the line, of this file and of one that it imports", async () => {
+    const folder = await folderWith(home, {
+      "providers/torn": "const a = {\n  b: 1\n  c: 2,\n}\nexport default a b\n",
+      "providers/within": 'export { default } from "./more.ts"\n',
+    })
+    await Bun.write(join(folder, "providers/within/more.ts"), "\n\nexport default {")
+    const { invalid } = await found(folder)
+    expect(invalid.map(({ phase, reason }) => `${phase}: ${reason}`)).toEqual([
+      expect.stringMatching(/^import: index\.ts:3:3: Expected "}" but found "c": c: 2, \(and \d more\)$/),
+      "import: more.ts:3:16: Expected identifier but found end of file: export default {",
+    ])
+  })
+
+  test("a plugin that changes the language ended the start elsewhere: it is off, what it changed is put back, the rest loads", async () => {
+    const folder = await folderWith(home, {
+      ...good,
+      "providers/adding": `Object.prototype.shown = () => 1\n${providerSource("adding")}`,
+      "providers/patching": `Array.prototype.map = () => { throw new Error("mine") }\n${providerSource("patching")}`,
+      "providers/polyfill": `Object.defineProperty(Array.prototype, "later", { value: () => 1 })\n${providerSource("polyfill")}`,
+      "providers/throwing": `JSON.parse = () => 1\nglobalThis.fetch = 7\nthrow new Error("no licence")`,
+    })
+    const { map } = Array.prototype
+    const { parse } = JSON
+    const { fetch } = globalThis
+    const { plugins, invalid } = await found(folder)
+    expect([Array.prototype.map === map, JSON.parse === parse, globalThis.fetch === fetch]).toEqual([true, true, true])
+    expect("shown" in {}).toBe(false)
+    expect(plugins).toEqual(["provider acme", "provider polyfill", "strategy first"])
+    expect(invalid.map(({ reason }) => reason)).toEqual([
+      "it changes Object.prototype.shown, which everything in the process uses",
+      "it changes Array.prototype.map, which everything in the process uses",
+      "it changes JSON.parse, globalThis.fetch, which everything in the process uses",
+    ])
+    Reflect.deleteProperty(Array.prototype, "later")
+  })
+
+  describe("one with the id of a plugin of the gateway's own", () => {
+    const discovered = async (override: ReadonlyArray<string>, order: "first" | "last" = "first") => {
+      const own = await folderWith(home, {
+        "providers/echo": providerSource("echo"),
+        "strategies/price": strategySource("price"),
+      })
+      const theirs = await folderWith(home, {
+        "providers/echo": providerSource("echo"),
+        "providers/acme": providerSource("acme"),
+      })
+      const folders = order === "first" ? [theirs, own] : [own, theirs]
+      const result = await Effect.runPromise(
+        discover(folders, undefined, undefined, undefined, { folder: own, override }),
+      )
+      const from = result.plugins.map((plugin) => {
+        const { kind = "", overrides = false } = result.origins.get(plugin) ?? {}
+        return [plugin.id, kind, overrides]
+      })
+      return { from, invalid: result.invalid.map(({ message }) => message), theirs }
+    }
+
+    test.each(["first", "last"] as const)("is off, and the sentence says what to do, found %s", async (order) => {
+      const { from, invalid, theirs } = await discovered([], order)
+      expect(from.toSorted()).toEqual([
+        ["acme", "folder", false],
+        ["echo", "gateway", false],
+        ["price", "gateway", false],
+      ])
+      expect(invalid).toEqual([
+        `plugin ${join(theirs, "providers/echo")}: duplicate: the gateway has a provider echo of its own: give yours another id, or add "echo" to plugins.override`,
+      ])
+    })
+
+    test.each(["first", "last"] as const)(
+      "takes its place where plugins.override has its id, found %s",
+      async (order) => {
+        const { from, invalid } = await discovered(["echo"], order)
+        expect(from.toSorted()).toEqual([
+          ["acme", "folder", false],
+          ["echo", "folder", true],
+          ["price", "gateway", false],
+        ])
+        expect(invalid).toEqual([])
+      },
+    )
+  })
+})
+
 test("plugins without node_modules work with the gateway's own modules, wherever the gateway was started", async () => {
   const bare = await mkdtemp(join(tmpdir(), "headgate-bare-"))
   try {

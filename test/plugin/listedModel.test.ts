@@ -43,6 +43,7 @@ const host: Whole<ListedHost> = {
   model: "small-2",
   api: "chat",
   quantization: "fp8",
+  tags: ["eu"],
   pricing,
   context_length: 1000,
   max_completion_tokens: 100,

@@ -92,6 +92,15 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
     "[]",
   ],
   [
+    "ranks for a caller of whom nothing is known",
+    "a user that is taken for granted",
+    strategy(() => (candidates, { caller }) => {
+      if (caller.user === null) throw new Error("no user")
+      return candidates
+    }),
+    "no user",
+  ],
+  [
     "ranks hosts without a known price",
     "a price that is taken for granted",
     strategy(
@@ -154,7 +163,7 @@ describe("strategyChecks", () => {
 
   test("a configuration that is refused fails every check that ranks or explains", async () => {
     const failures = await failuresOf(strategyChecks({ plugin: goodStrategy, config: { weight: 2 } }))
-    expect(failures.size).toBe(9)
+    expect(failures.size).toBe(10)
     expect(failures.get(permuted)).toContain("weight")
   })
 })

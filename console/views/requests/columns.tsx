@@ -50,7 +50,7 @@ export const requestColumns = (
         {
           name: "key",
           title: "Key",
-          width: 7.25,
+          width: 7,
           value: (row: RequestRow) => names.get(row.key_hash) ?? row.key_hash,
           cell: (row: RequestRow) => (
             <a href={keyHref(row.key_hash)}>{names.get(row.key_hash) ?? `${row.key_hash.slice(0, 10)}…`}</a>
@@ -69,7 +69,7 @@ export const requestColumns = (
   {
     name: "tokens",
     title: "Tokens in, out",
-    width: 6.5,
+    width: 6.75,
     isNumber: true,
     value: (row) => row.tokens_prompt + row.tokens_completion,
     cell: (row) => (

@@ -13,11 +13,16 @@ import type { ListedPlugin } from "./pluginList.ts"
 
 const columns: ReadonlyArray<Column<ListedPlugin>> = [
   { title: "ID", value: ({ id }) => id },
-  { title: "KIND", value: ({ kind }) => kind },
+  { title: "KIND", value: ({ kind }) => kind ?? "unknown" },
   { title: "STATE", value: ({ state }) => state },
+  { title: "SERVES", value: ({ serves }) => servedBy(serves) },
   { title: "WHY", value: ({ why }) => why },
-  { title: "FROM", value: ({ from }) => from },
+  { title: "CONTRACT", value: ({ contract }) => (contract === null ? "" : String(contract)) },
+  { title: "FROM", value: ({ source, from }) => (source === "gateway" ? "the gateway" : from) },
 ]
+
+const servedBy = ({ providers, models }: ListedPlugin["serves"]): string =>
+  providers.length === 0 ? "" : `${models} ${models === 1 ? "model" : "models"} as ${providers.join(", ")}`
 
 const list = Command.make("list", { json: jsonOption }, ({ json }) =>
   Effect.gen(function* () {
@@ -26,7 +31,11 @@ const list = Command.make("list", { json: jsonOption }, ({ json }) =>
     if (json) return yield* writeJson(plugins)
     yield* writeTable(plugins, columns, { empty: "no plugins", isFaint: ({ state }) => state === "off" })
   }),
-).pipe(Command.withDescription("Lists the plugins that a gateway would have here, and why some are off."))
+).pipe(
+  Command.withDescription(
+    "Lists the plugins that a gateway would have here: what each serves, whence it comes, and why some are off.",
+  ),
+)
 
 const test = Command.make(
   "test",
@@ -50,9 +59,12 @@ const create = Command.make(
   ({ name, protocol, strategy }) =>
     Effect.gen(function* () {
       if (protocol && strategy) return yield* wrongUse("--protocol and --strategy exclude each other")
-      const { newPlugin } = yield* Effect.promise(() => import("./pluginNew.ts"))
-      const files = yield* newPlugin(name, protocol ? "protocol" : strategy ? "strategy" : "host")
+      const { newPlugin, takenByOwn } = yield* Effect.promise(() => import("./pluginNew.ts"))
+      const template = protocol ? "protocol" : strategy ? "strategy" : "host"
+      const files = yield* newPlugin(name, template)
       yield* write(files.join("\n"))
+      const note = yield* takenByOwn(name, template)
+      if (note !== undefined) yield* Effect.sync(() => process.stderr.write(`headgate: ${note}\n`))
     }),
 ).pipe(Command.withDescription("Writes a plugin with its test and recorded cases into ./plugins."))
 

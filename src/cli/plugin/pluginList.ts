@@ -1,4 +1,5 @@
 /** What plugins a gateway that is started here would have, and why some of them are off. */
+import { basename, dirname, isAbsolute } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { loadProviders, type ProviderSettings } from "../../catalogue/Providers.ts"
@@ -7,7 +8,7 @@ import { discoverProviders } from "../../config/discoverProviders.ts"
 import { loadConfig } from "../../config/loadConfig.ts"
 import { problemsOf, sentence } from "../../domain/json/Problem.ts"
 import type { PluginInvalid } from "../../plugin/checks/PluginInvalid.ts"
-import type { Discovered, Plugin } from "../../plugin/loading/discover.ts"
+import type { Discovered, Origin, Plugin } from "../../plugin/loading/discover.ts"
 import { watchImports } from "../../plugin/loading/importWatch.ts"
 import { loadStrategy } from "../../plugin/loading/load.ts"
 import { unheard } from "../../plugin/PluginLog.ts"
@@ -18,9 +19,16 @@ import { badConfig, type CommandFailed } from "../CommandFailed.ts"
 
 export interface ListedPlugin {
   readonly id: string
-  readonly kind: Plugin["kind"]
-  /** Path of its folder, or name of its package. */
+  /** `null`: it is not known, since it could not be imported. */
+  readonly kind: Plugin["kind"] | null
+  /** `gateway`: it comes with the gateway. */
+  readonly source: Origin["kind"]
+  /** Path of its folder, name of its package, or member of the configuration. */
   readonly from: string
+  /** The version of the contract that it was made for; `null`: not known. */
+  readonly contract: number | null
+  /** The slugs of its providers that are on, and how many models they serve. A strategy: none. */
+  readonly serves: { readonly providers: ReadonlyArray<string>; readonly models: number }
   readonly state: "on" | "off"
   readonly why: string
 }
@@ -33,7 +41,7 @@ export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFail
   const found = yield* discoverPlugins(reading, importing)
   const providers = found.plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
   const settings = yield* discoverProviders(config, providers)
-  const { off } = yield* loadProviders({ plugins: providers, ...settings, models: [] })
+  const { off, models } = yield* loadProviders({ plugins: providers, ...settings, models: config.models })
   const inUse = [...settings.configured, ...settings.discovered]
   const listed = found.plugins.map((plugin): ListedPlugin => {
     const { id, kind } = plugin
@@ -44,7 +52,14 @@ export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFail
         : plugin.kind === "provider"
           ? providerState(plugin, inUse, new Set(config.providers.keys()))
           : strategyState(plugin, config.routing)
-    return { id, kind, from: found.origins.get(plugin) ?? "", ...state }
+    const { kind: source = "folder", path: from = "", overrides = false } = found.origins.get(plugin) ?? {}
+    const why = overrides ? `${state.why}; in place of the gateway's own` : state.why
+    const slugs = new Set(
+      state.state === "off" ? [] : inUse.flatMap((one) => (one.plugin === id && one.enabled ? [one.slug] : [])),
+    )
+    const served = models.filter(({ hosts }) => hosts.some(({ provider }) => slugs.has(provider)))
+    const serves = kind === "provider" ? { providers: [...slugs], models: served.length } : nothing
+    return { id, kind, source, from, contract: plugin.contract, serves, ...state, why }
   })
   return [...listed, ...invalidOnes(found)]
 }).pipe(
@@ -52,6 +67,8 @@ export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFail
   Effect.mapError(({ problems }) => badConfig(problems)),
   Effect.provide(layerLogger),
 )
+
+const nothing: ListedPlugin["serves"] = { providers: [], models: 0 }
 
 type State = Pick<ListedPlugin, "state" | "why">
 
@@ -90,9 +107,18 @@ const strategyState = (plugin: StrategyPlugin, { strategy, strategies }: Routing
 }
 
 const invalidOnes = ({ invalid }: Discovered): ReadonlyArray<ListedPlugin> =>
-  invalid.map(({ plugin, phase, reason }: PluginInvalid) => ({
-    id: plugin.slice(plugin.lastIndexOf("/") + 1),
-    kind: /(^|\/)strategies\/[^/]+$/.test(plugin) ? "strategy" : "provider",
-    from: plugin,
-    ...stateOff(`${phase}: ${reason}`),
-  }))
+  invalid.map(({ plugin, phase, reason }: PluginInvalid) => {
+    const isFolder = isAbsolute(plugin)
+    return {
+      id: basename(plugin),
+      kind: isFolder ? kindIn(plugin) : null,
+      source: isFolder ? "folder" : plugin.startsWith("plugins.inline") ? "configuration" : "package",
+      from: plugin,
+      contract: null,
+      serves: nothing,
+      ...stateOff(`${phase}: ${reason}`),
+    }
+  })
+
+/** By the folder that it is in. */
+const kindIn = (path: string): Plugin["kind"] => (basename(dirname(path)) === "strategies" ? "strategy" : "provider")

@@ -3,6 +3,8 @@ import { mkdir, readdir, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
+import { ownPluginFolder } from "../../config/GatewayConfig.ts"
+import { plugins as ownPlugins } from "../../process/inBundle.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import { plain } from "../output.ts"
 
@@ -11,6 +13,17 @@ export type Template = "host" | "protocol" | "strategy"
 const templates = fileURLToPath(new URL("templates", import.meta.url))
 
 const namePattern = /^[a-z0-9]+(-[a-z0-9]+)*$/
+
+/** What to know of a name that a plugin of the gateway's own has; `undefined`: none has it. */
+export const takenByOwn = (name: string, template: Template): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    const kind = template === "strategy" ? "strategy" : "provider"
+    const group = kind === "strategy" ? "strategies" : "providers"
+    const own = join(ownPluginFolder, group, name)
+    const isTaken = ownPlugins.has(join(own, "index.ts")) || (await stat(own).catch(() => undefined)) !== undefined
+    if (!isTaken || own === resolve("plugins", group, name)) return undefined
+    return `the gateway has a ${kind} ${name} of its own: yours is off until plugins.override has "${name}"`
+  })
 
 /** The paths of the files that were written. */
 export const newPlugin = (name: string, template: Template): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>

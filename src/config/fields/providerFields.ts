@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { checkBaseUrl, normalBaseUrl } from "../../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../../catalogue/Providers.ts"
-import { ProviderSlug, ShownName, wholeNumber } from "../../catalogue/schema.ts"
+import { ProviderSlug, ShownName, Tags, wholeNumber } from "../../catalogue/schema.ts"
 import { required, setting, writtenAs } from "../../catalogue/setting.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { kindOf } from "../../domain/json/Problem.ts"
@@ -131,6 +131,11 @@ export const ProviderFields = Schema.Struct({
   api: setting("api", Schema.NullOr(name), {
     otherwise: null,
     description: "Name of the protocol that its hosts are called by. Default: the first of the plugin.",
+  }),
+  tags: setting("tags", Tags, {
+    default: [],
+    description:
+      "Marks of its hosts for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters.",
   }),
   extraMembers: setting("extra_members", Schema.Array(memberName), {
     default: [],

@@ -26,6 +26,8 @@ export interface Host {
   /** Name of the protocol that it is called by for a chat. Absent: its provider's. */
   readonly api?: string
   readonly quantization: string
+  /** Marks that the operator gave it or its provider (`tags`), for strategies. */
+  readonly tags: ReadonlyArray<string>
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
   /**

@@ -142,6 +142,8 @@ export interface ListedHost {
   readonly api?: string | null
   /** Default `unknown`. */
   readonly quantization?: Quantization
+  /** Marks for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters. Those of its provider are added. Default: none. */
+  readonly tags?: ReadonlyArray<string>
   /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
   readonly pricing?: ListedPricing | null
   /** Tokens. Default: the model's. */

@@ -17,7 +17,8 @@ export const processEvents = {
   reload_needs_restart: {
     level: "warn",
     text: "Takes effect at the next start: {members}",
-    means: "These members were changed in the file, and are settled at start.",
+    means:
+      "These members were changed in the file, and are settled at start. `plugins`: also where the files of a plugin were added, removed or changed.",
     remedy: "Restart the gateway when it suits.",
   },
   reload_failed: {

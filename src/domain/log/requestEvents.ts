@@ -25,7 +25,8 @@ export const requestEvents = {
   strategy_failed: {
     level: "error",
     text: "a strategy failed, the configured order was used",
-    means: "At most once a minute for each strategy; `faults` counts them.",
+    means:
+      "It threw, lost or added a host, or took more than a second. It stays on. Told once for each strategy, then once an hour while it goes on; `faults` counts them.",
     remedy: "Report it to the strategy's author, or choose another one (`routing.strategy`).",
   },
   strategy_unexplained: {
@@ -39,6 +40,13 @@ export const requestEvents = {
     text: "a defect while answering",
     means: "The caller got 500. The cause has the place in the code.",
     remedy: "Report it.",
+  },
+  answer_unbooked: {
+    level: "error",
+    text: "an answer was not booked in time",
+    means:
+      "In an app with a `Meter` of its own: its `settle` had not ended when the request was over. The caller got 503; the booking goes on.",
+    remedy: "Look why the app's `Meter` does not end. What its `settle` did not book is not in the ledger.",
   },
   stream_defect: {
     level: "error",

@@ -13,9 +13,12 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { Unavailable } from "../../domain/failures/Failure.ts"
 import { Metrics } from "../../services/metrics/Metrics.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import { consoleRoutes } from "../console/consoleRoutes.ts"
+import { guideRoutes } from "../console/guideRoutes.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
@@ -64,6 +67,20 @@ const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerRespon
     return yield* isSpelled(path, url) ? operation : noSuchRoute
   })
 
+/** A copy of a large database takes its time. */
+const untimed = "/api/v1/backup"
+
+/**
+ * Ends an operation at the deadline that requests to models have, too: what an app has in place of `KeyStore` or `Meter` may never end.
+ */
+const timed = <E, R>(registry: ConfigInForce, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.suspend(() => {
+    const { deadlineMs } = registry.current().limits
+    const because = `there was no answer within ${deadlineMs / 1000} seconds`
+    const onTimeout = () => new Unavailable({ why: "storage", because, retryAfterSeconds: 1 })
+    return Effect.timeoutFail(operation, { duration: deadlineMs, onTimeout })
+  })
+
 /** The operations of `Api`. Replaces `addHttpApi`, which has its own error bodies (see `http/answer.ts`). */
 const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
   HttpLayerRouter.use((router) =>
@@ -72,12 +89,14 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
       const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
       const { prefix } = yield* Mount
       const answered = yield* answering
+      const registry = yield* ProviderRegistry
       for (const { method, path: own, handler } of routes) {
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
         if (own === "*") continue
         const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
-        const answer = answered(`${method} ${own}`, spelledAs(path, operation))
+        const inTime = own === untimed ? operation : timed(registry, operation)
+        const answer = answered(`${method} ${own}`, spelledAs(path, inTime))
         const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {
@@ -136,7 +155,14 @@ const unknownRoutes = HttpLayerRouter.middleware(
 /** In place of a path that does not exist, which may have anything in it. */
 const unknownPath = "*"
 
-export const controlRoutes = Layer.mergeAll(operations, reference, metrics, consoleRoutes, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(
+  operations,
+  reference,
+  metrics,
+  consoleRoutes,
+  guideRoutes,
+  unknownRoutes,
+).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,

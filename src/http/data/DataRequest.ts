@@ -9,14 +9,16 @@ import type { AnySpan } from "effect/Tracer"
 import { CallerGone, type Failure, Unavailable } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
+import type { BudgetSnapshot } from "../../domain/money/hold.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import type { AnswerBody } from "../../services/dispatch/AnswerReader.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import { isFinished } from "../../services/request/EffectRunner.ts"
 import type { Observation } from "../../services/request/Observation.ts"
-import type { Lifetime } from "../../services/request/RequestContext.ts"
+import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
 import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
 import { StepByStep } from "../../services/request/StepByStep.ts"
+import { untilEnded } from "../../services/request/untilEnded.ts"
 import { authenticate, authenticateWithin, managementKey } from "../authenticate.ts"
 import type { PeerSource } from "../CallerAddresses.ts"
 import { chatErrorBody, defect, type Rendered, render } from "../errorBody.ts"
@@ -203,6 +205,12 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
 
   /** What the route makes of it, up to `succeed`. */
   protected abstract admitted(content: Content): void
+
+  /** What the key can still pay. An app's own meter may never say it, so it ends with the request. */
+  protected budgetOf(key: KeyRecord): Effect.Effect<BudgetSnapshot, Unavailable | Ending> {
+    const { meter, runner } = this.services
+    return untilEnded(runner, this.lifetime, meter.budget({ _tag: "Key", key }), (ending) => ending)
+  }
 
   /** The request is answered. */
   protected override succeed(response: Response): void {

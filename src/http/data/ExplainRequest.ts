@@ -73,7 +73,7 @@ class ExplainRequest extends DataRequest<Asked> {
   protected override admitted(asked: Asked): void {
     this.asked = asked
     this.served.models = asked.request.routing.models
-    this.ask(this.services.meter.budget({ _tag: "Key", key: this.explainedFor }), this.explain)
+    this.ask(this.budgetOf(this.explainedFor), this.explain)
   }
 
   private explain(budget: BudgetSnapshot): void {

@@ -4,8 +4,8 @@ import { BadRequest } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { type BudgetSnapshot, paymentRequired } from "../../domain/money/hold.ts"
-import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
+import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import { routedOf } from "../../domain/routing/routed.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
@@ -65,7 +65,7 @@ class ModelRequest extends DataRequest<Asked> {
   protected override received(bytes: Uint8Array): void {
     const isLong = bytes.byteLength >= longBytes
     if (isLong || this.repeatedBy !== null) this.bytes = bytes
-    if (isLong) this.ask(this.services.meter.budget({ _tag: "Key", key: this.key }), this.mayPay)
+    if (isLong) this.ask(this.budgetOf(this.key), this.mayPay)
     else this.decode(bytes)
   }
 
@@ -118,10 +118,8 @@ class ModelRequest extends DataRequest<Asked> {
   }
 
   private askBudget(): void {
-    const { meter, conversations } = this.services
-    const budget = meter.budget({ _tag: "Key", key: this.key })
-    this.conversation = conversationOf(conversations, this.key.id, this.asked.request)
-    this.ask(budget, this.plan)
+    this.conversation = conversationOf(this.services.conversations, this.key.id, this.asked.request)
+    this.ask(this.budgetOf(this.key), this.plan)
   }
 
   private plan(budget: BudgetSnapshot): void {
@@ -220,9 +218,6 @@ class ModelRequest extends DataRequest<Asked> {
     return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
   }
 }
-
-/** The end user that the body names. */
-const userOf = ({ payload: { user } }: AnyRequest): string | null => (typeof user === "string" ? user : null)
 
 const isUsedUp = ({ limit, spend }: BudgetSnapshot): boolean => limit !== null && spend >= limit
 

@@ -4,6 +4,8 @@
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import { copied } from "../../domain/json/copied.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type { ChatChunk, ChatResponse, ChatUsage } from "../../domain/request/chat.ts"
 import type { UnaryAnswer } from "../../domain/request/Operation.ts"
 import {
@@ -16,6 +18,7 @@ import {
 import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
 import type { ResponseHead } from "../../wire/head.ts"
 import { showable } from "../../wire/httpError.ts"
+import { isOurs } from "../../wire/ownProtocols.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../../wire/Protocol.ts"
 import type { UnaryProtocols } from "../../wire/unary/protocols.ts"
 import { but } from "./misfit.ts"
@@ -66,7 +69,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
     ...(transparent === undefined ? {} : { transparent }),
     ...(passes === undefined ? {} : { passes }),
     searchesAt: (host) => searchesAt(protocol, host),
-    encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
+    encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(givenTo(protocol, request), host)),
     ...(native === undefined
       ? {}
       : {
@@ -74,7 +77,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
             form: native.form,
             ofEveryHost: native.ofEveryHost === true,
             encode: checkedEncode(hook("native.encode"), (request, written, host) =>
-              native.encode(request, written, host),
+              native.encode(givenTo(protocol, request), nativeGivenTo(protocol, written), host),
             ),
           },
         }),
@@ -82,6 +85,16 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
     decoder: checkedDecoder(hook, protocol),
   }
 }
+
+/**
+ * What an `encode` is given: a copy of the payload, unless the protocol is one of the gateway's own, so that a plugin that changes it
+ * does not change what the next host gets. The kit tells its author.
+ */
+const givenTo = <Request extends { readonly payload: JsonObject }>(protocol: object, request: Request): Request =>
+  isOurs(protocol) ? request : { ...request, payload: copied(request.payload) }
+
+const nativeGivenTo = (protocol: object, written: NativeRequest): NativeRequest =>
+  isOurs(protocol) ? written : { ...written, body: copied(written.body) }
 
 const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"] => {
   try {
@@ -111,7 +124,9 @@ const checkedUnary = <Name extends UnaryName>(
   const decode = hookOf(plugin, name, "decode")
   return {
     ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
-    encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
+    encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) =>
+      protocol.encode(givenTo(protocol, request), host),
+    ),
     decode: (head, body, request) => {
       entered(decode.number)
       try {

@@ -31,8 +31,8 @@ import type { Inadmissible } from "../hosts/endpointHealth.ts"
 import { type HostPermits, Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey, KeyChoice, KeysOut } from "../hosts/ProviderKeys.ts"
 import type { FreeRequestLimit } from "../keys/RequestLimits.ts"
+import type { GuardedMeter } from "../money/GuardedMeter.ts"
 import type { Hold } from "../money/Hold.ts"
-import type { Reservations } from "../money/Meter.ts"
 import type { EffectRunner } from "../request/EffectRunner.ts"
 import type { Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
@@ -71,7 +71,7 @@ export class NotBegun {
 }
 
 export interface StartServices {
-  readonly meter: Reservations
+  readonly meter: Pick<GuardedMeter, "reserve" | "release">
   readonly limits: FreeRequestLimit
   readonly health: HostPermits
   readonly keys: KeyChoice

@@ -16,7 +16,7 @@ import { HostHealth } from "../hosts/HostHealth.ts"
 import { HostStats } from "../hosts/HostStats.ts"
 import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { RequestLimits } from "../keys/RequestLimits.ts"
-import { Meter } from "../money/Meter.ts"
+import { makeGuardedMeter } from "../money/GuardedMeter.ts"
 import { makeEffectRunner } from "../request/EffectRunner.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { Timers } from "../request/Timers.ts"
@@ -69,7 +69,7 @@ const make = Effect.gen(function* () {
   const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const services = {
     registry,
-    meter: yield* Meter,
+    meter: yield* makeGuardedMeter,
     limits: yield* RequestLimits,
     health: yield* HostHealth,
     keys: yield* ProviderKeys,

@@ -18,10 +18,12 @@ import { Throttle } from "../../process/log/Throttle.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import { type HostMeasurements, type HostOutcomes, HostStats } from "../hosts/HostStats.ts"
 import { isOfKey, type KeyFailures, ProviderKeys } from "../hosts/ProviderKeys.ts"
+import { makeGuardedMeter } from "../money/GuardedMeter.ts"
 import type { Settlement } from "../money/Hold.ts"
-import { Meter, type Settlements } from "../money/Meter.ts"
+import type { Meter, Settlements } from "../money/Meter.ts"
 import { type EffectRunner, makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
+import type { Timers } from "../request/Timers.ts"
 import type { Attempt } from "./Attempt.ts"
 
 /** An answer, or the part of it that came. */
@@ -179,6 +181,7 @@ export class EndAttempt {
 
   /** Records a failure against the host, or against the key that it refused. */
   private blame({ context, host, permit, key }: Attempt, failure: HostFailed): void {
+    if (failure.reason !== "defect") this.stats.providers?.failed(host, failure.reason)
     // A refused key says nothing of its host.
     if (key === undefined || !this.keys.failed(key, failure)) {
       this.stats.failed(host, failure)
@@ -216,11 +219,11 @@ export class EndAttempt {
   }
 }
 
-export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | HostStats | ProviderKeys> = Effect.gen(
+export const makeEndAttempt: Effect.Effect<EndAttempt, never, Meter | Timers | HostStats | ProviderKeys> = Effect.gen(
   function* () {
     const runner = makeEffectRunner(yield* Effect.runtime<never>())
     const throttle = new Throttle(monotonic(yield* Effect.clock))
-    return new EndAttempt(yield* Meter, yield* HostStats, yield* ProviderKeys, runner, throttle)
+    return new EndAttempt(yield* makeGuardedMeter, yield* HostStats, yield* ProviderKeys, runner, throttle)
   },
 )
 

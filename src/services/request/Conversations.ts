@@ -108,7 +108,7 @@ export class Conversation implements ConversationView {
    */
   stickyFirst(hosts: ReadonlyArray<Host>): ReadonlyArray<Host> {
     if (this.prefixes !== undefined || !hosts.some(({ pricing }) => discountsCacheReads(pricing))) return hosts
-    this.sticky ??= this.stickyHash()
+    this.sticky ??= this.hashedBy((use) => this.seedFor(use))
     const since = this.memory.now() - stickyMs
     for (const served of this.memory.hosts.of(this.key, this.sticky)) {
       if (served.at <= since) continue
@@ -128,6 +128,14 @@ export class Conversation implements ConversationView {
     const kept = prefixes?.filter(({ isShared }, at) => isShared || at === prefixes.length - 1) ?? []
     const hashes = kept.map(({ hash }) => hash)
     return new ConversationRecord(memory, key, hashes, sticky, startsCold)
+  }
+
+  /** A name of it, 16 hex digits, which is the same in every process of the installation. */
+  idIn(installation: string): string {
+    const seed = hashText(this.key, hashText(installation, 0n))
+    return this.hashedBy((use) => hashText(use, seed))
+      .toString(16)
+      .padStart(16, "0")
   }
 
   /** The same conversation, of which nothing was asked yet. */
@@ -153,12 +161,13 @@ export class Conversation implements ConversationView {
     return hashText(use, hashText(this.key, this.memory.seed))
   }
 
-  private stickyHash(): bigint {
+  /** `seedFor`: a seed for each kind of name. */
+  private hashedBy(seedFor: (use: string) => bigint): bigint {
     const { routing, payload } = this.turn
     const cacheKey = payload["prompt_cache_key"]
-    if (routing.session !== undefined) return hashText(routing.session, this.seedFor("session"))
-    if (typeof cacheKey === "string" && cacheKey !== "") return hashText(cacheKey, this.seedFor("cache key"))
-    return openingHash(payload.messages, this.seedFor("opening"))
+    if (routing.session !== undefined) return hashText(routing.session, seedFor("session"))
+    if (typeof cacheKey === "string" && cacheKey !== "") return hashText(cacheKey, seedFor("cache key"))
+    return openingHash(payload.messages, seedFor("opening"))
   }
 }
 

@@ -43,8 +43,11 @@ import { type HostMeasurements, HostStats } from "../hosts/HostStats.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import type { Conversation } from "../request/Conversations.ts"
 import { makeEffectRunner } from "../request/EffectRunner.ts"
+import { monotonic } from "../request/RequestContext.ts"
+import { Storage } from "../storage/Storage.ts"
 import { type OrderBy, orderedGroups, strategyFor, usedStrategy } from "./groupOrder.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
+import { type RankFacts, rankContext } from "./rankContext.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
 import { wantedModels } from "./wantedModels.ts"
@@ -79,10 +82,10 @@ type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, contex
 interface Decided {
   readonly plan: Plan
   readonly failure: PlanFailure | undefined
-  /** What the hosts were ordered from: the wanted models, the hosts that were left, and when (Unix milliseconds). */
+  /** What the hosts were ordered from: the wanted models, the hosts that were left, and what the strategy is told. */
   readonly wanted: ReadonlyArray<WantedModel>
   readonly groups: ReadonlyArray<ReadonlyArray<Host>>
-  readonly now: number
+  readonly facts: RankFacts
 }
 
 export class Router extends Context.Tag("headgate/Router")<
@@ -105,16 +108,20 @@ export class Router extends Context.Tag("headgate/Router")<
     ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
-  static readonly layer: Layer.Layer<Router, never, HostHealth | HostStats | ProviderKeys | ProviderRegistry> =
-    Layer.effect(
-      Router,
-      Effect.suspend(() => make),
-    )
+  static readonly layer: Layer.Layer<
+    Router,
+    never,
+    HostHealth | HostStats | ProviderKeys | ProviderRegistry | Storage
+  > = Layer.effect(
+    Router,
+    Effect.suspend(() => make),
+  )
 }
 
 const make = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
+  const { installation } = yield* Storage
   const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const planner = new Planner({
     registry: yield* ProviderRegistry,
@@ -122,9 +129,10 @@ const make = Effect.gen(function* () {
     health: yield* HostHealth,
     keys: yield* ProviderKeys,
     now,
+    installation,
     // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
     seeds: randomSequence(seedFrom(yield* Random.next)),
-    faults: new StrategyFaults(now, (line) => runner.run(line, () => {})),
+    faults: new StrategyFaults(monotonic(clock), (line) => runner.run(line, () => {})),
   })
   return Router.of({
     plan: (request, budget, options) => planner.plan(request, budget, options),
@@ -140,6 +148,8 @@ interface PlanServices {
   readonly keys: KeyChoice
   /** Unix milliseconds. */
   readonly now: () => number
+  /** The installation's id, for hashes that stay the same within it. */
+  readonly installation: string
   readonly seeds: () => number
   readonly faults: StrategyFaults
 }
@@ -174,11 +184,11 @@ class Planner {
         if (reasons !== undefined) whys.set(candidate.host, reasons)
       }
     })
-    return Either.map(decided, ({ plan, failure, wanted, groups, now }) => {
+    return Either.map(decided, ({ plan, failure, wanted, groups, facts }) => {
       // A copy, since what the plan has asked of the conversation decides whether it is sticky.
       const conversation = options?.conversation?.again()
       const redraw = (seed: number) =>
-        this.drawn(request, wanted, groups, now, seed, conversation, new Exclusions(), undefined)
+        this.drawn({ ...facts, seed, conversation }, wanted, groups, new Exclusions(), undefined)
       return { plan, failure, whys, redraw }
     })
   }
@@ -199,12 +209,14 @@ class Planner {
     if (unknown !== undefined) return Either.left(unknown)
     const now = this.services.now()
     const seed = options.seed ?? seedFrom(this.services.seeds())
+    const { conversation, key } = options
+    const facts = { request, budget, now, seed, key, conversation, installation: this.services.installation }
     const excluded = new Exclusions()
     const states = this.states(request, budget, options)
     const kept = keptHosts(request, wanted, now, states, excluded)
     // A model may be wanted twice, by names with and without a variant.
     const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-    const attempts = this.drawn(request, wanted, groups, now, seed, options.conversation, excluded, onRanking)
+    const attempts = this.drawn(facts, wanted, groups, excluded, onRanking)
     const plan: Plan = {
       attempts,
       excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
@@ -219,22 +231,20 @@ class Planner {
       attempts.length > 0
         ? undefined
         : withAffordable(planRefusal(request, excluded, budget), request, states.unaffordable ?? [], registry)
-    return Either.right({ plan, failure, wanted, groups, now })
+    return Either.right({ plan, failure, wanted, groups, facts })
   }
 
   /** The hosts in the order in which they are tried. What `allow_fallbacks` leaves out goes to `excluded`. */
   private drawn(
-    request: AnyRequest,
+    facts: RankFacts,
     wanted: ReadonlyArray<WantedModel>,
     groups: ReadonlyArray<ReadonlyArray<Host>>,
-    now: number,
-    seed: number,
-    conversation: Conversation | undefined,
     excluded: Exclusions,
     onRanking: OnRanking | undefined,
   ): ReadonlyArray<Host> {
+    const { request, conversation } = facts
     const { preferences } = request.routing
-    const context = { request, now, random: randomSequence(seed), conversation: conversation ?? unknownConversation }
+    const context = rankContext(facts)
     const order = this.orderBy(wanted, context, conversation, onRanking)
     const ordered = orderedGroups(preferences, groups, wanted, order)
     const tried = withoutFallbacks(request, ordered, this.services.stats, excluded)

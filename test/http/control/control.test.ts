@@ -150,6 +150,8 @@ describe("authorization", () => {
       "GET /console",
       "GET /console/*",
       "GET /docs",
+      "GET /docs/guide",
+      "GET /docs/guide/*",
       "GET /healthz",
       "GET /readyz",
       "OPTIONS /api/v1/embeddings/models",
@@ -168,8 +170,16 @@ describe("authorization", () => {
       "POST /api/v1/keys/:hash/rotate",
       "POST /api/v1/session",
     ])
-    // Whoever signs in has not shown a key yet, and the console's files are everybody's (sessions.test.ts, console.test.ts).
-    const other = ["GET /api/v1/session", "POST /api/v1/session", "GET /", "GET /console", "GET /console/*"]
+    // Whoever signs in has not shown a key yet, and the files of console and guide are everybody's (sessions.test.ts, console.test.ts, guide.test.ts).
+    const other = [
+      "GET /api/v1/session",
+      "POST /api/v1/session",
+      "GET /",
+      "GET /console",
+      "GET /console/*",
+      "GET /docs/guide",
+      "GET /docs/guide/*",
+    ]
     for (const route of gateway.table.filter((one) => !other.includes(one))) {
       const [method = "", path = ""] = route.split(" ")
       const response = await gateway.send(path.replace(/:\w+/g, "x"), { method })

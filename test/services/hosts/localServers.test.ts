@@ -182,6 +182,30 @@ describe("a server that runs when the gateway starts", () => {
   })
 })
 
+describe("F5: a configured server whose plugin does not say where such servers usually listen", () => {
+  const providers = (host: Server, network?: "private") => ({
+    providers: { mine: { plugin: "ollama", base_url: `http://127.0.0.1:${host.port}`, ...(network && { network }) } },
+  })
+
+  test("was never asked, and no line said so: on the operator's own network it is", async () => {
+    const host = ollama(["llama3.2:3b"])
+    const { ids, log } = await watching({}, providers(host, "private"))
+    await until(() => ids().includes("ollama/llama3.2:3b"))
+    expect(log.filter((line) => line.includes("not asked"))).toEqual([])
+  })
+
+  test.each<[string, object, object, string]>([
+    ["elsewhere", { base_url: "https://ollama.example", network: "public" }, {}, 'its network is not "private"'],
+    ["with discovery off", { network: "private" }, { local: false }, "discovery.local is false"],
+  ])("%s is not asked, and a line says so", async (_where, members, discovery, why) => {
+    const host = ollama(["llama3.2:3b"])
+    const { mine } = providers(host).providers
+    const { log } = await watching({}, { providers: { mine: { ...mine, ...members } }, discovery })
+    expect(log).toContain(`providers.mine: its plugin can list what is installed, and is not asked, since ${why}`)
+    expect(host.calls).toEqual([])
+  })
+})
+
 describe("while the gateway runs", () => {
   test("a server that appears is found, its changes are followed, and it is lost without a storm", async () => {
     const names = ["llama3.2:3b"]

@@ -41,6 +41,9 @@ describe.each([3, 12])("of %d hosts the order is kept as it was, and a line is l
         throw new Error("a bug")
       },
     ],
+    // What no compiler would let pass, a plugin in JavaScript may return.
+    ["promises an order", (async () => Promise.reject(new Error("late"))) as unknown as Rank],
+    ["returns nothing", (() => undefined) as unknown as Rank],
     ["loses one", (candidates) => candidates.slice(1)],
     ["gives one twice", (candidates) => [...candidates, ...candidates.slice(0, 1)]],
     ["gives one in place of another", ([first, , ...others]) => (first === undefined ? [] : [first, first, ...others])],
@@ -55,12 +58,27 @@ describe.each([3, 12])("of %d hosts the order is kept as it was, and a line is l
   })
 })
 
-test("faults are logged once a minute for each strategy", () => {
+test.each([
+  [1000, "is used", 0],
+  [1001, "is not used, which is said", 1],
+])("the order of a ranking that takes %d ms %s", (tookMs, _what, told) => {
+  const { clock, order, given, lines } = scene()
+  const hosts = order((candidates) => {
+    clock.now += tookMs
+    return candidates.toReversed()
+  })
+  expect(hosts).toEqual(told === 0 ? given.toReversed() : given)
+  expect(lines).toHaveLength(told)
+})
+
+test("a strategy that fails for each request is named once, and once more an hour later; it is asked all the same", () => {
   const { clock, lines, faults } = scene()
   const faultAt = (now: number, strategy: string) => {
     clock.now = now
     faults.report(strategy, new Error("a bug"))
     return lines.length
   }
-  expect([faultAt(0, "a"), faultAt(59_999, "a"), faultAt(59_999, "b"), faultAt(60_000, "a")]).toEqual([1, 1, 2, 3])
+  expect([faultAt(0, "a"), faultAt(3_599_999, "a"), faultAt(3_599_999, "b"), faultAt(3_600_000, "a")]).toEqual([
+    1, 1, 2, 3,
+  ])
 })

@@ -20,6 +20,7 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import { Conversations } from "../../../src/services/request/Conversations.ts"
 import { Router } from "../../../src/services/routing/Router.ts"
+import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { ManualClock } from "../clocks/manualClock.ts"
 import { requestWith } from "../recordings/recordings.ts"
 import { ownPlugins } from "./gateway.ts"
@@ -134,6 +135,7 @@ const services = async (market: Readonly<Record<string, Offer>>, policy: Policy,
     Layer.provideMerge(Layer.mergeAll(HostStats.layer, HostHealth.layer, ProviderKeys.layerNone, Conversations.layer)),
     Layer.provideMerge(ProviderRegistry.layer(resolved)),
     Layer.provide(Layer.setClock(clock)),
+    Layer.provide(memoryStorage),
   )
   return Effect.runPromise(Effect.flatMap(Scope.make(), (scope) => Layer.buildWithScope(Layer.fresh(layer), scope)))
 }

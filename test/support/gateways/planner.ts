@@ -13,6 +13,7 @@ import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
 import type { PlanFailure } from "../../../src/services/routing/planRefusal.ts"
 import { Router } from "../../../src/services/routing/Router.ts"
+import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { ManualClock } from "../clocks/manualClock.ts"
 import { ownPlugins } from "./gateway.ts"
 import { resolvedFrom } from "./resolved.ts"
@@ -68,7 +69,10 @@ export const plannerFor = async (
   const observed = Layer.mergeAll(HostStats.layer, HostHealth.layer, ProviderKeys.layerNone).pipe(
     Layer.provideMerge(ProviderRegistry.layer(resolved)),
   )
-  const services = Layer.provideMerge(Router.layer, observed).pipe(Layer.provide(Layer.setClock(clock)))
+  const services = Layer.provideMerge(Router.layer, observed).pipe(
+    Layer.provide(Layer.setClock(clock)),
+    Layer.provide(memoryStorage),
+  )
   const { router, stats, health } = await Effect.runPromise(
     Effect.all({ router: Router, stats: HostStats, health: HostHealth }).pipe(Effect.provide(services)),
   )

@@ -5,7 +5,9 @@ import {
   type Candidate,
   type HostSnapshot,
   type RankContext,
+  unknownCaller,
   unknownConversation,
+  unlimitedBudget,
   unseenHost,
 } from "../../../src/plugin/strategy.ts"
 import { hostFor, requestWith } from "../recordings/recordings.ts"
@@ -37,4 +39,7 @@ export const contextWith = (random: () => number): RankContext => ({
   now: 1_800_000_000_000,
   random,
   conversation: unknownConversation,
+  caller: unknownCaller,
+  budget: unlimitedBudget,
+  expectedCost: () => null,
 })

@@ -351,6 +351,7 @@ export const hostFor = (upstreamModel: string): Host => ({
   providerName: "Acme",
   model: ModelId.make("acme/small"),
   upstreamModel,
+  tags: [],
   quantization: "unknown",
   pricing: null,
   contextLength: 128_000,

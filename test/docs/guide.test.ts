@@ -1,0 +1,14 @@
+/** The guide has every page of `docs/` in one of its sections, and nothing else. */
+import { expect, test } from "bun:test"
+import { resolve } from "node:path"
+import { Glob } from "bun"
+import { sections } from "../../site/contents.ts"
+
+/** Made by `site/pages.ts`, out of other files than those of `docs/`. */
+const made = ["api", "bench", "changes", "contributing", "decisions", "security"]
+
+test("every page of docs is listed once, and what is listed is there", () => {
+  const docs = [...new Glob("*.md").scanSync(resolve(import.meta.dir, "../../docs"))].map((name) => name.slice(0, -3))
+  const listed = sections.flatMap(({ pages }) => [...pages])
+  expect(listed.toSorted()).toEqual([...docs, ...made].toSorted())
+})

@@ -113,7 +113,7 @@ export class GatewayState extends Context.Tag("headgate/GatewayState")<
   static readonly layer = (folder: string | undefined) => Layer.scoped(GatewayState, make(folder))
 }
 
-/** Those who look at a gateway whose database does not answer must not wait for it. */
+/** Whoever looks at a gateway whose database does not answer must not wait for it. */
 const inTime = <A>(answer: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A | null> =>
   Effect.orElseSucceed(Effect.timeout(answer, "2 seconds"), () => null)
 

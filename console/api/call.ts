@@ -13,6 +13,8 @@ interface Options {
   /** Sent as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
+  /** It is sent also where the page is left meanwhile. */
+  readonly outlivesPage?: boolean
   /** A 401 is an answer to what was asked here, and ends no session. */
   readonly isSigningIn?: boolean
 }
@@ -26,6 +28,7 @@ export const callRaw = async (path: string, options: Options = {}): Promise<Resp
       method: options.method ?? "GET",
       credentials: "same-origin",
       cache: "no-store",
+      keepalive: options.outlivesPage === true,
       headers: {
         accept: "application/json",
         ...(options.body === undefined ? {} : { "content-type": "application/json" }),

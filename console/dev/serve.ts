@@ -59,8 +59,7 @@ const answerSession = async (request: Request): Promise<Response> => {
   if (request.method === "DELETE") {
     return Response.json({ deleted: true }, { headers: { "set-cookie": "headgate=; Max-Age=0; Path=/" } })
   }
-  const session = sessionOfCookie(request)
-  return session === null ? failed(401, "User not found.") : Response.json({ data: session })
+  return Response.json({ data: sessionOfCookie(request) })
 }
 
 const answerApi = async (request: Request, url: URL): Promise<Response> => {

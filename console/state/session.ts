@@ -35,7 +35,8 @@ export const isManagement = computed(() => session.value?.kind === "management")
 /** Asks the gateway whether the browser has a session. */
 export const askSession = async (): Promise<void> => {
   try {
-    sessionState.value = { is: "in", session: await data<Session>("/session", { isSigningIn: true }) }
+    const found = await data<Session | null>("/session", { isSigningIn: true })
+    sessionState.value = found === null ? { is: "out", ended: null } : { is: "in", session: found }
   } catch (cause) {
     const failure = asFailure(cause)
     sessionState.value = failure.status === 401 ? { is: "out", ended: null } : { is: "unreachable", failure }

@@ -22,18 +22,18 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "state",
     title: "State",
-    width: 6.5,
+    width: 5.25,
     value: (key) => keyState(key, new Date()).words,
     cell: (key) => {
       const { words, tone } = keyState(key, new Date())
       return <Badge tone={tone}>{words}</Badge>
     },
   },
-  { name: "owner", title: "Owner", width: 8, value: (key) => key.owner, cell: (key) => key.owner ?? <None /> },
+  { name: "owner", title: "Owner", width: 10, value: (key) => key.owner, cell: (key) => key.owner ?? <None /> },
   {
     name: "tags",
     title: "Tags",
-    width: 11,
+    width: 10.25,
     value: (key) => key.tags.join(" "),
     cell: (key) =>
       key.tags.length === 0 ? (
@@ -49,7 +49,7 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "spent",
     title: "Spent in all",
-    width: 7,
+    width: 6,
     isNumber: true,
     value: (key) => key.exact.usage,
     order: (key) => picodollars(key.exact.usage),
@@ -62,7 +62,7 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "limit",
     title: "Of its limit",
-    width: 12,
+    width: 13.75,
     value: (key) => key.exact.limit,
     order: (key) => percentOf(spentInWindow(key), picodollars(key.exact.limit) ?? 0n),
     cell: (key) => {
@@ -83,9 +83,9 @@ const columns: ReadonlyArray<Column<Key>> = [
   {
     name: "created_at",
     title: "Made",
-    width: 8,
+    width: 7.25,
     value: (key) => key.created_at,
-    cell: (key) => <Time at={key.created_at} />,
+    cell: (key) => <Time at={key.created_at} form="ago" />,
   },
 ]
 

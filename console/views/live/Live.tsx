@@ -25,7 +25,7 @@ const columns: ReadonlyArray<Column<LiveRequest>> = [
   {
     name: "age",
     title: "Age",
-    width: 6,
+    width: 4.5,
     isNumber: true,
     value: (row) => row.age_ms,
     cell: (row) => <span class="number">{duration(row.age_ms)}</span>,
@@ -33,39 +33,39 @@ const columns: ReadonlyArray<Column<LiveRequest>> = [
   {
     name: "state",
     title: "State",
-    width: 10,
+    width: 9,
     value: (row) => stateWords[row.state],
     cell: (row) => <Badge tone={stateTones[row.state]}>{stateWords[row.state]}</Badge>,
   },
   {
     name: "model",
     title: "Model",
-    width: 16,
+    width: 12.5,
     value: (row) => row.model,
     cell: (row) => row.model ?? <None words="not known yet" />,
   },
   {
     name: "host",
     title: "Host",
-    width: 12,
+    width: 6.5,
     value: (row) => row.host,
     cell: (row) => row.host ?? <None words="not chosen yet" />,
   },
-  { name: "key", title: "Key", width: 10, value: (row) => row.key_name ?? row.key_hash },
+  { name: "key", title: "Key", width: 7.5, value: (row) => row.key_name ?? row.key_hash },
   {
     name: "route",
     title: "Route",
-    width: 14,
+    width: 11.75,
     value: (row) => row.route,
     cell: (row) => row.route.replace("/api/v1/", "/"),
   },
-  { name: "process", title: "Process", width: 10, value: (row) => row.process },
+  { name: "process", title: "Process", width: 6.75, value: (row) => row.process },
 ]
 
 const stopColumn = (choose: (row: LiveRequest) => void): Column<LiveRequest> => ({
   name: "stop",
   title: "Stop",
-  width: 5,
+  width: 4.25,
   value: () => null,
   cell: (row) => (
     <button type="button" class="button button-small" onClick={() => choose(row)}>

@@ -81,7 +81,7 @@ const columns: ReadonlyArray<Column<Host>> = [
       host.throughput_last_30m === null ? (
         <None words="not known" />
       ) : (
-        <span class="number">{host.throughput_last_30m.p50.toFixed(0)}</span>
+        <Count of={Math.round(host.throughput_last_30m.p50)} />
       ),
   },
   {

@@ -21,12 +21,12 @@ const Price = ({ of }: { readonly of: unknown }) => {
 }
 
 const columns: ReadonlyArray<Column<Model>> = [
-  { name: "id", title: "Model", value: (model) => model.id, width: 22 },
-  { name: "name", title: "Name", value: (model) => model.name, width: 14 },
+  { name: "id", title: "Model", value: (model) => model.id, width: 17 },
+  { name: "name", title: "Name", value: (model) => model.name, width: 12 },
   {
     name: "prompt",
     title: "Prompt, 1M tokens",
-    width: 10,
+    width: 8.5,
     isNumber: true,
     value: (model) => String(model.pricing["prompt"] ?? ""),
     order: (model) => perMillion(model.pricing["prompt"]),
@@ -44,12 +44,12 @@ const columns: ReadonlyArray<Column<Model>> = [
   {
     name: "context",
     title: "Context",
-    width: 7,
+    width: 5.5,
     isNumber: true,
     value: (model) => model.context_length,
     cell: (model) => <Count of={model.context_length} isShort />,
   },
-  { name: "modality", title: "In and out", value: (model) => model.architecture.modality, width: 11 },
+  { name: "modality", title: "In and out", value: (model) => model.architecture.modality, width: 10 },
 ]
 
 const Models = () => {

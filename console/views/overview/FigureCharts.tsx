@@ -134,22 +134,23 @@ const plotsOf = (now: Analytics, before: Analytics | null): ReadonlyArray<Plot> 
             sentence: `${count(now.totals.errors)} requests failed or were refused.`,
           },
         ]),
-    {
-      title: "Time to the first token",
-      text: duration,
-      series: {
-        times,
-        all: [
-          { title: "Half within", values: first, colour: 1 },
-          { title: "99 % within", values: figures.map((point) => point?.first_token_ms?.p99 ?? null), colour: 2 },
-          ...beforeSeries((point) => point?.first_token_ms?.p50 ?? null),
-        ],
-      },
-      sentence:
-        now.totals.first_token_ms === null
-          ? "Nothing was streamed."
-          : `Half of the streamed answers began within ${duration(now.totals.first_token_ms.p50)}, 99 percent within ${duration(now.totals.first_token_ms.p99)}.`,
-    },
+    ...(now.totals.first_token_ms === null
+      ? []
+      : [
+          {
+            title: "Time to the first token",
+            text: duration,
+            series: {
+              times,
+              all: [
+                { title: "Half within", values: first, colour: 1 },
+                { title: "99 % within", values: figures.map((point) => point?.first_token_ms?.p99 ?? null), colour: 2 },
+                ...beforeSeries((point) => point?.first_token_ms?.p50 ?? null),
+              ],
+            },
+            sentence: `Half of the streamed answers began within ${duration(now.totals.first_token_ms.p50)}, 99 percent within ${duration(now.totals.first_token_ms.p99)}.`,
+          },
+        ]),
     {
       title: "Tokens",
       text: shortest,

@@ -82,18 +82,23 @@ export const FigureTiles = ({ now, before, filters }: Props) => {
         }
         note={<Causes totals={totals} href={(outcome) => href({ outcome })} />}
       />
-      <Tile
-        label="First token, p50"
-        href={href()}
-        value={<Milliseconds of={totals.first_token_ms?.p50 ?? null} />}
-        note={noteOf(({ first_token_ms: was }) => (was === null ? " " : `${duration(was.p50)} before`))}
-      />
-      <Tile
-        label="First token, p99"
-        href={href()}
-        value={<Milliseconds of={totals.first_token_ms?.p99 ?? null} />}
-        note={noteOf(({ first_token_ms: was }) => (was === null ? " " : `${duration(was.p99)} before`))}
-      />
+      {/* Not known by key, app or user, and of no use where nothing was streamed. */}
+      {totals.first_token_ms === null ? null : (
+        <>
+          <Tile
+            label="First token, p50"
+            href={href()}
+            value={<Milliseconds of={totals.first_token_ms?.p50 ?? null} />}
+            note={noteOf(({ first_token_ms: was }) => (was === null ? " " : `${duration(was.p50)} before`))}
+          />
+          <Tile
+            label="First token, p99"
+            href={href()}
+            value={<Milliseconds of={totals.first_token_ms?.p99 ?? null} />}
+            note={noteOf(({ first_token_ms: was }) => (was === null ? " " : `${duration(was.p99)} before`))}
+          />
+        </>
+      )}
     </Tiles>
   )
 }

@@ -125,7 +125,7 @@ const columns: ReadonlyArray<Column<RequestRow>> = [
   {
     name: "created_at",
     title: "Time",
-    width: 9,
+    width: 8,
     value: (row) => row.created_at,
     cell: (row) => <Time at={row.created_at} />,
   },
@@ -152,7 +152,7 @@ const columns: ReadonlyArray<Column<RequestRow>> = [
   {
     name: "usage",
     title: "Cost",
-    width: 7,
+    width: 8,
     isNumber: true,
     value: (row) => row.exact.usage,
     cell: (row) => <Usd amount={row.exact.usage} />,

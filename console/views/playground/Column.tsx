@@ -17,7 +17,7 @@ interface Props {
 const speedOf = ({ answer, firstMs, totalMs }: Run): string | null =>
   answer.tokensOut === null || firstMs === null || totalMs === null || totalMs <= firstMs
     ? null
-    : `${((answer.tokensOut / (totalMs - firstMs)) * 1000).toFixed(0)} tokens/s`
+    : `${count(Math.round((answer.tokensOut / (totalMs - firstMs)) * 1000))} tokens/s`
 
 /** Tokens and dollars of one answer: the amount is the number of the last chunk, which the ledger has exactly. */
 const dollars = (cost: number): string => `$${cost.toFixed(12).replace(/(\.\d*?[1-9])0+$|\.0+$/, "$1")}`

@@ -36,7 +36,13 @@ const Playground = () => {
   const chosen = models.value
   const isRunning = runs.some((one) => one.isRunning)
   useEffect(() => () => abort.current?.abort(), [])
-  useEffect(() => dropPlayKey, [])
+  useEffect(() => {
+    addEventListener("pagehide", dropPlayKey)
+    return () => {
+      removeEventListener("pagehide", dropPlayKey)
+      dropPlayKey()
+    }
+  }, [])
 
   const start = async (event: Event) => {
     event.preventDefault()
@@ -112,12 +118,14 @@ const Playground = () => {
               Another model beside it
             </button>
           )}
+          {/* By their keys two elements: one that became the other within its click would send the form at once. */}
           {isRunning ? (
-            <button type="button" class="button button-bad" onClick={() => abort.current?.abort()}>
+            <button key="stop" type="button" class="button button-bad" onClick={() => abort.current?.abort()}>
               Stop
             </button>
           ) : (
             <button
+              key="send"
               type="submit"
               class="button button-main"
               disabled={!mayRun || chosen.some((one) => one.trim() === "")}

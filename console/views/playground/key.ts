@@ -24,5 +24,6 @@ export const makePlayKey = async (): Promise<string> => {
 export const dropPlayKey = (): void => {
   const hash = playKey.value?.hash ?? null
   playKey.value = null
-  if (hash !== null) void call(`/keys/${encodeURIComponent(hash)}`, { method: "DELETE" }).catch(() => {})
+  if (hash !== null)
+    void call(`/keys/${encodeURIComponent(hash)}`, { method: "DELETE", outlivesPage: true }).catch(() => {})
 }

@@ -7,9 +7,9 @@ import { exactUsd, picodollars } from "../../lib/money.ts"
 import { count } from "../../lib/numbers.ts"
 
 const basisWords: Readonly<Record<string, string>> = {
-  host: "by the price of its host",
-  other: "by the price of another host",
-  none: "no price is known",
+  listed: "by the price of its host",
+  estimated: "by an estimate of the price of its host",
+  unknown: "without a price, since none is known",
 }
 
 const quantityOf = ({ quantity, unit }: BillingLine): string | null =>

@@ -66,7 +66,7 @@ export const Filters = () => {
       <Typed name="status" label="Status" placeholder="429, 4xx" />
       <Typed name="model" label="Model" placeholder="author/slug" />
       <Typed name="host" label="Host" placeholder="tag" />
-      {isManagement.value ? <Typed name="key_hash" label="Key" placeholder="hash of the key" /> : null}
+      {isManagement.value ? <Typed name="key_hash" label="Key" placeholder="its hash" /> : null}
       <Typed name="app" label="App" placeholder="title or URL" />
       <Typed name="user" label="End user" placeholder="name, as sent" />
     </div>

@@ -21,6 +21,8 @@ interface Whole {
   readonly detail: RequestDetail
   /** The row of the list; `null`: it is not found there. */
   readonly row: RequestRow | null
+  /** Of its key; `null`: it is deleted, or an ordinary key asks. */
+  readonly keyName: string | null
 }
 
 /** Ids sort by time, so the row of a request is the first one at its time. */
@@ -33,11 +35,22 @@ const rowOf = async (detail: RequestDetail, signal: AbortSignal): Promise<Reques
   return page.data.find((row) => row.request_id === detail.request_id) ?? null
 }
 
+/** A key that is gone has rows still, so it is looked for in a list, which may be empty. */
+const keyNameOf = async (hash: string, signal: AbortSignal): Promise<string | null> => {
+  if (!isManagement.value) return null
+  const keys = await data<ReadonlyArray<{ readonly hash: string; readonly name: string }>>("/keys", {
+    query: { limit: 100, include_disabled: "true" },
+    signal,
+  })
+  return keys.find((key) => key.hash === hash)?.name ?? null
+}
+
 const One = ({ names }: ViewProps) => {
   const id = names["id"] ?? ""
   const query = useQuery(`request ${id}`, async (signal): Promise<Whole> => {
     const detail = await data<RequestDetail>("/generation", { query: { id }, signal })
-    return { detail, row: await rowOf(detail, signal) }
+    const row = await rowOf(detail, signal)
+    return { detail, row, keyName: row === null ? null : await keyNameOf(row.key_hash, signal) }
   })
   return (
     <Page title="Request" intro={<a href={href("/requests")}>All requests</a>}>
@@ -48,7 +61,7 @@ const One = ({ names }: ViewProps) => {
   )
 }
 
-const Content = ({ detail, row }: Whole) => {
+const Content = ({ detail, row, keyName }: Whole) => {
   const total = row?.duration_ms ?? detail.generation_time
   const spans =
     row === null ? [] : waterfall(timesOf(row), row.attempts ?? [], total, row.attempts === null ? row.host : null)
@@ -92,7 +105,7 @@ const Content = ({ detail, row }: Whole) => {
         <Route detail={detail} />
         <Bill detail={detail} />
       </div>
-      <Facts detail={detail} row={row} />
+      <Facts detail={detail} row={row} keyName={keyName} />
     </>
   )
 }
@@ -113,7 +126,7 @@ const Upstream = ({ detail }: { readonly detail: RequestDetail }) =>
 const orNone = (text: string | null | undefined, words: string) =>
   text === null || text === undefined || text === "" ? <None words={words} /> : text
 
-const Facts = ({ detail, row }: Whole) => (
+const Facts = ({ detail, row, keyName }: Whole) => (
   <Panel title="What is kept of it" note="Prompts and answers are not.">
     <Pairs
       of={[
@@ -141,7 +154,7 @@ const Facts = ({ detail, row }: Whole) => (
           : [
               "Key",
               <a key="key" href={keyHref(row.key_hash)}>
-                {row.key_hash.slice(0, 16)}…
+                {keyName ?? `${row.key_hash.slice(0, 16)}…`}
               </a>,
             ],
         ["Route", orNone(row?.route ?? null, "not kept")],

@@ -13,14 +13,14 @@ export const requestColumns = (
   {
     name: "created_at",
     title: "Time",
-    width: 8,
+    width: 7.75,
     value: (row) => row.created_at,
     cell: (row) => <Time at={row.created_at} />,
   },
   {
     name: "outcome",
     title: "Outcome",
-    width: 10.5,
+    width: 10,
     value: (row) => row.outcome,
     cell: (row) => (
       <span title={row.why ?? undefined}>
@@ -31,11 +31,17 @@ export const requestColumns = (
       </span>
     ),
   },
-  { name: "model", title: "Model", value: (row) => row.model, cell: (row) => row.model ?? <None words="not known" /> },
+  {
+    name: "model",
+    title: "Model",
+    width: 10,
+    value: (row) => row.model,
+    cell: (row) => row.model ?? <None words="not known" />,
+  },
   {
     name: "host",
     title: "Host",
-    width: 9.5,
+    width: 5.75,
     value: (row) => row.host,
     cell: (row) => row.host ?? <None words="no host was called" />,
   },
@@ -44,7 +50,7 @@ export const requestColumns = (
         {
           name: "key",
           title: "Key",
-          width: 8,
+          width: 7,
           value: (row: RequestRow) => names.get(row.key_hash) ?? row.key_hash,
           cell: (row: RequestRow) => (
             <a href={keyHref(row.key_hash)}>{names.get(row.key_hash) ?? `${row.key_hash.slice(0, 10)}…`}</a>
@@ -55,7 +61,7 @@ export const requestColumns = (
   {
     name: "usage",
     title: "Cost",
-    width: 7,
+    width: 5.75,
     isNumber: true,
     value: (row) => row.exact.usage,
     cell: (row) => <Usd amount={row.exact.usage} />,
@@ -63,7 +69,7 @@ export const requestColumns = (
   {
     name: "tokens",
     title: "Tokens in, out",
-    width: 8,
+    width: 6.75,
     isNumber: true,
     value: (row) => row.tokens_prompt + row.tokens_completion,
     cell: (row) => (
@@ -74,8 +80,8 @@ export const requestColumns = (
   },
   {
     name: "first_token",
-    title: "First token",
-    width: 6.5,
+    title: "1st token",
+    width: 5,
     isNumber: true,
     value: (row) => row.times_ms.first_token,
     cell: (row) => <Milliseconds of={row.times_ms.first_token} />,
@@ -83,7 +89,7 @@ export const requestColumns = (
   {
     name: "duration",
     title: "Took",
-    width: 5.5,
+    width: 4.75,
     isNumber: true,
     value: (row) => row.duration_ms,
     cell: (row) => <Milliseconds of={row.duration_ms} />,
@@ -91,7 +97,7 @@ export const requestColumns = (
   {
     name: "app",
     title: "App",
-    width: 9,
+    width: 7,
     value: (row) => row.app_title,
     cell: (row) =>
       row.app_title === null || row.app_title === "" ? <None words="named no app" /> : <span>{row.app_title}</span>,

@@ -24,6 +24,9 @@ export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, K
 /** The same, with the session that stands in for it. */
 export class CurrentCaller extends Context.Tag("headgate/CurrentCaller")<CurrentCaller, Caller>() {}
 
+/** The same, or `null`: the request has neither a key nor a session. */
+export class CallerOrNobody extends Context.Tag("headgate/CallerOrNobody")<CallerOrNobody, Caller | null>() {}
+
 /** All schemes of the API (`Authorization: Bearer`, `x-api-key`, the cookie) are read in one place, so only one is declared. */
 const security = { bearer: HttpApiSecurity.bearer }
 const failure = Schema.Union(notAccepted, notPermitted, unavailable)
@@ -66,6 +69,26 @@ export class AuthorizeSession extends HttpApiMiddleware.Tag<AuthorizeSession>()(
   static readonly layer = Layer.effect(
     AuthorizeSession,
     Effect.map(callers, (current) => ({ bearer: () => current })),
+  )
+}
+
+/** The same, and nobody. A key or a session that is not accepted is refused. */
+export class AskWhoCalls extends HttpApiMiddleware.Tag<AskWhoCalls>()("headgate/AskWhoCalls", {
+  failure,
+  provides: CallerOrNobody,
+  security,
+}) {
+  static readonly layer = Layer.effect(
+    AskWhoCalls,
+    Effect.map(callers, (current) => ({
+      bearer: () =>
+        Effect.catchTag(current, "KeyMissing", (missing) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+            // A malformed header is a key that is not accepted.
+            headers["authorization"] === undefined ? Effect.succeed(null) : missing,
+          ),
+        ),
+    })),
   )
 }
 

@@ -24,7 +24,7 @@ import { Mount } from "../Mount.ts"
 import { metricsAnswer, metricsPath } from "../metricsAnswer.ts"
 import { notCached } from "../sessions/cookie.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
-import { Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
+import { AskWhoCalls, Authorize, AuthorizeManagement, AuthorizeSession } from "./Authorize.ts"
 import { activityHandlers } from "./activity/activity.ts"
 import { analyticsHandlers } from "./activity/analytics.ts"
 import { backupHandlers } from "./backup.ts"
@@ -181,7 +181,13 @@ export const controlRoutes = Layer.mergeAll(
     versionHandlers,
     healthHandlers,
   ]),
-  Layer.provide([Authorize.layer, AuthorizeManagement.layer, AuthorizeSession.layer, Installation.layer]),
+  Layer.provide([
+    Authorize.layer,
+    AuthorizeManagement.layer,
+    AuthorizeSession.layer,
+    AskWhoCalls.layer,
+    Installation.layer,
+  ]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

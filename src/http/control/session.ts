@@ -21,7 +21,7 @@ import { badBody, notAccepted, notFound, notPermitted, tooManyRequests, unavaila
 import type { Caller } from "../sessions/callers.ts"
 import { cookieOf, noCookie } from "../sessions/cookie.ts"
 import { placeOf, signInRefusal } from "../sessions/place.ts"
-import { AuthorizeSession, CurrentCaller } from "./Authorize.ts"
+import { AskWhoCalls, AuthorizeSession, CallerOrNobody, CurrentCaller } from "./Authorize.ts"
 import { bodyReader } from "./bodies.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { decodeBody } from "./keys/keyRequests.ts"
@@ -46,6 +46,9 @@ const Session = Schema.Struct({
 
 const Answer = Schema.Struct({ data: Session })
 
+/** `null`: the request has neither a key nor a session, as that of a browser which has not signed in. */
+const AnswerOrNobody = Schema.Struct({ data: Schema.NullOr(Session) })
+
 const SignIn = Schema.Struct({ key: Schema.String }).annotations({ identifier: "SignIn" })
 
 /** Whoever sends it has shown no key yet. */
@@ -68,9 +71,12 @@ export const SessionGroup = HttpApiGroup.make("session")
   )
   .add(
     HttpApiEndpoint.get("read", "/session")
-      .addSuccess(Answer)
-      .middleware(AuthorizeSession)
-      .annotate(OpenApi.Description, "Who calls, by session or by key, and until when."),
+      .addSuccess(AnswerOrNobody)
+      .middleware(AskWhoCalls)
+      .annotate(
+        OpenApi.Description,
+        "Who calls, by session or by key, and until when. `data` is null where the request has neither; 401 where it has one that is not accepted.",
+      ),
   )
   .add(
     HttpApiEndpoint.del("signOut", "/session")
@@ -128,7 +134,9 @@ export const sessionHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add
           return withCookie({ data: described({ key, session }) }, cookieOf(Redacted.value(id), place))
         }),
       )
-      .handle("read", () => Effect.map(CurrentCaller, (caller) => ({ data: described(caller) })))
+      .handle("read", () =>
+        Effect.map(CallerOrNobody, (caller) => ({ data: caller === null ? null : described(caller) })),
+      )
       .handle("signOut", ({ request }) =>
         Effect.gen(function* () {
           const { session } = yield* CurrentCaller

@@ -172,6 +172,7 @@ describe("authorization", () => {
     ])
     // Whoever signs in has not shown a key yet, and the files of console and guide are everybody's (sessions.test.ts, console.test.ts, guide.test.ts).
     const other = [
+      "GET /api/v1/session",
       "POST /api/v1/session",
       "GET /",
       "GET /console",

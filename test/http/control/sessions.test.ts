@@ -216,8 +216,17 @@ describe("with a session", () => {
     const id = cookie.split("=")[1] ?? ""
     const cookies = [`${cookie}; ${cookie}`, `headgate=${id}`, `${cookie}x`, "__Host-headgate=", `other=1;${cookie}`]
     const statuses = []
-    for (const one of cookies) statuses.push((await gateway.send(`${at}/session`, withCookie(one))).status)
+    for (const one of cookies) statuses.push((await gateway.send(`${at}/keys`, withCookie(one))).status)
     expect(statuses).toEqual([401, 401, 401, 401, 200])
+  })
+
+  test("a caller with neither a key nor a session is told that nobody calls, and no more", async () => {
+    for (const headers of [{}, own, { cookie: "theme=dark" }] as ReadonlyArray<Record<string, string>>) {
+      const response = await gateway.send(`${at}/session`, { headers })
+      expect([response.status, await json(response)]).toEqual([200, { data: null }])
+    }
+    await expectError(await gateway.send(`${at}/session`, { method: "DELETE", headers: own }), 401)
+    await expectError(await gateway.send(`${at}/session`, { headers: { cookie: "__Host-headgate=ended" } }), 401)
   })
 
   test.each<readonly [string, Record<string, string>, read: number, change: number]>([

@@ -4,17 +4,22 @@ import { NotPermitted } from "../../domain/failures/Failure.ts"
 
 /** Where this gateway is for a browser. */
 export interface Place {
-  /** Of its own pages, such as `https://gateway.acme.example`. */
-  readonly origin: string
+  /** Of its own pages, such as `https://gateway.acme.example`; `null`: it is not known. */
+  readonly origin: string | null
   /** Whether browsers reach it over TLS. */
   readonly isSecure: boolean
   /** Whether its name is one of this machine alone. */
   readonly isHere: boolean
 }
 
-/** `publicUrl`: the address that the operator gave. One without TLS says nothing of how it is reached. `url`: of a request, as it came. */
+/**
+ * `publicUrl`: the address that the operator gave. One without TLS says nothing of how it is reached. `url`: of a request, as it came: no
+ * URL where the request has no `Host` (HTTP/1.0), or one that names no host.
+ */
 export const placeOf = (publicUrl: string | null, url: string): Place => {
-  const { origin, protocol, hostname } = new URL(publicUrl?.startsWith("https:") === true ? publicUrl : url)
+  const parsed = URL.parse(publicUrl?.startsWith("https:") === true ? publicUrl : url)
+  if (parsed === null) return { origin: null, isSecure: false, isHere: false }
+  const { origin, protocol, hostname } = parsed
   return { origin, isSecure: protocol === "https:", isHere: isLocalName(hostname) }
 }
 

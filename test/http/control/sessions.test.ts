@@ -266,6 +266,8 @@ describe("signing in", () => {
     ["http://localhost/", null, "::ffff:127.0.0.1", "127.0.0.1", true],
     ["http://console.localhost/", null, "127.0.0.1", "127.0.0.1", true],
     ["http://localhost.evil.example/", null, "127.0.0.1", "127.0.0.1", false],
+    ["http://127.0.0.1:abc/", null, "127.0.0.1", "127.0.0.1", false],
+    ["/api/v1/session", null, "127.0.0.1", "127.0.0.1", false],
     ["http://127.0.0.1:8787/", null, remote, remote, false],
     ["http://127.0.0.1:8787/", null, "127.0.0.1", remote, false],
     ["http://192.168.0.4/", null, "127.0.0.1", "127.0.0.1", false],

@@ -60,13 +60,14 @@ export const signInRefusal = (
   const isBrowser = headers.has("sec-fetch-site") || headers.has("origin")
   if (isBrowser && !isFromOwnPage({ method: "POST", headers }, place)) return foreignPage
   if (place.isSecure) return undefined
-  // Through a proxy the browser may be anywhere, whatever name the proxy asks for.
-  const isNear = !proxied.some((name) => headers.has(name))
+  // Through a proxy the browser may be anywhere, whatever name the proxy asks for. One that adds no header to say so leaves `Origin`.
+  const sender = headers.get("origin")
+  const isNear = !proxied.some((name) => headers.has(name)) && (sender === null || sender === place.origin)
   const isLocal = [peer, address].every((each) => each === null || isLoopback(each))
   return place.isHere && isNear && isLocal ? undefined : plainHttp
 }
 
-const proxied = ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"]
+const proxied = ["forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"]
 
 const plainHttp = new NotPermitted({
   rule: "Over plain HTTP one can sign in on the machine of the gateway alone: put TLS in front of the gateway, and set server.public_url to its https address.",

@@ -286,7 +286,12 @@ describe("signing in", () => {
       signInRefusal({ method: "POST", headers: new Headers(headers) }, placeOf(known, "http://127.0.0.1:8787/"), near)
     expect(refusal(null, { "x-forwarded-for": remote })?.message).toContain("server.public_url")
     expect(refusal(null, { "x-forwarded-proto": "https" })?.message).toContain("server.public_url")
-    expect(refusal(publicUrl, { "x-forwarded-for": remote })).toBeUndefined()
+    expect(refusal(null, { "x-real-ip": remote })?.message).toContain("server.public_url")
+    // One that adds no header. The browser, which reaches it over TLS, says that the page is its own.
+    const page = { "sec-fetch-site": "same-origin", origin: publicUrl }
+    expect(refusal(null, page)?.message).toContain("server.public_url")
+    expect(refusal(null, { ...page, origin: "http://127.0.0.1:8787" })).toBeUndefined()
+    expect(refusal(publicUrl, { ...page, "x-forwarded-for": remote })).toBeUndefined()
   })
 
   test.each<readonly [Record<string, string>, number]>([

@@ -70,7 +70,8 @@ export const managementTests = (): void => {
     const found = async (text: string) => {
       const response = await gateway.call(`/keys?search=${encodeURIComponent(text)}`, asManager())
       expect(response.status).toBe(200)
-      return (await data(response)).map(({ name }: Json) => name)
+      const { data: keys } = (await response.json()) as { readonly data: ReadonlyArray<{ readonly name: string }> }
+      return keys.map(({ name }) => name)
     }
     await gateway.newKey({ name: "%" })
     expect([await found("%"), await found("%%%%%"), await found("_")]).toEqual([["%"], [], []])

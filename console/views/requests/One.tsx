@@ -51,7 +51,7 @@ const One = ({ names }: ViewProps) => {
 const Content = ({ detail, row }: Whole) => {
   const total = row?.duration_ms ?? detail.generation_time
   const spans =
-    row === null ? [] : waterfall(row.times_ms, row.attempts ?? [], total, row.attempts === null ? row.host : null)
+    row === null ? [] : waterfall(timesOf(row), row.attempts ?? [], total, row.attempts === null ? row.host : null)
   return (
     <>
       <p class="outcome">
@@ -73,7 +73,7 @@ const Content = ({ detail, row }: Whole) => {
           value={<Count of={detail.tokens_completion} />}
           note={detail.native_tokens_reasoning === 0 ? " " : `${detail.native_tokens_reasoning} of them reasoning`}
         />
-        <Tile label="First token" value={<Milliseconds of={row?.times_ms.first_token ?? detail.latency} />} />
+        <Tile label="First token" value={<Milliseconds of={detail.streamed ? detail.latency : null} />} />
         <Tile label="Took" value={<Milliseconds of={total} />} />
       </Tiles>
       <Panel title="Times" note="Each bar begins where its part began; the line is the whole request.">
@@ -96,6 +96,10 @@ const Content = ({ detail, row }: Whole) => {
     </>
   )
 }
+
+/** A whole answer has no first token: what is kept of it is when it came. */
+const timesOf = ({ streamed, times_ms: times }: RequestRow): RequestRow["times_ms"] =>
+  streamed ? times : { ...times, first_token: null }
 
 const Upstream = ({ detail }: { readonly detail: RequestDetail }) =>
   detail.exact.upstream_inference_cost === detail.exact.usage ? (

@@ -86,6 +86,9 @@ const orderedText = (nowMs: number): string => {
  */
 export const requestId = (): string => `req_${orderedText(Date.now())}${idCharacters(14)}`
 
+/** Whether a text can be the id of a request. */
+export const isRequestId = (text: string): boolean => /^req_[0-9A-Za-z]{24}$/.test(text)
+
 /** The last millisecond that an id can tell: in the year 8888. */
 const lastIdMs = base ** 8 - 1
 

@@ -156,6 +156,7 @@ const unavailableTypes = {
   storage: "metering_unavailable",
   backup: "backup_unavailable",
   callers: "authentication_unavailable",
+  processes: "process_unavailable",
 }
 
 const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test"
 import { changed, hrefIn, matched, pathBelow } from "../../console/lib/address.ts"
 import { csv } from "../../console/lib/csv.ts"
+import { seen } from "../../console/lib/names.ts"
 import { bytes, count, counted, duration, share, shortCount } from "../../console/lib/numbers.ts"
 import { inSight, scrollFor, sorted, sortOf, sortText } from "../../console/lib/rows.ts"
 
@@ -103,4 +104,10 @@ test("numbers with their units", () => {
   expect([0, 0.0004, 0.0123, 0.5].map(share)).toEqual(["0 %", "< 0.1 %", "1.2 %", "50 %"])
   expect([0, 1023, 1536, 2 ** 40].map(bytes)).toEqual(["0 B", "1023 B", "1.5 KiB", "1.0 TiB"])
   expect([counted(1, "key"), counted(2000, "key")]).toEqual(["1 key", "2,000 keys"])
+})
+
+test("a name that shows nothing is told by something else", () => {
+  for (const name of ["", " ", "\u2028\n\r\t", "\u202e\u2066", "\u200b"])
+    expect(seen(name, "sk-gw-abc...xyz")).toBe("sk-gw-abc...xyz")
+  for (const name of ["a", "7", "é", "名", "_", "😀", " x"]) expect(seen(name, "sk-gw-abc...xyz")).toBe(name)
 })

@@ -6,6 +6,7 @@ import { Page, Panel, Tile, Tiles } from "../../components/layout.tsx"
 import { Shown } from "../../components/Shown.tsx"
 import { Badge, Copyable, Meter, None, Pairs, Time, Usd } from "../../components/values.tsx"
 import { percentOf, picodollars, shortUsd } from "../../lib/money.ts"
+import { seen } from "../../lib/names.ts"
 import { count } from "../../lib/numbers.ts"
 import { requestsHref } from "../../state/links.ts"
 import { type Query, useQuery } from "../../state/query.ts"
@@ -19,8 +20,9 @@ import { keyState, spentInWindow } from "./keyState.ts"
 const Key = ({ names }: ViewProps) => {
   const hash = names["hash"] ?? ""
   const query = useQuery(`key ${hash}`, (signal) => data<KeyRecord>(`/keys/${encodeURIComponent(hash)}`, { signal }))
+  const title = query.answer === null ? "Key" : seen(query.answer.name, query.answer.label)
   return (
-    <Page title={query.answer?.name ?? "Key"} intro={<a href={href("/keys")}>All keys</a>}>
+    <Page title={title} intro={<a href={href("/keys")}>All keys</a>}>
       <Shown of={query} what="the key">
         {(key) => <Content key={key.hash} record={key} query={query} />}
       </Shown>

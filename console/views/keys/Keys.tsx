@@ -9,6 +9,7 @@ import { Empty, Failed, Waiting } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { Badge, Meter, None, Time, Usd } from "../../components/values.tsx"
 import { percentOf, picodollars, shortUsd } from "../../lib/money.ts"
+import { seen } from "../../lib/names.ts"
 import { counted } from "../../lib/numbers.ts"
 import { keyHref, requestsHref } from "../../state/links.ts"
 import { href, hrefWith, parameters, setParameters } from "../../state/router.ts"
@@ -18,7 +19,7 @@ import { keyState, spentInWindow } from "./keyState.ts"
 const pageKeys = 100
 
 const columns: ReadonlyArray<Column<Key>> = [
-  { name: "name", title: "Name", value: (key) => key.name },
+  { name: "name", title: "Name", value: (key) => key.name, cell: (key) => seen(key.name, key.label) },
   {
     name: "state",
     title: "State",

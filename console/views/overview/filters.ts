@@ -1,6 +1,7 @@
 /** The filters of the overview, as they stand in its address and in that of `GET /analytics`. */
 import { data } from "../../api/call.ts"
 import type { Analytics, Figures, Grouping, GroupNames } from "../../api/types.ts"
+import { seen } from "../../lib/names.ts"
 import { type Interval, type Span, spanParameters } from "../../lib/range.ts"
 import { parameters } from "../../state/router.ts"
 
@@ -43,7 +44,7 @@ export const groupName = (group: GroupNames, by: Grouping): { readonly title: st
   }
   if (by === "key") {
     const hash = group.key_hash ?? ""
-    return { title: none(group.key_name, `${hash.slice(0, 16)}…`), filter: { key_hash: hash } }
+    return { title: seen(group.key_name ?? "", `${hash.slice(0, 16)}…`), filter: { key_hash: hash } }
   }
   if (by === "app") {
     const app = none(group.app_title, none(group.app_url, ""))

@@ -20,9 +20,10 @@ import { idle, type Run, run } from "./stream.ts"
 
 const most = 4
 
-/** Kept while another view is shown. */
+/** Kept while another view is shown, for the key that is signed in. */
 const form = signal(emptyPlay)
 const models = signal<ReadonlyArray<string>>([])
+const typedWith = signal<string | null>(null)
 
 const Playground = () => {
   const asked = parameters.value.get("model")
@@ -32,6 +33,12 @@ const Playground = () => {
   const list = useId()
   const known = useQuery("models", (stop) => data<ReadonlyArray<Model>>("/models", { signal: stop }))
   const first = known.answer?.[0]?.id ?? ""
+  const who = session.value?.hash ?? null
+  if (typedWith.value !== who) {
+    typedWith.value = who
+    form.value = emptyPlay
+    models.value = []
+  }
   if (models.value.length === 0 && (asked !== null || first !== "")) models.value = [asked ?? first]
   const chosen = models.value
   const isRunning = runs.some((one) => one.isRunning)

@@ -6,6 +6,7 @@ import { RangePicker, useRange } from "../../components/RangePicker.tsx"
 import { Empty, Failed, Waiting } from "../../components/Shown.tsx"
 import { Table } from "../../components/Table.tsx"
 import { exactUsd, picodollars } from "../../lib/money.ts"
+import { seen } from "../../lib/names.ts"
 import { counted } from "../../lib/numbers.ts"
 import { rangeWords, spanParameters } from "../../lib/range.ts"
 import { requestHref } from "../../state/links.ts"
@@ -19,6 +20,7 @@ import { usePages } from "./pages.ts"
 interface NamedKey {
   readonly hash: string
   readonly name: string
+  readonly label: string
 }
 
 /** Names of the first hundred keys; those of others are shown by their hashes. */
@@ -27,7 +29,7 @@ const useKeyNames = (): ReadonlyMap<string, string> => {
   const { answer } = useQuery(question, (signal) =>
     data<ReadonlyArray<NamedKey>>("/keys", { query: { limit: 100, include_disabled: "true" }, signal }),
   )
-  return useMemo(() => new Map((answer ?? []).map(({ hash, name }) => [hash, name])), [answer])
+  return useMemo(() => new Map((answer ?? []).map(({ hash, name, label }) => [hash, seen(name, label)])), [answer])
 }
 
 const Requests = () => {

@@ -292,7 +292,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 
 /** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
-  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup" | "callers"
+  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup" | "callers" | "processes"
   readonly retryAfterSeconds: number
   /** Why, in words that anybody may read, without a full stop. */
   readonly because?: string
@@ -310,6 +310,7 @@ const unavailableTexts = {
   storage: "The database cannot be read.",
   backup: "The database could not be copied; the gateway's log says why.",
   callers: "It could not be checked who is calling; the gateway's log says why.",
+  processes: "Another process of the gateway did not answer, and the request may run there.",
 }
 
 /**

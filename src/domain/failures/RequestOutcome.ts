@@ -23,6 +23,7 @@ const ofUnavailable = {
   storage: "gateway_storage",
   backup: "gateway_backup",
   callers: "gateway_callers",
+  processes: "gateway_processes",
 } as const satisfies Record<Unavailable["why"], string>
 
 const ofPayment = {

@@ -5,6 +5,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import * as Context from "effect/Context"
+import { readOnce } from "./readOnce.ts"
 
 export interface GuideFolders {
   readonly guide: string
@@ -49,7 +50,7 @@ export class BuiltGuide {
   private readonly folder: string
   private readonly base: string
   private readonly names: ReadonlySet<string>
-  private readonly read = new Map<string, Promise<GuideFile>>()
+  private readonly read = new Map<string, () => Promise<GuideFile | undefined>>()
 
   private constructor(folder: string, base: string, names: ReadonlySet<string>, scripts: ReadonlyArray<string>) {
     this.folder = folder
@@ -61,22 +62,22 @@ export class BuiltGuide {
   /** `base`: the address of the guide, with a slash at its end. `undefined`: it is not built. */
   static async open(folder: string, base: string): Promise<BuiltGuide | undefined> {
     const names = await namesIn(folder)
-    if (!names.has("index.html")) return undefined
-    const scripts: unknown = names.has("scripts.json") ? await Bun.file(`${folder}scripts.json`).json() : []
+    // The build writes it last.
+    if (!names.has("scripts.json")) return undefined
+    const scripts: unknown = await Bun.file(`${folder}scripts.json`).json()
     return new BuiltGuide(folder, base, names, Array.isArray(scripts) ? scripts.map(String) : [])
   }
 
   /** The file of a path below the address: "" and what ends with a slash are pages. `undefined`: there is none. */
-  find(path: string): Promise<GuideFile> | undefined {
+  async find(path: string): Promise<GuideFile | undefined> {
     const name = path === "" || path.endsWith("/") ? `${path}index.html` : path
-    // A page that is a folder, as a scanner of addresses asks for it: the caller is led to the slash.
     if (!this.names.has(name)) return undefined
-    let found = this.read.get(name)
-    if (found === undefined) {
-      found = this.readOne(name)
-      this.read.set(name, found)
+    let read = this.read.get(name)
+    if (read === undefined) {
+      read = readOnce(() => this.readOne(name))
+      this.read.set(name, read)
     }
-    return found
+    return read()
   }
 
   /** Whether there is a page of that path once a slash is added. */

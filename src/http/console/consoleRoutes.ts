@@ -10,15 +10,9 @@ import { answering, unobservedAnswer } from "../answer.ts"
 import { ControlSettings } from "../control/ControlSettings.ts"
 import { Mount, type Prefix } from "../Mount.ts"
 import { noSuchRoute, wrongPathAt } from "../wrongPaths.ts"
-import {
-  type ConsoleFile,
-  type ConsoleFiles,
-  ConsoleFolder,
-  encodingFor,
-  indexName,
-  readConsole,
-} from "./ConsoleFiles.ts"
+import { type ConsoleFile, ConsoleFolder, encodingFor, indexName, readConsole } from "./ConsoleFiles.ts"
 import { consoleHeaders, immutable, revalidated } from "./consoleHeaders.ts"
+import { readOnce } from "./readOnce.ts"
 
 const consolePath = "/console"
 
@@ -39,14 +33,7 @@ export const consoleRoutes = HttpLayerRouter.use((router) =>
 )
 
 const consoleAnswer = (path: string, folder: string) => {
-  let reading: Promise<ConsoleFiles | undefined> | undefined
-  const files = Effect.promise(async () => {
-    reading ??= readConsole(folder, `${path}/`)
-    const read = await reading
-    // It may be built while the gateway runs.
-    if (read === undefined) reading = undefined
-    return read
-  })
+  const files = Effect.promise(readOnce(() => readConsole(folder, `${path}/`)))
   return Effect.gen(function* () {
     const { url, headers } = yield* HttpServerRequest.HttpServerRequest
     const [asked = ""] = url.split("?", 1)

@@ -10,6 +10,7 @@ import { unobservedAnswer } from "../answer.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { BuiltGuide, type GuideFile, GuideFolder, markdownPages } from "./GuideFiles.ts"
+import { readOnce } from "./readOnce.ts"
 
 const guidePath = "/docs/guide"
 
@@ -25,14 +26,7 @@ export const guideRoutes = HttpLayerRouter.use((router) =>
 
 const guideAnswer = (path: string) =>
   Effect.map(GuideFolder, (folders) => {
-    let opening: Promise<BuiltGuide | undefined> | undefined
-    const guide = Effect.promise(async () => {
-      opening ??= BuiltGuide.open(folders.guide, `${path}/`)
-      const built = await opening
-      // It may be built while the gateway runs.
-      if (built === undefined) opening = undefined
-      return built
-    })
+    const guide = Effect.promise(readOnce(() => BuiltGuide.open(folders.guide, `${path}/`)))
     return Effect.gen(function* () {
       const { url, headers } = yield* HttpServerRequest.HttpServerRequest
       const [asked = ""] = url.split("?", 1)
@@ -43,9 +37,8 @@ const guideAnswer = (path: string) =>
       if (asked === path || built.hasPage(name)) {
         return HttpServerResponse.empty({ status: 302, headers: { location: `${asked}/` } })
       }
-      const found = built.find(name)
-      if (found === undefined) return yield* noSuchRoute
-      const file = yield* Effect.promise(() => found)
+      const file = yield* Effect.promise(() => built.find(name))
+      if (file === undefined) return yield* noSuchRoute
       return answerOf(file, headers["if-none-match"], policyOf(built.scripts))
     })
   })

@@ -127,7 +127,8 @@ const mostDraws = 1000
 
 /** `form`: the name of one. `seed`: a 32-bit unsigned integer. `draws`: 1 to 1,000. `key_hash`: the hash of a key, as the list of keys shows it. */
 const queryOf = (url: string): Either.Either<Query, BadRequest> => {
-  const { searchParams } = new URL(url)
+  // It is no URL where the request has no valid `Host`.
+  const searchParams = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1])
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
   const [draws = "0", ...moreDraws] = searchParams.getAll("draws")

@@ -4,17 +4,22 @@ import { NotPermitted } from "../../domain/failures/Failure.ts"
 
 /** Where this gateway is for a browser. */
 export interface Place {
-  /** Of its own pages, such as `https://gateway.acme.example`. */
-  readonly origin: string
+  /** Of its own pages, such as `https://gateway.acme.example`; `null`: it is not known. */
+  readonly origin: string | null
   /** Whether browsers reach it over TLS. */
   readonly isSecure: boolean
   /** Whether its name is one of this machine alone. */
   readonly isHere: boolean
 }
 
-/** `publicUrl`: the address that the operator gave. One without TLS says nothing of how it is reached. `url`: of a request, as it came. */
+/**
+ * `publicUrl`: the address that the operator gave. One without TLS says nothing of how it is reached. `url`: of a request, as it came: no
+ * URL where the request has no `Host` (HTTP/1.0), or one that names no host.
+ */
 export const placeOf = (publicUrl: string | null, url: string): Place => {
-  const { origin, protocol, hostname } = new URL(publicUrl?.startsWith("https:") === true ? publicUrl : url)
+  const parsed = URL.parse(publicUrl?.startsWith("https:") === true ? publicUrl : url)
+  if (parsed === null) return { origin: null, isSecure: false, isHere: false }
+  const { origin, protocol, hostname } = parsed
   return { origin, isSecure: protocol === "https:", isHere: isLocalName(hostname) }
 }
 
@@ -55,13 +60,14 @@ export const signInRefusal = (
   const isBrowser = headers.has("sec-fetch-site") || headers.has("origin")
   if (isBrowser && !isFromOwnPage({ method: "POST", headers }, place)) return foreignPage
   if (place.isSecure) return undefined
-  // Through a proxy the browser may be anywhere, whatever name the proxy asks for.
-  const isNear = !proxied.some((name) => headers.has(name))
+  // Through a proxy the browser may be anywhere, whatever name the proxy asks for. One that adds no header to say so leaves `Origin`.
+  const sender = headers.get("origin")
+  const isNear = !proxied.some((name) => headers.has(name)) && (sender === null || sender === place.origin)
   const isLocal = [peer, address].every((each) => each === null || isLoopback(each))
   return place.isHere && isNear && isLocal ? undefined : plainHttp
 }
 
-const proxied = ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"]
+const proxied = ["forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"]
 
 const plainHttp = new NotPermitted({
   rule: "Over plain HTTP one can sign in on the machine of the gateway alone: put TLS in front of the gateway, and set server.public_url to its https address.",

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import { NotPermitted, Unavailable } from "../../domain/failures/Failure.ts"
+import { isRequestId } from "../../domain/ids.ts"
 import { Meter } from "../money/Meter.ts"
 import { InFlight } from "../request/InFlight.ts"
 import type { Lifetime } from "../request/RequestContext.ts"
@@ -125,13 +126,13 @@ const make = Effect.gen(function* () {
 
   const stop = (requestId: string): Effect.Effect<boolean, Unavailable> => {
     if (stopHere(requestId)) return Effect.succeed(true)
-    if (others === undefined) return Effect.succeed(false)
+    if (others === undefined || !isRequestId(requestId)) return Effect.succeed(false)
     const asking = { stop: requestId, withinMs: stoppedWithinMs, isEnough: (content: string) => content === done }
     return others.ask(asking).pipe(
       Effect.catchAll((failure) => Effect.zipRight(report(failure), Effect.fail(notAnswered))),
       Effect.flatMap(({ contents, isComplete }) => {
         if (contents.includes(done)) return Effect.succeed(true)
-        return isComplete ? Effect.succeed(false) : Effect.fail(notAnswered)
+        return isComplete ? Effect.succeed(false) : Effect.fail(silent)
       }),
     )
   }
@@ -139,6 +140,7 @@ const make = Effect.gen(function* () {
   return LiveRequests.of({ list, stop })
 })
 
+const silent = new Unavailable({ why: "processes", retryAfterSeconds: 5 })
 const notAnswered = new Unavailable({ why: "storage", retryAfterSeconds: 5 })
 
 const byAge = (a: Described, b: Described): number =>

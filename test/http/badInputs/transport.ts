@@ -57,6 +57,17 @@ export const transportTests = (): void => {
     expect(status).toBe(200)
   })
 
+  const hosts = ["", "a b", "[::1", "127.0.0.1:abc", "localhost@gateway.test"]
+  const operations = ["GET /api/v1/auth/key", "GET /api/v1/models", "POST /api/v1/route/explain?seed=1"]
+  for (const operation of operations) {
+    const sent = (headers: Record<string, string>) =>
+      requestOf(operation, { ...ordinary(), ...headers }, operation.startsWith("POST") ? json : "")
+    badInput(78, `a Host that names none, or HTTP/1.0 without Host, at ${operation}`, async () => {
+      for (const Host of hosts) expect((await answerTo(gateway.url, sent({ Host }))).status).toBe(200)
+      const older = sent({}).replace("HTTP/1.1", "HTTP/1.0").replace("Host: gateway.test\r\n", "")
+      expect((await answerTo(gateway.url, older)).status).toBe(200)
+    })
+  }
   cutOff(78, "HTTP/1.1 without Host", () => post({}).replace("Host: gateway.test\r\n", ""), [400])
   cutOff(78, "an HTTP/0.9 line", () => "GET /api/v1/models\r\n\r\n", [400, 505])
   const hello = Uint8Array.from([22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, ...Array(194).fill(171)])

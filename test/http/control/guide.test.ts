@@ -91,6 +91,24 @@ describe("a guide that is built", () => {
 })
 
 describe("without a build", () => {
+  test("that is whole there is none yet, and what could not be read is read again", async () => {
+    const half = join(folder, "half/")
+    mkdirSync(join(half, "routing"), { recursive: true })
+    writeFileSync(join(half, "index.html"), page)
+    writeFileSync(join(half, "routing/index.html"), page)
+    const get = await gatewayOf(half)
+    const statusOf = async (path: string) => (await get(path)).status
+    expect(await (await get("/docs/guide/")).text()).toContain("is not built")
+    writeFileSync(join(half, "scripts.json"), "[")
+    expect(await statusOf("/docs/guide/")).toBe(500)
+    writeFileSync(join(half, "scripts.json"), "[]")
+    expect(await statusOf("/docs/guide/")).toBe(200)
+    rmSync(join(half, "routing/index.html"))
+    expect(await statusOf("/docs/guide/routing/")).toBe(500)
+    writeFileSync(join(half, "routing/index.html"), page)
+    expect(await statusOf("/docs/guide/routing/")).toBe(200)
+  })
+
   test("there is the list of the Markdown files, and each of them", async () => {
     const get = await gatewayOf(join(folder, "none/"))
     const list = await get("/docs/guide")

@@ -275,6 +275,8 @@ describe("signing in", () => {
     ["http://localhost/", null, "::ffff:127.0.0.1", "127.0.0.1", true],
     ["http://console.localhost/", null, "127.0.0.1", "127.0.0.1", true],
     ["http://localhost.evil.example/", null, "127.0.0.1", "127.0.0.1", false],
+    ["http://127.0.0.1:abc/", null, "127.0.0.1", "127.0.0.1", false],
+    ["/api/v1/session", null, "127.0.0.1", "127.0.0.1", false],
     ["http://127.0.0.1:8787/", null, remote, remote, false],
     ["http://127.0.0.1:8787/", null, "127.0.0.1", remote, false],
     ["http://192.168.0.4/", null, "127.0.0.1", "127.0.0.1", false],
@@ -293,7 +295,12 @@ describe("signing in", () => {
       signInRefusal({ method: "POST", headers: new Headers(headers) }, placeOf(known, "http://127.0.0.1:8787/"), near)
     expect(refusal(null, { "x-forwarded-for": remote })?.message).toContain("server.public_url")
     expect(refusal(null, { "x-forwarded-proto": "https" })?.message).toContain("server.public_url")
-    expect(refusal(publicUrl, { "x-forwarded-for": remote })).toBeUndefined()
+    expect(refusal(null, { "x-real-ip": remote })?.message).toContain("server.public_url")
+    // One that adds no header. The browser, which reaches it over TLS, says that the page is its own.
+    const page = { "sec-fetch-site": "same-origin", origin: publicUrl }
+    expect(refusal(null, page)?.message).toContain("server.public_url")
+    expect(refusal(null, { ...page, origin: "http://127.0.0.1:8787" })).toBeUndefined()
+    expect(refusal(publicUrl, { ...page, "x-forwarded-for": remote })).toBeUndefined()
   })
 
   test.each<readonly [Record<string, string>, number]>([

@@ -2,6 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { requestId } from "../../../src/domain/ids.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { errorOf, picodollars, streamOf } from "../../support/clients/answers.ts"
@@ -19,6 +20,7 @@ setDefaultTimeout(60_000)
 
 closeAfterEach()
 
+const unknown = requestId()
 const says = "The operator of the gateway stopped this request."
 
 const over = (database: string) => layerPostgres({ url: redactedUrlOf(database), durability: "process" })
@@ -187,7 +189,8 @@ describe.skipIf(!hasPostgres)("two gateways on one database", () => {
     expect([response.status, await response.json()]).toEqual([200, { deleted: true }])
     expect(await errorOf(await there.asked)).toMatchObject({ code: 403, message: says })
     // The other one is asked about a request that nobody has.
-    expect((await stop(one, "req_none")).status).toBe(404)
+    expect((await stop(one, unknown)).status).toBe(404)
+    for (const odd of ["%00", `${unknown}%00`, "req_none", "😀"]) expect((await stop(one, odd)).status).toBe(404)
     expect(await stopOnly(other)).toBe(200)
     expect((await streamOf(await here.asked)).last.error?.code).toBe(403)
     const [audit, left] = await execute(
@@ -219,7 +222,9 @@ describe.skipIf(!hasPostgres)("two gateways on one database", () => {
     const { asked } = await held(one, one.key, false)
     const { data, complete } = await whileTimePasses(one, liveOf(one))
     expect([data.map(({ is_here }) => is_here), complete]).toEqual([[true], false])
-    expect((await whileTimePasses(one, stop(one, "req_none"))).status).toBe(503)
+    const vain = await whileTimePasses(one, stop(one, unknown))
+    expect(vain.status).toBe(503)
+    expect(await errorOf(vain)).toMatchObject({ metadata: { error_type: "process_unavailable" } })
     // One that is here is stopped whoever is silent.
     expect((await stop(one, data[0]?.["request_id"])).status).toBe(200)
     expect(await errorOf(await asked)).toMatchObject({ code: 403 })

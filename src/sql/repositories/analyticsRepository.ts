@@ -1,6 +1,5 @@
 /** What `GET /analytics` reads: the sums by hour and by day, and the rows that they do not have yet. In SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
@@ -17,7 +16,7 @@ import {
   type UsagePoint,
 } from "../../domain/money/analytics.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
-import { query } from "../tables/query.ts"
+import { atOnce, query } from "../tables/query.ts"
 import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unsummedSums } from "./dailySums.ts"
 import { makeFailureReads } from "./failureReads.ts"
@@ -179,12 +178,7 @@ class UsageReads {
 }
 
 export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => {
-  const isShared = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
-  /** Of one moment. SQLite runs a method to its end before anything else. */
-  const atOnce = <A>(reads: Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> =>
-    isShared
-      ? sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, reads))
-      : reads
+  const ofOneMoment = atOnce(sql)
   return {
     ...makeHourlySums(sql),
     ...makeFailureReads(sql),
@@ -206,7 +200,7 @@ export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => 
       if (ofAll === undefined || ofGroups === undefined) return Effect.dieMessage("no sums tell these apart")
       const reads = new UsageReads(sql, question)
       return query(
-        atOnce(
+        ofOneMoment(
           Effect.gen(function* () {
             const points = (yield* reads.points(ofAll, [], [])).map(pointOf)
             if (by === null) return { points, groups: [] }

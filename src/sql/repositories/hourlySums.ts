@@ -171,9 +171,11 @@ const addFirstTokens = (sql: SqlClient, range: Fragment) =>
     }
   })
 
-/** The rows of the ledger before a number, that one included. */
+/** When the last rows of the ledger before a number, that one included, were settled: the latest time, since a clock may have been behind. */
 const settledUpTo = (sql: SqlClient, seq: number) =>
-  sql<{ readonly at: number }>`SELECT settled_at AS at FROM ledger WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`
+  sql<{ readonly at: number | null }>`SELECT MAX(settled_at) AS at FROM (
+    SELECT settled_at FROM ledger WHERE seq <= ${seq} ORDER BY seq DESC LIMIT ${recentRows}
+  ) AS recent`
 
 /**
  * Since when the sums by hour have every row, Unix milliseconds; `null`: from the first one. Rows are numbered in the order in which
@@ -185,7 +187,7 @@ export const summedSince = (sql: SqlClient) =>
       SELECT summed_from AS "from", pruned_to AS pruned FROM hourly_ledger`
     const { from = 0, pruned = 0 } = state ?? {}
     const [last] = from === 0 ? [] : yield* settledUpTo(sql, from)
-    const since = Math.max(pruned, last === undefined ? 0 : hourOf(last.at + 2 * hourMs))
+    const since = Math.max(pruned, last?.at == null ? 0 : hourOf(last.at + 2 * hourMs))
     return since === 0 ? null : since
   })
 
@@ -234,7 +236,7 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
       if (state.days - state.to >= leastAdded) return yield* addNew(state)
       if (state.from === 0) return false
       const [last] = yield* settledUpTo(sql, state.from)
-      return last !== undefined && last.at >= now - keptHoursMs ? yield* addOld(state) : false
+      return (last?.at ?? 0) >= now - keptHoursMs ? yield* addOld(state) : false
     })
 
   // Processes that remove sums at once take other rows each.

@@ -27,12 +27,15 @@ type Service = Context.Tag.Service<typeof Storage>
 const folder = mkdtempSync(join(tmpdir(), "headgate-upgrade-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Nearly 70 days of rows, three in an hour. */
+/**
+ * Nearly 70 days of rows, three in an hour. The last one, and those where parts of them begin, were settled while the clock was in 1970.
+ */
 const now = Date.UTC(2026, 10, 26) + 17
 const count = 5000
 const rows: ReadonlyArray<LedgerRow> = Array.from({ length: count }, (_, at) => {
   const admittedAt = now - (count - at) * 20 * 60_000
-  return sampleRow(`r${at}`, { cost: BigInt(at), upstreamCost: 0n, admittedAt, settledAt: admittedAt + 1000 })
+  const settledAt = (count - 1 - at) % 2048 === 0 ? 1000 : admittedAt + 1000
+  return sampleRow(`r${at}`, { cost: BigInt(at), upstreamCost: 0n, admittedAt, settledAt })
 })
 
 const costIn = (from: number, to: number): bigint =>

@@ -1,4 +1,4 @@
-/** The database for those who tell that it does not answer: they must not wait for it. */
+/** The database for code that reports when it does not answer: that code must not wait for it. */
 import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../storage/alerts.ts"
 import { StorageUnavailable } from "../storage/StorageUnavailable.ts"

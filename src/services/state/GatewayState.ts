@@ -10,16 +10,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { HostHealth } from "../hosts/HostHealth.ts"
+import { HostStats } from "../hosts/HostStats.ts"
 import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { Meter } from "../money/Meter.ts"
 import { InFlight } from "../request/InFlight.ts"
-import { RequestEnds } from "../request/RequestEnds.ts"
 import { hindranceText } from "../storage/Outage.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
 import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 import { ConfigFacts } from "./ConfigFacts.ts"
 import { keysNearLimit } from "./keysNearLimit.ts"
-import { ProviderTally } from "./ProviderTally.ts"
 import { type ProviderState, providerStates } from "./providerStates.ts"
 
 /** The number of this process among several that are one gateway, from 1; `null`: it is alone. */
@@ -39,8 +38,8 @@ const make = (folder: string | undefined) =>
     const worker = yield* WorkerNumber
     const clock = yield* Effect.clock
     const startedAt = clock.unsafeCurrentTimeMillis()
-    const tally = new ProviderTally()
-    yield* (yield* RequestEnds).subscribe(tally.observe, "never")
+    const { providers: failures } = yield* HostStats
+    yield* registry.onReplaced(() => failures?.keepOnly(registry.current().providers))
     let lastCommitAt: number | null = null
     const booked = (): void => {
       lastCommitAt = clock.unsafeCurrentTimeMillis()
@@ -100,7 +99,7 @@ const make = (folder: string | undefined) =>
       const keys = providerKeys.states?.() ?? []
       const spends = keys.length === 0 ? [] : yield* inTime(storage.ledger.providerSpends(now))
       const { providers: notes } = facts.current()
-      return providerStates({ resolved: registry.current(), notes, keys, spends, tally, now })
+      return providerStates({ resolved: registry.current(), notes, keys, spends, failures, now })
     })
 
     return { read, providers }
@@ -114,7 +113,7 @@ export class GatewayState extends Context.Tag("headgate/GatewayState")<
   static readonly layer = (folder: string | undefined) => Layer.scoped(GatewayState, make(folder))
 }
 
-/** Those who look at a gateway whose database does not answer must not wait for it. */
+/** Whoever looks at a gateway whose database does not answer must not wait for it. */
 const inTime = <A>(answer: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A | null> =>
   Effect.orElseSucceed(Effect.timeout(answer, "2 seconds"), () => null)
 

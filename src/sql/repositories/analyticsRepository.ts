@@ -108,6 +108,17 @@ const anyOf = (sql: SqlClient, groups: ReadonlyArray<GroupNames>): Fragment => {
   )
 }
 
+/** An order by the sum of a column, the highest first. SQLite refuses a sum above 2^63, which a long time may come to: it gets two parts. */
+const falling = (sql: SqlClient, column: "cost" | "upstream_cost"): Fragment => {
+  const [high, low] = [`SUM(${column} / 1000000000)`, `SUM(${column} % 1000000000)`]
+  return sql.literal(
+    sql.onDialectOrElse({
+      pg: () => `SUM(${column}) DESC`,
+      orElse: () => `${high} + ${low} / 1000000000 DESC, ${low} % 1000000000 DESC`,
+    }),
+  )
+}
+
 /** Reads the sums of one kind. */
 class UsageReads {
   private readonly sql: SqlClient
@@ -134,7 +145,7 @@ class UsageReads {
     const names = columns.join(", ")
     return Effect.map(
       sql<GroupNames>`SELECT ${sql.literal(names)} FROM (${all}) AS sums GROUP BY ${sql.literal(names)}
-        ORDER BY SUM(cost) DESC, SUM(requests) DESC, SUM(upstream_cost) DESC, ${sql.literal(names)} LIMIT ${this.question.limit}`,
+        ORDER BY ${falling(sql, "cost")}, SUM(requests) DESC, ${falling(sql, "upstream_cost")}, ${sql.literal(names)} LIMIT ${this.question.limit}`,
       (found) => found.map((row) => namesIn(columns, row)),
     )
   }

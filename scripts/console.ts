@@ -1,7 +1,8 @@
 /**
  * Makes the console in `bundle/console`: `index.html`, and in `assets` what it loads, named by hashes of the contents, each with `.br` and
- * `.gz` beside it (docs/decisions/0087-the-console.md). `scripts/bundle.ts` runs it. Does nothing when the console is that of these
- * sources, and where its packages are not installed: a gateway runs without it.
+ * `.gz` beside it (docs/decisions/0087-the-console.md). `scripts/bundle.ts` builds it too. Does nothing when the console is that of these
+ * sources. Where its packages are not installed, as after `bun start`, the bundle is made without it, since a gateway runs without it, and
+ * this command says what to do.
  *
  *     bun scripts/console.ts
  */
@@ -76,4 +77,10 @@ export const buildConsole = async (): Promise<void> => {
   if (!isThere) await build(state)
 }
 
-if (import.meta.main) await buildConsole()
+if (import.meta.main) {
+  if (canBuild()) await buildConsole()
+  else {
+    process.stderr.write("The packages of the console are not installed. First run: bun scripts/consolePackages.ts\n")
+    process.exitCode = 1
+  }
+}

@@ -54,6 +54,8 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
     : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
 }
 
+const unanswered = "no answer from"
+
 const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })
 const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
 
@@ -65,6 +67,7 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
     const base = yield* baseOf(Option.isSome(url) ? url.value : yield* configured)
 
     withoutProxy(base)
+    const hint = Option.isSome(url) ? "" : "; --url names another address"
 
     const trying = <A>(what: string, attempt: () => Promise<A>) =>
       Effect.tryPromise({
@@ -72,7 +75,10 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
         catch: (cause) => {
           if (cause instanceof CommandFailed) return cause
           const why = plain(cause instanceof Error ? cause.message : String(cause))
-          return new CommandFailed({ code: exitCodes.noGateway, message: `${what} ${base}: ${why}` })
+          return new CommandFailed({
+            code: exitCodes.noGateway,
+            message: `${what} ${base}: ${why}${what === unanswered ? hint : ""}`,
+          })
         },
       })
     const send = ({ method, path, body }: GatewayCall, signal: AbortSignal) =>
@@ -84,7 +90,7 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
         signal,
       })
     const fetched = (call: GatewayCall) =>
-      trying("no answer from", async () => {
+      trying(unanswered, async () => {
         const response = await send(call, AbortSignal.timeout(patienceMs))
         return { status: response.status, text: await response.text() }
       })
@@ -106,13 +112,13 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
             )
             return attempt.finally(() => clearTimeout(late))
           }
-          const response = yield* trying("no answer from", () =>
+          const response = yield* trying(unanswered, () =>
             within(copyPatienceMs, send({ method: "GET", path }, aborter.signal)),
           )
           if (!response.ok)
             return yield* refused({
               status: response.status,
-              text: yield* trying("no answer from", () => response.text()),
+              text: yield* trying(unanswered, () => response.text()),
             })
           const pieces: Download["pieces"] = (use) =>
             trying("the answer broke off at", async () => {

@@ -56,6 +56,10 @@ export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
   return checks
 }
 
+/** The gateway's own lines. Those of libraries, such as the database's, say nothing of the plugin. */
+const told = (log: ReadonlyArray<string>): string =>
+  log.flatMap((line) => (line.includes(" event=other ") ? [] : [`; ${line}`])).join("")
+
 const isAnswering = (subject: ProtocolSubject): boolean => {
   try {
     return answerOf(subject) !== undefined || load(subject.subject).transport !== undefined
@@ -72,7 +76,7 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
     const body = await response.text()
     must(
       response.status === 200,
-      `The gateway got no answer out of the given one: ${response.status} ${[body, ...log].join("; ")}`,
+      `The gateway got no answer out of the given one: ${response.status} ${body}${told(log)}`,
       "Protocol.decode, Provider.error",
     )
     return body
@@ -116,9 +120,11 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
       const reader = body?.getReader()
       const began = reader === undefined ? undefined : await within(firstText(reader))
       await reader?.cancel()
+      const isFault = log.some((line) => line.includes(" event=plugin_fault "))
+      const why = isFault ? "the gateway refuses what the plugin gives" : "the decoder holds its chunks back"
       must(
         began === true,
-        `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${log.map((line) => `; ${line}`).join("")}`,
+        `Nothing of ${sample.name} reached the caller before its end: ${why}${told(log)}`,
         "Decoder.event",
       )
     }
@@ -162,25 +168,32 @@ const showsNoSecret = async (given: ProtocolSubject): Promise<void> => {
   if (provider.sign !== undefined && keyed !== given) await quotesNothing(given, provider)
 }
 
+/** What nobody may read, and where it is from, for the author of the plugin. */
+interface Quoted {
+  readonly text: string
+  readonly whence: string
+}
+
 const quotesNothing = async (given: ProtocolSubject, provider: Provider): Promise<void> => {
   const { subject } = given
   const configured = [
     ...secretsOf(subject),
     ...Object.values(provider.credentials ?? {}).map((secret) => Redacted.value(secret)),
-  ].filter(({ length }) => length >= 8)
+  ].flatMap((text): ReadonlyArray<Quoted> => (text.length < 8 ? [] : [{ text, whence: "from the configuration" }]))
   const side = new Set<string>()
   let status = 400
   let secrets = configured
-  let fetched: ReadonlyArray<string> = []
+  let fetched: ReadonlyArray<Quoted> = []
   const answer = async (request: Request) => {
     if (side.has(request.url) && subject.answer !== undefined) {
       const response = await subject.answer(request)
-      fetched = [...fetched, ...tokensIn(await response.clone().text())]
+      const tokens = tokensIn(await response.clone().text())
+      fetched = [...fetched, ...tokens.map((text) => ({ text, whence: "that `sign` fetched" }))]
       return response
     }
     // A signature holds for one request.
     secrets = [...configured, ...fetched, ...credentialsSent(given, request)]
-    const said = `${request.url} ${JSON.stringify(Object.fromEntries(request.headers))} ${secrets.join(" ")}`
+    const said = `${request.url} ${JSON.stringify(Object.fromEntries(request.headers))} ${secrets.map(({ text }) => text).join(" ")}`
     const error = { message: said, code: said, type: said, status: said }
     return Response.json({ error, message: said, detail: said }, { status })
   }
@@ -189,10 +202,10 @@ const quotesNothing = async (given: ProtocolSubject, provider: Provider): Promis
       for (const stream of [false, true]) {
         const response = await ask(stream)
         const shownToAll = `${JSON.stringify(Object.fromEntries(response.headers))} ${await response.text()} ${log.join(" ")}`
-        const leak = secrets.find((secret) => shownToAll.includes(secret))
+        const leak = secrets.find(({ text }) => shownToAll.includes(text))
         must(
           leak === undefined,
-          `A secret is shown to the caller or in the log where the host answers ${status} and quotes it: the gateway knows \`api_key\`, \`credentials\`, each \`Secret\`, and what \`sign\` adds as a credential`,
+          `A secret ${leak?.whence} is shown to the caller or in the log where the host answers ${status} and quotes it: the gateway knows \`api_key\`, \`credentials\`, each \`Secret\`, and what \`sign\` adds as a credential`,
           "Provider.credentials, Provider.sign, HostFailed.cause",
         )
       }
@@ -206,18 +219,25 @@ const plainHeader = /^(?:accept|connection$|content-|date$|host$|user-agent$)|(?
 /** A shorter word of a header is no credential. */
 const shortestCredential = 8
 
+/** A time stands in lines of the log and in answers, too: ISO 8601, or Unix seconds or milliseconds. */
+const time = /^(?:\d{4}-\d\d-\d\dT.*|\d{10}(?:\d{3})?)$/
+
 /** Words of the headers of a request that its protocol did not write. */
-const credentialsSent = ({ protocol, subject: { lacks } }: ProtocolSubject, { headers }: Request) => {
+const credentialsSent = (
+  { protocol, subject: { lacks } }: ProtocolSubject,
+  { headers }: Request,
+): ReadonlyArray<Quoted> => {
   const encoded = protocol().encode(requestOf(true, { lacks }), host)
   const written = Either.isRight(encoded) ? Object.values(encoded.right.headers ?? {}) : []
-  return (
-    Array.from(headers)
-      .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
-      .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
-      .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
-      // A time stands in lines of the log, too.
-      .filter((word) => word.length >= shortestCredential && !word.includes(";") && !/^\d{4}-\d\d-\d\dT/.test(word))
-  )
+  return Array.from(headers)
+    .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
+    .flatMap(([name, value]) =>
+      value
+        .split(/\s+/)
+        .slice(value.includes(" ") ? 1 : 0)
+        .map((word) => ({ text: word.replace(/^[\w-]+=(?=.)|,$/g, ""), whence: `in the header "${name}"` })),
+    )
+    .filter(({ text }) => text.length >= shortestCredential && !text.includes(";") && !time.test(text))
 }
 
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {

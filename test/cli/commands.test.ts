@@ -447,6 +447,10 @@ describe("refused", () => {
       const { code, err } = await headgate("keys", "list", "--url", "http://127.0.0.1:1")
       expect([code, err.split("\n").length]).toEqual([69, 2])
       expect(err).toStartWith("headgate: no answer from http://127.0.0.1:1/api/v1: ")
+      const configured = { HEADGATE_PORT: "1", HEADGATE_MANAGEMENT_KEY: ordinaryKey }
+      const here = await installation.command(["spend"], configured)
+      expect([here.code, here.err.split("\n").length]).toEqual([69, 2])
+      expect(here.err).toEndWith("; --url names another address\n")
     },
     patience,
   )

@@ -18,13 +18,17 @@ const kinds = [
   ["steady", "Steady", "strategy"],
 ] as const
 
-/** A plugin that fetches tokens, which is tested in `test/testing/mutants.test.ts`. */
-const token = "token-like"
+/** Plugins that fetch tokens and sign, which are tested in `test/testing/mutants.test.ts`, by their folders in `test/testing`. */
+const tested = new Map([
+  ["token-like", "tokenLike"],
+  ["signed-like", "signedLike"],
+])
 
 /** The file of a template under the name that the page gives it. */
 const written = (file: string): string | undefined => {
   const [folder, ...rest] = file.split("/")
-  if (folder === token) return readFileSync(join(root, "test/testing/tokenLike", ...rest), "utf8")
+  const ofTest = tested.get(folder ?? "")
+  if (ofTest !== undefined) return readFileSync(join(root, "test/testing", ofTest, ...rest), "utf8")
   const kind = kinds.find(([name]) => name === folder)
   if (kind === undefined) return undefined
   const [name, shown, template] = kind

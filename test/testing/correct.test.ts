@@ -2,12 +2,22 @@
 import { expect, test } from "bun:test"
 import { cp, mkdtemp, rm } from "node:fs/promises"
 import { join } from "node:path"
+import * as Effect from "effect/Effect"
 import type { JsonObject } from "headgate/plugin"
-import { type ProviderSubject, providerChecks } from "headgate/testing"
-import { bodyOf, chat, failureOf, failuresOf, subject, withBody, withProtocol, writing } from "./acme.ts"
+import { notCovered, type ProviderSubject, providerChecks } from "headgate/testing"
+import { bodyOf, chat, failureOf, failuresOf, subject, withBody, withProtocol, withProvider, writing } from "./acme.ts"
 
 const namesModel = "chat: encode() asks for the model by the host's own name"
 const sendsParameters = "chat: encode() sends every parameter, or says that it drops it"
+
+const asksForStream = "chat: encode() asks for a stream only where one is wanted"
+
+/** Whole answers and streams are asked for by their paths, with the same body. */
+const pathsOf = (whole: string, streamed: string) =>
+  writing((encoded) => {
+    const { stream, stream_options: _, ...body } = bodyOf(encoded)
+    return { ...encoded, path: stream === true ? streamed : whole, body: JSON.stringify(body) }
+  })
 
 const renamed = ({ model, ...body }: JsonObject) => ({ ...body, route: { engine: model } })
 const scaled = ({ temperature, ...body }: JsonObject) => ({
@@ -26,8 +36,47 @@ test.each<[string, ProviderSubject, string]>([
     namesModel,
   ],
   ["a parameter on a scale of the host's own", withBody(scaled), sendsParameters],
+  ["a stream by a query of its own", pathsOf("/complete?mode=whole", "/complete?mode=pieces"), asksForStream],
+  ["a stream by a query that says so", pathsOf("/complete", "/complete?format=ndjson"), asksForStream],
+  [
+    "the time of a signature in a header, in Unix seconds",
+    withProvider({
+      sign: (encoded, { now }) => {
+        const headers = { ...encoded.headers, "x-signed-at": `${Math.floor(now / 1000)}`, "x-signature": `s-${now}` }
+        return Effect.succeed({ ...encoded, headers })
+      },
+    }),
+    "chat: no secret is shown, whatever the host repeats",
+  ],
 ])("%s", async (_, correct, check) => {
   expect(await failureOf(await providerChecks(correct), check)).toBeUndefined()
+})
+
+test("paths that do not say which of them streams stand in the table of what is not covered", async () => {
+  const whats = async (whole: string, streamed: string) => {
+    const rows = await notCovered(pathsOf(whole, streamed))
+    return rows.flatMap(({ what }) => (what.includes("is asked for with") ? [what] : []))
+  }
+  expect(await whats("/complete?mode=whole", "/complete?mode=pieces")).toEqual([
+    "a whole answer is asked for with POST /complete?mode=whole",
+    "a stream is asked for with POST /complete?mode=pieces",
+  ])
+  expect(await whats("/complete", "/complete-stream")).toEqual(["a whole answer is asked for with POST /complete"])
+})
+
+test("a decoder that gives a list in a list is told so by each check that reads it", async () => {
+  const nested: unknown = [[{ choices: [] }]]
+  // What the compiler refuses.
+  const decoder = () => ({ event: () => nested as [], end: () => [] })
+  const failures = await failuresOf(await providerChecks(withProtocol({ decoder })))
+  expect(failures.get("chat: words is given no finish where it is broken off")).toContain(
+    'The decoder\'s event() gave [[{"choices":[]}]]; it must return an array of chunks',
+  )
+  expect(failures.get("chat: words ends once")).toContain('("plugin": a hook threw, or gave what')
+  const streamed = failures.get("chat: a stream is passed on as it comes, and the call ends when the caller leaves")
+  expect(streamed).toContain("the gateway refuses what the plugin gives; ")
+  expect(streamed).toContain("event=plugin_fault")
+  expect(streamed).not.toContain("migration")
 })
 
 test("a request without the model's name is told apart from one with a wrong name", async () => {

@@ -85,7 +85,7 @@ const unbuilt = HttpServerResponse.text(
 <meta charset="utf-8">
 <title>Headgate: the console is not built</title>
 <h1>The console is not built</h1>
-<p>In a clone of the repository, build it with <code>bun scripts/console.ts</code>, and load this page again. A released package has it.</p>
+<p>In a clone of the repository, build it with <code>bun scripts/consolePackages.ts &amp;&amp; bun scripts/console.ts</code>, and load this page again. A released package has it.</p>
 <p>The API is at <code>/api/v1</code>, its description at <code>/docs</code>. <code>server.console: false</code> leaves the console out.</p>
 </html>
 `,

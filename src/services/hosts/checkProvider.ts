@@ -161,11 +161,13 @@ const refusalOf = ({ endpoint, url, hasKey }: Question, answer: SideAnswer): Pro
   }
   if (status === 407) return { state: "wrong", what: "the proxy wants a user name and a password (407)" }
   if (status === 402) return { state: "wrong", what: "the account has no credit (402)" }
-  if (status === 401 || reason === "account")
-    return {
-      state: "wrong",
-      what: hasKey ? `the key is refused (${status})` : `wants a key, and none is configured (${status})`,
-    }
+  if (status === 401 || reason === "account") {
+    const isSigned = Object.keys(endpoint.credentials).length > 0
+    const refused = isSigned
+      ? `the credentials are refused (${status})`
+      : `wants a key, and none is configured (${status})`
+    return { state: "wrong", what: hasKey ? `the key is refused (${status})` : refused }
+  }
   if (status === 403)
     return { state: "wrong", what: "refused (403): the key is wrong, or may not do this, or not from here" }
   if (status === 404 || status === 405)

@@ -1,6 +1,7 @@
 /** What an answer comes to, streamed or whole, in one form, so that it can be compared with what its author expects. */
 import { isDeepStrictEqual } from "node:util"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
 import { must, shown } from "../Check.ts"
 import type { Expected, ExpectedFailure } from "../Expected.ts"
@@ -122,6 +123,10 @@ export const signaturesIn = (details: ReadonlyArray<ReasoningDetail>): ReadonlyA
   return [...blocks.values()]
 }
 
+/** `plugin` is a reason of the gateway's own, which says nothing to an author. */
+export const reasonSaid = (reason: HostReason): string =>
+  reason === "plugin" ? '"plugin": a hook threw, or gave what the contract does not allow' : `"${reason}"`
+
 /** Throws unless the failure is the expected one. `hinted`: the wait that the sample itself names. */
 export const failsAs = (
   failure: HostFailed | undefined,
@@ -135,7 +140,7 @@ export const failsAs = (
     `${of} is "malformed", as if it were no answer of the vendor, expected "${expected.reason}": errorInBody() reads an error object`,
     "errorInBody",
   )
-  must(reason === expected.reason, `${of} is "${reason}", expected "${expected.reason}"`, "HostReason")
+  must(reason === expected.reason, `${of} is ${reasonSaid(reason)}, expected "${expected.reason}"`, "HostReason")
   const wanted = expected.retryAfterSeconds === undefined ? hinted : expected.retryAfterSeconds
   must(
     wanted === undefined || (wait ?? null) === wanted,

@@ -12,7 +12,7 @@ import { contextOf, head } from "../samples.ts"
 import { isLacking, type NamedSample, type ProtocolSubject } from "../subject.ts"
 import { waitIn } from "./errors.ts"
 import { bytesOf, eventsOf, piecesOf, streamOf } from "./frames.ts"
-import { callsApart, callsWell, comesTo, failsAs, Gatherer, type Outcome, withoutIds } from "./Outcome.ts"
+import { callsApart, callsWell, comesTo, failsAs, Gatherer, type Outcome, reasonSaid, withoutIds } from "./Outcome.ts"
 import { isBilledRight } from "./usage.ts"
 
 const contract = "Protocol.decoder, Decoder"
@@ -139,7 +139,11 @@ const atRandom = (bytes: Uint8Array, seed: number): ReadonlyArray<Uint8Array> =>
 
 const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
   const { choices, failure } = read(protocol, sample)
-  must(failure === undefined, `${sample.name} is read as a failure of the host ("${failure?.reason}")`, contract)
+  must(
+    failure === undefined,
+    () => `${sample.name} is read as a failure of the host (${reasonSaid(failure?.reason ?? "plugin")})`,
+    contract,
+  )
   const finishes = choices.flatMap((choice) => (choice === undefined ? [] : [choice.finishes]))
   must(
     finishes.some(({ length }) => length > 0),
@@ -209,6 +213,12 @@ export const followed = (protocol: Protocol, events: ReturnType<typeof eventsOf>
   for (const [name, data] of events) {
     const chunks = attempt("The decoder's event()", contract, () => decoder.event(name, data))
     if (chunks instanceof HostFailed) break
+    const expected = expectedOfChunks(chunks)
+    must(
+      expected === undefined,
+      () => `The decoder's event() gave ${shown(chunks)}; it must return ${expected}`,
+      "ChatChunk",
+    )
     saying.push(chunks.some(({ choices }) => choices.some(({ delta }) => says(delta))))
     calling.push(chunks.some(({ choices }) => choices.some(({ delta }) => (delta.tool_calls ?? []).length > 0)))
     finishing.push(finishes(chunks))

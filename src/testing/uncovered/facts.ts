@@ -7,6 +7,7 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Provider } from "../../plugin/Provider.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
 import { encodedBy, essence } from "../requests/encoding.ts"
+import { isAboutStreams } from "../requests/meaning.ts"
 import { sentIn } from "../requests/Sent.ts"
 import { chatRequest, contextOf, head, host, marks, requestOf, temperature } from "../samples.ts"
 import { sideAnswers, signerOf, someRequest } from "../signing/Signer.ts"
@@ -55,9 +56,13 @@ const ofProtocol = (given: ProtocolSubject): ReadonlyArray<NotCovered> => {
   const [plain, warm] = [{}, { temperature }].map((more) =>
     encodedBy(given, chatRequest(false, { messages: said, ...more })),
   )
+  const streamed = encodedBy(given, chatRequest(true, { messages: said }))
   if (plain !== undefined && warm !== undefined && Either.isRight(plain) && Either.isRight(warm)) {
     const { method = "POST", path } = plain.right
     rows.push(row(`a whole answer is asked for with ${method} ${path}`))
+    // No word of them tells which is which.
+    if (Either.isRight(streamed) && streamed.right.path !== path && !isAboutStreams(streamed.right))
+      rows.push(row(`a stream is asked for with ${streamed.right.method ?? "POST"} ${streamed.right.path}`))
     const isScaled = !(warm.right.dropped ?? []).includes("temperature") && !sentIn(warm.right).hasNumber(temperature)
     if (isScaled) rows.push(row(`the temperature ${temperature} is sent as ${newNumbers(plain.right, warm.right)}`))
   }

@@ -71,6 +71,7 @@ const calls = (given: ProtocolSubject): ReadonlyArray<Row> => {
       sampleOf("one", "`answers` or `streams`, if the vendor ever gives ids"),
     ])
   if (
+    !isLacking(given.subject, "reasoning") &&
     !isLacking(given.subject, "reasoning in history") &&
     !read.some(({ read: reads }) => signaturesIn(reads().choices.flatMap((choice) => choice?.details ?? [])).length > 0)
   )

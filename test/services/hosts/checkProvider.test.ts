@@ -85,6 +85,16 @@ test("without a key, 401 says that one is wanted", async () => {
   expect(found.what).toBe("wants a key, and none is configured (401)")
 })
 
+test("without a key, but with secrets to sign with, 401 says that these are refused", async () => {
+  const provider = { ...loaded.provider, credentials: { client_secret: key } }
+  const { run } = await servicesOf(
+    Upstream.layerFrom(() => new Response("", { status: 401 })),
+    new ManualClock(),
+  )
+  const found = await run(checkProvider({ ...loaded, provider }, null, []))
+  expect(found.what).toBe("the credentials are refused (401)")
+})
+
 test("a redirect says where to, and that this is no API", async () => {
   const headers = { location: "https://www.acme.test/login" }
   const found = await check(() => new Response("", { status: 302, headers }))

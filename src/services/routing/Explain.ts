@@ -72,10 +72,13 @@ export const makeExplain: Effect.Effect<Explain, never, Router | ProviderRegistr
     const registry = yield* ProviderRegistry
     const keys = yield* ProviderKeys
     const clock = yield* Effect.clock
+    // Many that draw side by side would hold the event loop for so many times as long.
+    const oneAtATime = yield* Effect.makeSemaphore(1)
     return (request, budget, options) =>
-      Either.map(router.explain(request, budget, options), (explained) =>
-        new Explaining(registry, keys, request, budget, explained).at(clock.unsafeCurrentTimeMillis()),
-      )
+      Either.map(router.explain(request, budget, options), (explained) => {
+        const made = new Explaining(registry, keys, request, budget, explained).at(clock.unsafeCurrentTimeMillis())
+        return { ...made, draws: (count: number) => oneAtATime.withPermits(1)(made.draws(count)) }
+      })
   },
 )
 

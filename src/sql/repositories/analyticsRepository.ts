@@ -1,6 +1,5 @@
 /** What `GET /analytics` reads: the sums by hour and by day, and the rows that they do not have yet. In SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
@@ -17,7 +16,7 @@ import {
   type UsagePoint,
 } from "../../domain/money/analytics.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
-import { query } from "../tables/query.ts"
+import { atOnce, query } from "../tables/query.ts"
 import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unsummedSums } from "./dailySums.ts"
 import { makeFailureReads } from "./failureReads.ts"
@@ -109,6 +108,17 @@ const anyOf = (sql: SqlClient, groups: ReadonlyArray<GroupNames>): Fragment => {
   )
 }
 
+/** An order by the sum of a column, the highest first. SQLite refuses a sum above 2^63, which a long time may come to: it gets two parts. */
+const falling = (sql: SqlClient, column: "cost" | "upstream_cost"): Fragment => {
+  const [high, low] = [`SUM(${column} / 1000000000)`, `SUM(${column} % 1000000000)`]
+  return sql.literal(
+    sql.onDialectOrElse({
+      pg: () => `SUM(${column}) DESC`,
+      orElse: () => `${high} + ${low} / 1000000000 DESC, ${low} % 1000000000 DESC`,
+    }),
+  )
+}
+
 /** Reads the sums of one kind. */
 class UsageReads {
   private readonly sql: SqlClient
@@ -135,7 +145,7 @@ class UsageReads {
     const names = columns.join(", ")
     return Effect.map(
       sql<GroupNames>`SELECT ${sql.literal(names)} FROM (${all}) AS sums GROUP BY ${sql.literal(names)}
-        ORDER BY SUM(cost) DESC, SUM(requests) DESC, SUM(upstream_cost) DESC, ${sql.literal(names)} LIMIT ${this.question.limit}`,
+        ORDER BY ${falling(sql, "cost")}, SUM(requests) DESC, ${falling(sql, "upstream_cost")}, ${sql.literal(names)} LIMIT ${this.question.limit}`,
       (found) => found.map((row) => namesIn(columns, row)),
     )
   }
@@ -179,12 +189,7 @@ class UsageReads {
 }
 
 export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => {
-  const isShared = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
-  /** Of one moment. SQLite runs a method to its end before anything else. */
-  const atOnce = <A>(reads: Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> =>
-    isShared
-      ? sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, reads))
-      : reads
+  const ofOneMoment = atOnce(sql)
   return {
     ...makeHourlySums(sql),
     ...makeFailureReads(sql),
@@ -206,7 +211,7 @@ export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => 
       if (ofAll === undefined || ofGroups === undefined) return Effect.dieMessage("no sums tell these apart")
       const reads = new UsageReads(sql, question)
       return query(
-        atOnce(
+        ofOneMoment(
           Effect.gen(function* () {
             const points = (yield* reads.points(ofAll, [], [])).map(pointOf)
             if (by === null) return { points, groups: [] }

@@ -12,7 +12,7 @@ import {
   providerOfTag,
 } from "../../domain/money/analytics.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
-import { query } from "../tables/query.ts"
+import { atOnce, query } from "../tables/query.ts"
 import { originalText, storedText } from "../tables/table.ts"
 
 /** The column of a group here, where the provider is in the tag of the host. */
@@ -31,6 +31,7 @@ const namesOf = (by: Grouping, value: string): GroupNames => {
 const sums = "CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(unbooked) AS BIGINT) AS unbooked"
 
 export const makeFailureReads = (sql: SqlClient): Pick<AnalyticsRepository, "failures" | "failedGroups"> => {
+  const ofOneMoment = atOnce(sql)
   const byCharacter = sql.onDialectOrElse({ pg: () => ' COLLATE "C"', orElse: () => "" })
   const host = sql.literal(`host${byCharacter}`)
   /** "0" comes after "/". */
@@ -56,26 +57,28 @@ export const makeFailureReads = (sql: SqlClient): Pick<AnalyticsRepository, "fai
   return {
     failures: (question, groups) =>
       query(
-        Effect.gen(function* () {
-          const points = yield* sql<FailurePoint>`SELECT start, class, ${sql.literal(sums)} FROM failures
+        ofOneMoment(
+          Effect.gen(function* () {
+            const points = yield* sql<FailurePoint>`SELECT start, class, ${sql.literal(sums)} FROM failures
             WHERE ${sql.and([...where(question)])} GROUP BY start, class ORDER BY start, class`
-          const column = columnOf(question.by)
-          if (question.by === null || column === undefined || groups.length === 0) return { points, groups: [] }
-          const found = yield* sql<FailurePoint & { readonly value: string }>`
+            const column = columnOf(question.by)
+            if (question.by === null || column === undefined || groups.length === 0) return { points, groups: [] }
+            const found = yield* sql<FailurePoint & { readonly value: string }>`
             SELECT start, class, ${sql.literal(column)} AS value, ${sql.literal(sums)} FROM failures
             WHERE ${sql.and([...where(question), sql.or(groups.map(isOf))])} GROUP BY start, class, ${sql.literal(column)}`
-          const { by } = question
-          const isIn = (names: GroupNames, value: string) => {
-            const own = namesOf(by, originalText(value))
-            return columnsOf[by].every((name: GroupColumn) => own[name] === names[name])
-          }
-          return {
-            points,
-            groups: groups.map((names) =>
-              found.filter(({ value }) => isIn(names, value)).map(({ value: _, ...point }) => point),
-            ),
-          }
-        }),
+            const { by } = question
+            const isIn = (names: GroupNames, value: string) => {
+              const own = namesOf(by, originalText(value))
+              return columnsOf[by].every((name: GroupColumn) => own[name] === names[name])
+            }
+            return {
+              points,
+              groups: groups.map((names) =>
+                found.filter(({ value }) => isIn(names, value)).map(({ value: _, ...point }) => point),
+              ),
+            }
+          }),
+        ),
       ),
     failedGroups: (question) => {
       const { by, limit } = question

@@ -10,7 +10,7 @@ import {
 } from "../../domain/money/analytics.ts"
 import { FirstTokenCounts, firstTokenFigures } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
-import { query } from "../tables/query.ts"
+import { atOnce, query } from "../tables/query.ts"
 import { originalText, storedText } from "../tables/table.ts"
 import { hasFirstToken } from "./hourlySums.ts"
 
@@ -67,6 +67,7 @@ class GrowingSeries {
 }
 
 export const makeFirstTokenReads = (sql: SqlClient): Pick<AnalyticsRepository, "firstTokens"> => {
+  const ofOneMoment = atOnce(sql)
   const read = (
     { from, to, interval, filter }: AnalyticsQuestion,
     groups: ReadonlyArray<GroupNames>,
@@ -98,5 +99,5 @@ export const makeFirstTokenReads = (sql: SqlClient): Pick<AnalyticsRepository, "
       }
       return { all: all.series, groups: each.map(({ series }) => series) }
     })
-  return { firstTokens: (question, groups) => query(read(question, groups)) }
+  return { firstTokens: (question, groups) => query(ofOneMoment(read(question, groups))) }
 }

@@ -98,9 +98,16 @@ const leastAdded = 2048
 /** Rows that are added at once. The thread of SQLite takes some 15 ms for them, and commits wait meanwhile. */
 const mostAdded = 2048
 
+/**
+ * The last rows whose times are compared with the clock before anything is removed: a clock that is wrong for a moment, or that of one
+ * gateway of several, removes nothing.
+ */
+const recentRows = 255
+
 interface State {
   readonly from: number
   readonly to: number
+  /** Unix milliseconds: hours of before are removed. */
   readonly pruned: number
   /** Up to which the sums by day are. */
   readonly days: number
@@ -164,9 +171,11 @@ const addFirstTokens = (sql: SqlClient, range: Fragment) =>
     }
   })
 
-/** The rows of the ledger before a number, that one included. */
+/** When the last rows of the ledger before a number, that one included, were settled: the latest time, since a clock may have been behind. */
 const settledUpTo = (sql: SqlClient, seq: number) =>
-  sql<{ readonly at: number }>`SELECT settled_at AS at FROM ledger WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`
+  sql<{ readonly at: number | null }>`SELECT MAX(settled_at) AS at FROM (
+    SELECT settled_at FROM ledger WHERE seq <= ${seq} ORDER BY seq DESC LIMIT ${recentRows}
+  ) AS recent`
 
 /**
  * Since when the sums by hour have every row, Unix milliseconds; `null`: from the first one. Rows are numbered in the order in which
@@ -178,7 +187,7 @@ export const summedSince = (sql: SqlClient) =>
       SELECT summed_from AS "from", pruned_to AS pruned FROM hourly_ledger`
     const { from = 0, pruned = 0 } = state ?? {}
     const [last] = from === 0 ? [] : yield* settledUpTo(sql, from)
-    const since = Math.max(pruned, last === undefined ? 0 : hourOf(last.at + 2 * hourMs))
+    const since = Math.max(pruned, last?.at == null ? 0 : hourOf(last.at + 2 * hourMs))
     return since === 0 ? null : since
   })
 
@@ -189,10 +198,12 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
     ([state]) => state,
   )
 
-  /** Rows that were admitted before are not added, since their hours are removed. */
-  const add = ([above, upTo]: Range, pruned: number) =>
+  /** `above`: the number before the first row. Rows of hours that are removed are not added. */
+  const add = ([above, upTo]: Range, taken: ReadonlyArray<Pick<State, "pruned">>) =>
     Effect.gen(function* () {
-      const range = sql`seq > ${above} AND seq <= ${upTo} AND admitted_at >= ${pruned}`
+      const [state] = taken
+      if (state === undefined) return true
+      const range = sql`seq > ${above} AND seq <= ${upTo} AND admitted_at >= ${state.pruned}`
       for (const parts of partsByTable) {
         const [first] = parts
         if (first === undefined) continue
@@ -200,31 +211,22 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
         yield* sql`WITH finest AS MATERIALIZED (${rows}) ${sql.literal(additionOf(parts, first.place))}`
       }
       yield* addFirstTokens(sql, range)
+      return true
     })
 
-  /** Another process that does the same waits for the row of the state, and then finds nothing to do. */
-  const addNew = ({ to, days, pruned }: State) => {
+  // Another process that does the same waits for the row of the state, and then finds nothing to do.
+  const addNew = ({ to, days }: State) => {
     const upTo = Math.min(days, to + mostAdded)
-    return sql.withTransaction(
-      Effect.gen(function* () {
-        const taken =
-          yield* sql`UPDATE hourly_ledger SET summed_to = ${upTo} WHERE summed_to = ${to} RETURNING summed_to`
-        if (taken.length > 0) yield* add([to, upTo], pruned)
-        return true
-      }),
-    )
+    const taken = sql<Pick<State, "pruned">>`
+      UPDATE hourly_ledger SET summed_to = ${upTo} WHERE summed_to = ${to} RETURNING pruned_to AS pruned`
+    return sql.withTransaction(Effect.flatMap(taken, (state) => add([to, upTo], state)))
   }
 
-  const addOld = ({ from, pruned }: State) => {
+  const addOld = ({ from }: State) => {
     const above = Math.max(0, from - mostAdded)
-    return sql.withTransaction(
-      Effect.gen(function* () {
-        const taken =
-          yield* sql`UPDATE hourly_ledger SET summed_from = ${above} WHERE summed_from = ${from} RETURNING summed_from`
-        if (taken.length > 0) yield* add([above, from], pruned)
-        return true
-      }),
-    )
+    const taken = sql<Pick<State, "pruned">>`
+      UPDATE hourly_ledger SET summed_from = ${above} WHERE summed_from = ${from} RETURNING pruned_to AS pruned`
+    return sql.withTransaction(Effect.flatMap(taken, (state) => add([above, from], state)))
   }
 
   const addSome = (now: number) =>
@@ -234,7 +236,7 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
       if (state.days - state.to >= leastAdded) return yield* addNew(state)
       if (state.from === 0) return false
       const [last] = yield* settledUpTo(sql, state.from)
-      return last !== undefined && last.at >= now - keptHoursMs ? yield* addOld(state) : false
+      return (last?.at ?? 0) >= now - keptHoursMs ? yield* addOld(state) : false
     })
 
   // Processes that remove sums at once take other rows each.
@@ -247,11 +249,30 @@ export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp
       (rows) => rows.length,
     )
 
+  /** When most of the last rows were settled, by whatever clocks. */
+  const usualTime = sql<{ readonly at: number }>`WITH recent AS (
+      SELECT settled_at AS at FROM ledger ORDER BY seq DESC LIMIT ${recentRows}
+    ) SELECT at FROM recent ORDER BY at LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM recent)`
+
+  /** Where hours were removed that cannot be past their time, because a clock was ahead: from that day on, all is added anew. */
+  const addAgain = (since: number) =>
+    Effect.gen(function* () {
+      const taken = yield* sql`UPDATE hourly_ledger SET summed_from = summed_to, pruned_to = ${since}
+        WHERE pruned_to > ${since + dayMs} RETURNING pruned_to`
+      if (taken.length === 0) return
+      for (const table of ["hourly_sums", "hourly_keys", "user_sums"]) yield* sql`DELETE FROM ${sql.literal(table)}`
+      yield* sql`DELETE FROM first_tokens WHERE start >= ${since}`
+    })
+
   const removeSome = (now: number, limit: number) =>
     Effect.gen(function* () {
-      const before = hourOf(now - keptHoursMs)
+      const [recent] = yield* usualTime
+      const times = [now, recent?.at ?? now]
+      const before = hourOf(Math.min(...times) - keptHoursMs)
       // First, so that nobody is told a part of an hour.
       yield* sql`UPDATE hourly_ledger SET pruned_to = ${before} WHERE pruned_to < ${before}`
+      const since = Math.ceil((Math.max(...times) - keptHoursMs) / dayMs) * dayMs
+      yield* sql.withTransaction(addAgain(since))
       const isOld = sql`start < ${before}`
       const ofKinds = (kinds: ReadonlyArray<string>) => sql`${sql.in("kind", kinds)} AND ${isOld}`
       const counts = [

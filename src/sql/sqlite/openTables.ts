@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import type { Hindrance } from "../../services/storage/Outage.ts"
 import { isDiskFull, unavailable } from "../failure.ts"
 import { endAllClaims } from "../repositories/idempotencyRepository.ts"
@@ -64,5 +65,13 @@ export const openTables = (
         (failure) => isDiskFull(failure) && ballast?.release() === true,
         () => put(versions),
       )
-    return { installation, repositories: { ...repositories, prices: { ...repositories.prices, put: putWithBallast } } }
+    const { addUp, prune } = repositories.analytics
+    // Sums can wait: what is left of the disk is for the requests in flight.
+    const analytics: AnalyticsRepository = {
+      ...repositories.analytics,
+      addUp: (now) => (ballast?.isThere() === false ? Effect.succeed(false) : addUp(now)),
+      prune: (now, limit) => (ballast?.isThere() === false ? Effect.succeed(false) : prune(now, limit)),
+    }
+    const prices = { ...repositories.prices, put: putWithBallast }
+    return { installation, repositories: { ...repositories, prices, analytics } }
   })

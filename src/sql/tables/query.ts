@@ -1,4 +1,5 @@
 /** Runs statements for the repositories. */
+import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
@@ -21,3 +22,13 @@ export const firstRowOf = <A>(
   table: Table<A>,
   statement: Effect.Effect<ReadonlyArray<unknown>, SqlError>,
 ): Effect.Effect<A | undefined, StorageUnavailable> => Effect.map(rowsOf(table, statement), ([row]) => row)
+
+/** Reads of one moment. SQLite runs a method of a repository to its end before anything else. */
+export const atOnce =
+  (sql: SqlClient) =>
+  <A>(reads: Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> =>
+    sql.onDialectOrElse({
+      pg: () =>
+        sql.withTransaction(Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, reads)),
+      orElse: () => reads,
+    })

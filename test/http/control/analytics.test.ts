@@ -187,6 +187,8 @@ describe.each(kinds)("over %s", (_, storage, lasting) => {
     ["from=2026-05-01", "from"],
     ["from=2026-03-01&interval=day", "from"],
     ["app=Kitchen&group_by=user", "group_by"],
+    ["from=2026-06-10&user=a&group_by=key", "from"],
+    ["from=2026-06-01&interval=day&user=a&group_by=model", "from"],
   ])("?%s is refused for %s", async (query, path) => {
     const { message } = await expectError(await gateway.send(`/api/v1/analytics?${query}`, asManager()), 400)
     expect(message).toContain(path)

@@ -110,6 +110,34 @@ describe("an explanation", () => {
     expect((await explainedBy(gateway, ask())).draws).toBeUndefined()
   })
 
+  test("of several at once are made one after another, so that they hold the event loop no longer than one", async () => {
+    const drawnFor: Array<string> = []
+    const slow = defineStrategy({
+      id: "slow",
+      config: Schema.Struct({}),
+      load:
+        () =>
+        (candidates, { request }) => {
+          drawnFor.push(request.routing.preferences.ignore.join())
+          // Longer than draws go on without a pause.
+          for (const end = performance.now() + 6; performance.now() < end; );
+          return candidates
+        },
+    })
+    const urls = { a: { url: "http://127.0.0.1:1/v1" }, b: { url: "http://127.0.0.1:1/v1" } }
+    const gateway = await gatewayWithoutSocket({
+      config: configFor(urls, { routing: { strategy: "slow" } }),
+      plugins: [...(await Effect.runPromise(ownPlugins)), slow],
+    })
+    const ignored = ["one", "two", "three"]
+    await Promise.all(ignored.map((name) => explainedBy(gateway, ask({ provider: { ignore: [name] } }), "?draws=5")))
+    await gateway.stop()
+    // The first time is for the plan, which does not wait for the draws of others.
+    const draws = drawnFor.filter((name, at) => drawnFor.indexOf(name) !== at)
+    expect(draws).toHaveLength(15)
+    expect(draws.filter((name, at) => name !== draws[at - 1])).toHaveLength(3)
+  })
+
   test.each(["0", "1001", "-1", "1.5", "", "9&draws=9"])("refuses draws=%s", async (draws) => {
     const gateway = await routed({ a: good() })
     const response = await gateway.call(`/route/explain?draws=${draws}`, {

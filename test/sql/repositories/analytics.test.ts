@@ -208,4 +208,22 @@ describe.each(layers)("in %s", (_, make, numRuns) => {
       { numRuns },
     )
   }, 120_000)
+
+  test("groups whose costs are above 2^63 picodollars in all are told, the costliest first", async () => {
+    const much = 6n * 10n ** 18n
+    const rows = [
+      sampleRow("r1", { key: alice, cost: much, admittedAt: monday }),
+      sampleRow("r2", { key: bob, cost: much, admittedAt: monday + hourMs }),
+      sampleRow("r3", { model: "acme/large", cost: 1n, admittedAt: monday }),
+    ]
+    const question = { from: monday, to: monday + dayMs, interval: "hour", by: "model", filter: {}, limit: 2 } as const
+    const { groups } = await inside(
+      (storage) => Effect.zipRight(storage.ledger.append(rows), storage.analytics.usage(question)),
+      await make(),
+    )
+    expect(groups.map(({ names, points }) => [names.model, costOf(points)])).toEqual([
+      ["acme/small", 2n * much],
+      ["acme/large", 1n],
+    ])
+  })
 })

@@ -27,12 +27,15 @@ type Service = Context.Tag.Service<typeof Storage>
 const folder = mkdtempSync(join(tmpdir(), "headgate-upgrade-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Nearly 70 days of rows, three in an hour. */
+/**
+ * Nearly 70 days of rows, three in an hour. The last one, and those where parts of them begin, were settled while the clock was in 1970.
+ */
 const now = Date.UTC(2026, 10, 26) + 17
 const count = 5000
 const rows: ReadonlyArray<LedgerRow> = Array.from({ length: count }, (_, at) => {
   const admittedAt = now - (count - at) * 20 * 60_000
-  return sampleRow(`r${at}`, { cost: BigInt(at), upstreamCost: 0n, admittedAt, settledAt: admittedAt + 1000 })
+  const settledAt = (count - 1 - at) % 2048 === 0 ? 1000 : admittedAt + 1000
+  return sampleRow(`r${at}`, { cost: BigInt(at), upstreamCost: 0n, admittedAt, settledAt })
 })
 
 const costIn = (from: number, to: number): bigint =>
@@ -106,6 +109,12 @@ const makers: ReadonlyArray<readonly [string, (name: string) => Promise<Layer.La
 ]
 if (!hasPostgres) test.skip("in PostgreSQL", () => {})
 
+/** Rows of nothing, by a clock that shows this time. */
+const settledAround = (at: number): ReadonlyArray<LedgerRow> =>
+  Array.from({ length: 300 }, (_, n) =>
+    sampleRow(`at${at}.${n}`, { cost: 0n, upstreamCost: 0n, streamed: false, admittedAt: at - 1, settledAt: at }),
+  )
+
 const inside = async <A, E>(
   layer: Promise<Layer.Layer<Storage, unknown>>,
   use: (storage: Service) => Effect.Effect<A, E>,
@@ -138,6 +147,8 @@ describe.each(makers)("in %s", (_, make) => {
       Effect.gen(function* () {
         yield* Effect.repeat(storage.analytics.addUp(now), { while: (isMore) => isMore })
         const later = now + 20 * dayMs
+        yield* storage.ledger.append(settledAround(later))
+        yield* Effect.sleep("200 millis").pipe(Effect.when(() => hasPostgres))
         expect(yield* storage.analytics.prune(later, 100)).toBe(true)
         const since = hourOf(later - keptHoursMs)
         expect((yield* storage.analytics.kept()).sums).toBe(since)
@@ -150,6 +161,36 @@ describe.each(makers)("in %s", (_, make) => {
         yield* Effect.sleep("200 millis").pipe(Effect.when(() => hasPostgres))
         yield* Effect.repeat(storage.analytics.addUp(later), { while: (isMore) => isMore })
         expect(yield* costOf(storage, since)).toBe(costIn(since, end))
+      }),
+    )
+  }, 60_000)
+
+  test("a clock that was a year ahead removes nothing, and where hours were removed they are added again", async () => {
+    await inside(make("clock"), (storage) =>
+      Effect.gen(function* () {
+        const addUp = Effect.repeat(storage.analytics.addUp(now), { while: (isMore) => isMore })
+        const firstTokensOfDays = Effect.map(
+          storage.analytics.firstTokens({ ...from(0), from: now - 30 * dayMs, interval: "day" }, []),
+          ({ all }) => all.counts.reduce((sum, count) => sum + count, 0),
+        )
+        yield* addUp
+        const since = hourOf(now - 35 * dayMs)
+        const streams = yield* firstTokensOfDays
+        expect(streams).toBeGreaterThan(0)
+        const ahead = now + 365 * dayMs
+        yield* storage.analytics.prune(ahead, 100)
+        yield* addUp
+        expect(yield* costOf(storage, since)).toBe(costIn(since, end))
+        // Rows of the wrong time are in the ledger for ever.
+        yield* storage.ledger.append(settledAround(ahead))
+        yield* Effect.repeat(storage.analytics.prune(ahead, 100), { while: (isMore) => isMore })
+        expect((yield* storage.analytics.kept()).sums).toBeGreaterThan(now)
+        yield* storage.ledger.append(settledAround(now - 1))
+        yield* storage.analytics.prune(now, 100)
+        yield* addUp
+        expect((yield* storage.analytics.kept()).sums).toBe(since)
+        expect(yield* costOf(storage, since)).toBe(costIn(since, end))
+        expect(yield* firstTokensOfDays).toBe(streams)
       }),
     )
   }, 60_000)

@@ -70,12 +70,17 @@ export const questionOf = (
   return { from, to, interval, by: query.group_by ?? null, filter, limit: query.limit }
 }
 
+/** The longest time whose rows are read, in days. */
+const mostDaysOfRows = 31
+
 /** The rows of the ledger that answer a question which no kept sums answer. */
 export const rowsFor = ({ from, to, interval, by, filter }: AnalyticsQuestion): SpanQuery | BadRequest => {
   const needed = new Set([
     ...(by === "key" || by === "app" || by === "user" ? [by] : []),
     ...(filter.app === undefined ? [] : (["app"] as const)),
   ])
+  if (to - from > mostDaysOfRows * dayMs + intervalOf[interval])
+    return refused("from", `must be at most ${mostDaysOfRows} days before to: rows of the ledger are read for this`)
   const [needs = "host", more] = needed
   if (more !== undefined) return refused("group_by", `cannot be ${by} together with app`)
   return {

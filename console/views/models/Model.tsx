@@ -10,9 +10,9 @@ import { Badge, CodeBlock, Copyable, Count, Milliseconds, None } from "../../com
 import { exactUsd } from "../../lib/money.ts"
 import { perMillion, statusWords } from "../../lib/prices.ts"
 import { requestsHref } from "../../state/links.ts"
+import { firstCall } from "../../state/publicApi.ts"
 import { useQuery } from "../../state/query.ts"
 import { href } from "../../state/router.ts"
-import { session } from "../../state/session.ts"
 import type { ViewProps } from "../views.ts"
 import { HostPrices } from "./HostPrices.tsx"
 import { HostTimes } from "./HostTimes.tsx"
@@ -126,7 +126,6 @@ const Model = ({ names }: ViewProps) => {
 }
 
 const Content = ({ listing }: { readonly listing: HostListing }) => {
-  const base = `${session.value?.public_url ?? location.origin}/api/v1`
   const order = useMemo(() => listing.endpoints.map(({ tag }) => tag), [listing])
   return (
     <>
@@ -156,10 +155,7 @@ const Content = ({ listing }: { readonly listing: HostListing }) => {
         <p>
           <Copyable text={listing.id} what="the name of the model" />
         </p>
-        <CodeBlock
-          what="the command"
-          text={`curl ${base}/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '${JSON.stringify({ model: listing.id, messages: [{ role: "user", content: "Hello" }] })}'`}
-        />
+        <CodeBlock what="the command" text={firstCall(listing.id)} />
       </Panel>
     </>
   )

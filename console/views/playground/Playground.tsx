@@ -10,9 +10,10 @@ import { Empty } from "../../components/Shown.tsx"
 import { CodeBlock } from "../../components/values.tsx"
 import { bodyOf, emptyPlay, errorsOf, type Language, languages, type PlayErrors, snippet } from "../../lib/playForm.ts"
 import { notify } from "../../state/notices.ts"
+import { publicApi } from "../../state/publicApi.ts"
 import { useQuery } from "../../state/query.ts"
 import { hrefWith, parameters } from "../../state/router.ts"
-import { isManagement, may, session } from "../../state/session.ts"
+import { isManagement, may } from "../../state/session.ts"
 import { Column } from "./Column.tsx"
 import { dropPlayKey, makePlayKey, playKey, playLimit } from "./key.ts"
 import { PlayFields } from "./PlayFields.tsx"
@@ -161,7 +162,6 @@ const Playground = () => {
 const Copy = ({ model }: { readonly model: string }) => {
   const asked = parameters.value.get("lines")
   const language: Language = languages.find((one) => one === asked) ?? "curl"
-  const base = `${session.value?.public_url ?? location.origin}/api/v1`
   return (
     <Panel title="The same from elsewhere">
       <Tabs
@@ -173,7 +173,7 @@ const Copy = ({ model }: { readonly model: string }) => {
           href: hrefWith({ lines: name === "curl" ? null : name }),
         }))}
       />
-      <CodeBlock what={`the lines in ${language}`} text={snippet(language, base, bodyOf(form.value, model))} />
+      <CodeBlock what={`the lines in ${language}`} text={snippet(language, publicApi(), bodyOf(form.value, model))} />
     </Panel>
   )
 }

@@ -7,7 +7,6 @@ import { RangePicker } from "../../components/RangePicker.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { Badge, CodeBlock, Copyable, Count, Milliseconds, None } from "../../components/values.tsx"
-import { exactUsd } from "../../lib/money.ts"
 import { perMillion, statusWords } from "../../lib/prices.ts"
 import { requestsHref } from "../../state/links.ts"
 import { firstCall } from "../../state/publicApi.ts"
@@ -16,11 +15,7 @@ import { href } from "../../state/router.ts"
 import type { ViewProps } from "../views.ts"
 import { HostPrices } from "./HostPrices.tsx"
 import { HostTimes } from "./HostTimes.tsx"
-
-const Price = ({ of }: { readonly of: unknown }) => {
-  const amount = perMillion(of)
-  return amount === null ? <None words="no price is known" /> : <span class="number">{exactUsd(amount)}</span>
-}
+import { Price } from "./Price.tsx"
 
 const Uptime = ({ of }: { readonly of: number | null }) =>
   of === null ? <None words="no requests" /> : <span class="number">{of.toFixed(of > 99 && of < 100 ? 2 : 1)} %</span>

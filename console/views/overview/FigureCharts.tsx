@@ -1,8 +1,9 @@
 /** Spend, requests, tokens and times to the first token over time, with the time before as a dashed line. */
 import { useMemo } from "preact/hooks"
 import type { Analytics, Figures } from "../../api/types.ts"
-import { Chart, type Series } from "../../components/Chart.tsx"
+import { Chart } from "../../components/Chart.tsx"
 import { Panel } from "../../components/layout.tsx"
+import type { Series } from "../../components/plotOptions.ts"
 import { exactUsd, usdForChart, usdOfChart } from "../../lib/money.ts"
 import { count, duration, shortCount } from "../../lib/numbers.ts"
 import { filled, peakOf } from "../../lib/points.ts"

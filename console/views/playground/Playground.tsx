@@ -23,7 +23,13 @@ const most = 4
 
 /** Kept while another view is shown. */
 const form = signal(emptyPlay)
-const models = signal<ReadonlyArray<string>>([])
+
+/** `null`: nobody has chosen yet, and the one that the address names is taken, or the first one that is served. */
+const models = signal<ReadonlyArray<string> | null>(null)
+
+const choose = (next: ReadonlyArray<string>): void => {
+  models.value = next
+}
 
 const Playground = () => {
   const asked = parameters.value.get("model")
@@ -33,8 +39,8 @@ const Playground = () => {
   const list = useId()
   const known = useQuery("models", (stop) => data<ReadonlyArray<Model>>("/models", { signal: stop }))
   const first = known.answer?.[0]?.id ?? ""
-  if (models.value.length === 0 && (asked !== null || first !== "")) models.value = [asked ?? first]
-  const chosen = models.value
+  const offered = asked ?? first
+  const chosen = models.value ?? (offered === "" ? [] : [offered])
   const isRunning = runs.some((one) => one.isRunning)
   useEffect(() => () => abort.current?.abort(), [])
   useEffect(() => dropPlayKey, [])
@@ -103,13 +109,7 @@ const Playground = () => {
         />
         <div class="form-actions">
           {chosen.length >= most ? null : (
-            <button
-              type="button"
-              class="button"
-              onClick={() => {
-                models.value = [...chosen, first]
-              }}
-            >
+            <button type="button" class="button" onClick={() => choose([...chosen, first])}>
               Another model beside it
             </button>
           )}
@@ -140,15 +140,13 @@ const Playground = () => {
             model={model}
             run={runs[at] ?? idle}
             listId={list}
-            setModel={(next) => {
-              models.value = chosen.map((one, place) => (place === at ? next : one))
-            }}
+            setModel={(next) => choose(chosen.with(at, next))}
             remove={
               chosen.length === 1
                 ? null
                 : () => {
-                    models.value = chosen.filter((_, place) => place !== at)
-                    setRuns((last) => last.filter((_, place) => place !== at))
+                    choose(chosen.toSpliced(at, 1))
+                    setRuns((last) => last.toSpliced(at, 1))
                   }
             }
           />

@@ -40,6 +40,7 @@ const make = (folder: string | undefined) =>
     const clock = yield* Effect.clock
     const startedAt = clock.unsafeCurrentTimeMillis()
     const tally = new ProviderTally()
+    yield* registry.onReplaced(() => tally.keepOnly(registry.current().providers))
     yield* (yield* RequestEnds).subscribe(tally.observe, "never")
     let lastCommitAt: number | null = null
     const booked = (): void => {

@@ -20,8 +20,6 @@ export interface ProviderRecord {
   readonly accountRefusedAt: number | null
 }
 
-const mostProviders = 1000
-
 export class ProviderTally {
   private readonly records = new Map<string, ProviderRecord>()
   private readonly refused = new Set<string>()
@@ -36,13 +34,21 @@ export class ProviderTally {
     }
   }
 
+  /** Forgets the providers that are not among these: a reload may have removed them. */
+  keepOnly(providers: ReadonlyMap<string, unknown>): void {
+    for (const provider of this.records.keys()) {
+      if (providers.has(provider)) continue
+      this.records.delete(provider)
+      this.refused.delete(provider)
+    }
+  }
+
   of(provider: string): ProviderRecord {
     return this.records.get(provider) ?? { lastError: null, accountRefusedAt: null }
   }
 
   private failed(provider: string, error: ProviderError): void {
     const known = this.records.get(provider)
-    if (known === undefined && this.records.size >= mostProviders) return
     const isRefusal = error.reason === "account"
     if (isRefusal) this.refused.add(provider)
     const accountRefusedAt = isRefusal ? error.at : (known?.accountRefusedAt ?? null)

@@ -37,11 +37,15 @@ test("a refused account is told of until the provider answers; its last failure 
   expect(tally.of("acme").accountRefusedAt).toBe(1040)
 })
 
-test("of more than a thousand providers the first ones are remembered", () => {
+test("providers that a reload removed are forgotten: after a thousand names of them no failure was kept", () => {
   const tally = new ProviderTally()
   for (let at = 0; at < 1100; at++) {
-    const one = attempt(5, "overloaded", { host: { ...host, provider: `p${at}` } })
+    const one = attempt(5, "account", { host: { ...host, provider: `p${at}` } })
     tally.observe(sampleEnd({ times, attempts: [one] }))
+    if (at % 100 === 99) tally.keepOnly(new Map([["p0", {}]]))
   }
-  expect([tally.of("p999").lastError === null, tally.of("p1000").lastError]).toEqual([false, null])
+  expect(tally.of("p0").accountRefusedAt).not.toBeNull()
+  expect(tally.of("p1099")).toEqual({ lastError: null, accountRefusedAt: null })
+  tally.observe(sampleEnd({ times, attempts: [attempt(5, "overloaded", { host: { ...host, provider: "new" } })] }))
+  expect(tally.of("new").lastError).not.toBeNull()
 })

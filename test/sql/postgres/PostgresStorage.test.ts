@@ -126,6 +126,12 @@ const ourTables = [
   "sessions",
   "unknown_requests",
   "summed_ledger",
+  "failures",
+  "first_tokens",
+  "hourly_keys",
+  "hourly_ledger",
+  "hourly_sums",
+  "user_sums",
 ]
   .toSorted()
   .map((name) => `headgate.${name}`)

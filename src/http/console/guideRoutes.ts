@@ -9,7 +9,8 @@ import * as Effect from "effect/Effect"
 import { unobservedAnswer } from "../answer.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
-import { BuiltGuide, type GuideFile, GuideFolder, markdownPages } from "./GuideFiles.ts"
+import { BuiltGuide, GuideFolder, markdownPages } from "./GuideFiles.ts"
+import type { StaticFile } from "./StaticFile.ts"
 
 const guidePath = "/docs/guide"
 
@@ -51,7 +52,7 @@ const guideAnswer = (path: string) =>
   })
 
 const answerOf = (
-  file: GuideFile,
+  file: StaticFile,
   known: string | undefined,
   policy: string,
 ): HttpServerResponse.HttpServerResponse => {

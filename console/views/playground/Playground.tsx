@@ -1,6 +1,6 @@
 /** Models side by side: the same request, streamed, with cost and speed. What is typed stays while the console is open. */
 import { signal } from "@preact/signals"
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useEffect, useId, useState } from "preact/hooks"
 import { asFailure } from "../../api/ApiFailure.ts"
 import { data } from "../../api/call.ts"
 import type { Model } from "../../api/modelTypes.ts"
@@ -17,7 +17,8 @@ import { isManagement, may } from "../../state/session.ts"
 import { Column } from "./Column.tsx"
 import { dropPlayKey, makePlayKey, playKey, playLimit } from "./key.ts"
 import { PlayFields } from "./PlayFields.tsx"
-import { idle, type Run, run } from "./stream.ts"
+import { useRuns } from "./runs.ts"
+import { idle } from "./stream.ts"
 
 const most = 4
 
@@ -33,16 +34,13 @@ const choose = (next: ReadonlyArray<string>): void => {
 
 const Playground = () => {
   const asked = parameters.value.get("model")
-  const [runs, setRuns] = useState<ReadonlyArray<Run>>([])
+  const runs = useRuns()
   const [errors, setErrors] = useState<PlayErrors>({})
-  const abort = useRef<AbortController | null>(null)
   const list = useId()
   const known = useQuery("models", (stop) => data<ReadonlyArray<Model>>("/models", { signal: stop }))
   const first = known.answer?.[0]?.id ?? ""
   const offered = asked ?? first
   const chosen = models.value ?? (offered === "" ? [] : [offered])
-  const isRunning = runs.some((one) => one.isRunning)
-  useEffect(() => () => abort.current?.abort(), [])
   useEffect(() => dropPlayKey, [])
 
   const start = async (event: Event) => {
@@ -50,18 +48,11 @@ const Playground = () => {
     const found = errorsOf(form.value)
     setErrors(found)
     if (Object.keys(found).length > 0) return
-    abort.current?.abort()
-    const stop = new AbortController()
-    abort.current = stop
     try {
       const secret = playKey.value?.secret ?? (await makePlayKey())
-      setRuns(chosen.map(() => ({ ...idle, isRunning: true })))
-      await Promise.all(
-        chosen.map((model, at) =>
-          run(secret, bodyOf(form.value, model), stop.signal, (next) =>
-            setRuns((last) => last.map((one, place) => (place === at ? next : one))),
-          ),
-        ),
+      await runs.start(
+        secret,
+        chosen.map((model) => bodyOf(form.value, model)),
       )
     } catch (cause) {
       const failure = asFailure(cause)
@@ -70,16 +61,7 @@ const Playground = () => {
   }
   const needsKey = !may("keys")
   const mayRun = !needsKey || (playKey.value?.secret ?? "") !== ""
-  if (isManagement.value && needsKey) {
-    return (
-      <Page title="Playground">
-        <Empty title="The key that is signed in may not make keys.">
-          The playground calls models with a short-lived key of its own. Sign in with a management key whose role is
-          “keys” or “all”, or with an ordinary key.
-        </Empty>
-      </Page>
-    )
-  }
+  if (isManagement.value && needsKey) return <NoKey />
   return (
     <Page
       title="Playground"
@@ -90,16 +72,7 @@ const Playground = () => {
       }
     >
       <form class="panel" onSubmit={(event) => void start(event)} noValidate>
-        {needsKey ? (
-          <TextField
-            label="Your key"
-            value={playKey.value?.secret ?? ""}
-            change={(secret) => {
-              playKey.value = secret === "" ? null : { secret, hash: null }
-            }}
-            input={{ type: "password", autocomplete: "off", placeholder: "sk-gw-…" }}
-          />
-        ) : null}
+        {needsKey ? <KeyField /> : null}
         <PlayFields
           form={form.value}
           errors={errors}
@@ -113,8 +86,8 @@ const Playground = () => {
               Another model beside it
             </button>
           )}
-          {isRunning ? (
-            <button type="button" class="button button-bad" onClick={() => abort.current?.abort()}>
+          {runs.isRunning ? (
+            <button type="button" class="button button-bad" onClick={runs.stop}>
               Stop
             </button>
           ) : (
@@ -138,7 +111,7 @@ const Playground = () => {
           <Column
             key={String(at)}
             model={model}
-            run={runs[at] ?? idle}
+            run={runs.all[at] ?? idle}
             listId={list}
             setModel={(next) => choose(chosen.with(at, next))}
             remove={
@@ -146,7 +119,7 @@ const Playground = () => {
                 ? null
                 : () => {
                     choose(chosen.toSpliced(at, 1))
-                    setRuns((last) => last.toSpliced(at, 1))
+                    runs.remove(at)
                   }
             }
           />
@@ -156,6 +129,27 @@ const Playground = () => {
     </Page>
   )
 }
+
+/** For whoever may make no key. */
+const KeyField = () => (
+  <TextField
+    label="Your key"
+    value={playKey.value?.secret ?? ""}
+    change={(secret) => {
+      playKey.value = secret === "" ? null : { secret, hash: null }
+    }}
+    input={{ type: "password", autocomplete: "off", placeholder: "sk-gw-…" }}
+  />
+)
+
+const NoKey = () => (
+  <Page title="Playground">
+    <Empty title="The key that is signed in may not make keys.">
+      The playground calls models with a short-lived key of its own. Sign in with a management key whose role is “keys”
+      or “all”, or with an ordinary key.
+    </Empty>
+  </Page>
+)
 
 const Copy = ({ model }: { readonly model: string }) => {
   const asked = parameters.value.get("lines")

@@ -69,7 +69,7 @@ export const hostEvents = {
     level: "debug",
     text: "a host was cut short by the deadline",
     means: "The time of the request was over before the host had all of its own.",
-    remedy: "If it is frequent: a longer `limits.request_s`, or a shorter time for each attempt.",
+    remedy: "If it is frequent: a longer `limits.deadline_ms`, or a shorter time for each attempt.",
   },
   request_unsendable: {
     level: "debug",

@@ -181,6 +181,7 @@ export class EndAttempt {
 
   /** Records a failure against the host, or against the key that it refused. */
   private blame({ context, host, permit, key }: Attempt, failure: HostFailed): void {
+    if (failure.reason !== "defect") this.stats.providers?.failed(host, failure.reason)
     // A refused key says nothing of its host.
     if (key === undefined || !this.keys.failed(key, failure)) {
       this.stats.failed(host, failure)

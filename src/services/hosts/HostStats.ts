@@ -13,6 +13,7 @@ import { HostFigures, type KeptSlot, type Percentiles, type Sample } from "../..
 import { dayMs } from "../../domain/keys/limitWindows.ts"
 import type { Percentile } from "../../domain/request/Thresholds.ts"
 import type { HostSnapshot } from "../../plugin/strategy.ts"
+import { ProviderFailures } from "./ProviderFailures.ts"
 
 /** What a host is used for, as listings and the database say it. There is one workload in this version. */
 const workload = "text_generation"
@@ -58,6 +59,8 @@ export interface HostOutcomes {
   readonly succeeded: (host: Host, answer: FinishedAnswer) => void
   /** Records a failed attempt, if the failure counts against the host: `domain/failures/Verdict.ts`. */
   readonly failed: (host: Host, failure: HostFailed) => void
+  /** What failed last at each provider, whether it counts or not. Absent: not known. */
+  readonly providers?: ProviderFailures
 }
 
 export class HostStats extends Context.Tag("headgate/HostStats")<
@@ -84,9 +87,14 @@ const make = Effect.gen(function* () {
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
   const register = new Register(now)
+  const providers = new ProviderFailures(now)
   return HostStats.of({
     record: (host, sample) => register.of(host).record(sample),
-    succeeded: (host, answer) => register.of(host).record(sampleOf(answer)),
+    succeeded: (host, answer) => {
+      providers.answered(host)
+      register.of(host).record(sampleOf(answer))
+    },
+    providers,
     failed: (host, failure) => {
       if (verdictOn(failure).uptime === "failure") register.of(host).record({ ok: false })
     },

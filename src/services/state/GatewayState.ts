@@ -12,16 +12,15 @@ import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { EndpointOut } from "../hosts/endpointHealth.ts"
 import { HostHealth } from "../hosts/HostHealth.ts"
+import { HostStats } from "../hosts/HostStats.ts"
 import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { Meter } from "../money/Meter.ts"
 import { InFlight, type InFlightFigures } from "../request/InFlight.ts"
-import { RequestEnds } from "../request/RequestEnds.ts"
 import { hindranceText } from "../storage/Outage.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
 import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 import { ConfigFacts, type ConfigInUse } from "./ConfigFacts.ts"
 import { type KeyNearLimit, keysNearLimit } from "./keysNearLimit.ts"
-import { ProviderTally } from "./ProviderTally.ts"
 import { type ProviderState, providerStates } from "./providerStates.ts"
 
 /** The number of this process among several that are one gateway, from 1; `null`: it is alone. */
@@ -150,15 +149,14 @@ const makeProviders = Effect.gen(function* () {
   const providerKeys = yield* ProviderKeys
   const facts = yield* ConfigFacts
   const clock = yield* Effect.clock
-  const tally = new ProviderTally()
-  yield* registry.onReplaced(() => tally.keepOnly(registry.current().providers))
-  yield* (yield* RequestEnds).subscribe(tally.observe, "never")
+  const { providers: failures } = yield* HostStats
+  yield* registry.onReplaced(() => failures?.keepOnly(registry.current().providers))
   return Effect.gen(function* () {
     const now = clock.unsafeCurrentTimeMillis()
     const keys = providerKeys.states?.() ?? []
     const spends = keys.length === 0 ? [] : yield* inTime(storage.ledger.providerSpends(now))
     const { providers: notes } = facts.current()
-    return providerStates({ resolved: registry.current(), notes, keys, spends, tally, now })
+    return providerStates({ resolved: registry.current(), notes, keys, spends, failures, now })
   })
 })
 

@@ -4,9 +4,9 @@ import type { LoadedProvider } from "../../catalogue/Providers.ts"
 import { factsOf } from "../../catalogue/Providers.ts"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
+import type { ProviderRecord } from "../hosts/ProviderFailures.ts"
 import type { ProviderKeyState } from "../hosts/ProviderKeys.ts"
 import type { ProviderSpend } from "../storage/Storage.ts"
-import type { ProviderRecord } from "./ProviderTally.ts"
 
 /** One of several keys of a provider. */
 interface KeyInUse {
@@ -34,14 +34,15 @@ export interface ProviderSources {
   readonly keys: ReadonlyArray<ProviderKeyState>
   /** `null`: not known. */
   readonly spends: ReadonlyArray<ProviderSpend> | null
-  readonly tally: { readonly of: (provider: string) => ProviderRecord }
+  /** `undefined`: not known. */
+  readonly failures: { readonly of: (provider: string) => ProviderRecord } | undefined
   /** Unix milliseconds. */
   readonly now: number
 }
 
 /** Those that are on first, then in the order of their slugs. */
 export const providerStates = (sources: ProviderSources): ReadonlyArray<ProviderState> => {
-  const { resolved, notes, tally } = sources
+  const { resolved, notes, failures } = sources
   const known = new Map(notes.map((note) => [note.slug, note]))
   const counts = countsIn(resolved)
   const slugs = new Set([...known.keys(), ...resolved.providers.keys()])
@@ -58,7 +59,7 @@ export const providerStates = (sources: ProviderSources): ReadonlyArray<Provider
       hosts,
       models: models?.size ?? 0,
       keys: keysOf(slug, sources),
-      ...tally.of(slug),
+      ...(failures?.of(slug) ?? { lastError: null, accountRefusedAt: null }),
     }
   })
   const isOff = ({ on }: ProviderState) => (on === null ? 1 : 0)

@@ -13,7 +13,7 @@ export const sections: ReadonlyArray<Section> = [
   { label: "Route", pages: ["routing", "strategies", "hedging", "statistics"] },
   { label: "Budget and bill", pages: ["billing"] },
   { label: "Providers", pages: ["providers", "provider-keys", "catalogue"] },
-  { label: "Plugins", pages: ["plugins", "broken-plugins"] },
+  { label: "Plugins", pages: ["plugins", "plugin-contract", "broken-plugins"] },
   { label: "Embed", pages: ["embedding"] },
   {
     label: "Operate",

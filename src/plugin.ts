@@ -97,6 +97,7 @@ export {
   authHeader,
   bearer,
   type Credentials,
+  contractVersion,
   defineProvider,
   type ListModels,
   noAuth,

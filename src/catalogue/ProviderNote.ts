@@ -1,4 +1,4 @@
-/** What those who run a gateway want to know of a provider, on or off, beside how it is called. Without secrets. */
+/** What operators are shown of a provider, on or off: where it comes from, and why it is off. Without secrets. */
 
 export interface ProviderNote {
   readonly slug: string

@@ -21,11 +21,11 @@ export interface Limits {
   readonly ttfbMs: number | undefined
   /** Milliseconds of one attempt at a whole answer; `undefined`: by `domain/hosts/attemptTime.ts`. */
   readonly attemptMs: number | undefined
-  /** The same by the id of the model. It goes before that of a provider. */
+  /** `attemptMs` by the id of the model. It goes before the one of a provider. */
   readonly attemptMsByModel: ReadonlyMap<string, number>
   /** Milliseconds between events of a stream. */
   readonly idleMs: number
-  /** The same while a model that reasons has sent no content. */
+  /** Milliseconds between events, while a reasoning model has sent no content. */
   readonly thinkingIdleMs: number
   /** Milliseconds for a whole request, all attempts together. */
   readonly deadlineMs: number
@@ -37,7 +37,7 @@ export interface Limits {
   readonly bodyBytes: number
   /** Bytes of one stream of a host. */
   readonly streamBytes: number
-  /** Milliseconds for which a caller may take no bytes of a stream. */
+  /** Milliseconds for which a client may read nothing of its stream. */
   readonly clientStallMs: number
   /** The least bytes per second, over a minute, of a host's stream; 0: no limit. */
   readonly minBytesPerSecond: number
@@ -50,7 +50,7 @@ export interface Limits {
 export interface RoutingConfig {
   /** Installed strategies by id: the values of `provider.sort`. */
   readonly strategies: ReadonlyMap<string, Rank>
-  /** Those of them that explain themselves. */
+  /** The strategies that explain themselves, by id. */
   readonly whys: ReadonlyMap<string, CheckedWhy>
   /** Id of the strategy for requests without `sort`. When no strategy is installed, hosts keep the configured order. */
   readonly strategy: string
@@ -71,7 +71,7 @@ export interface FreeLimits {
 }
 
 export interface Billing {
-  /** What an answer costs that its host broke off. */
+  /** The cost of an answer that its host broke off. */
   readonly errorFinish: ErrorFinish
   readonly freeModels: FreeLimits
 }
@@ -80,7 +80,7 @@ export interface Billing {
 export interface LocalServer {
   readonly settings: ProviderSettings
   readonly plugin: ProviderPlugin
-  /** Whether the operator said that it is there. One that was only looked for gets no key. */
+  /** Whether the configuration names it. A server that the gateway found by itself gets no key. */
   readonly isConfigured: boolean
 }
 

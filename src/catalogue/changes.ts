@@ -9,7 +9,7 @@ export interface CatalogueChanges {
   readonly modelsRemoved: ReadonlyArray<string>
   readonly hostsAdded: ReadonlyArray<Host>
   readonly hostsRemoved: ReadonlyArray<Host>
-  /** Hosts whose price is another one, as they will be. */
+  /** Hosts whose price changes, with the new price. */
   readonly repriced: ReadonlyArray<{ readonly host: Host; readonly before: Pricing | null }>
 }
 

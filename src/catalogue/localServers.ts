@@ -10,7 +10,7 @@ import { modelNames } from "./names.ts"
 import { factsOf, type LoadedProvider } from "./Providers.ts"
 import { type LocalServer, type ResolvedConfig, resolvedConfig } from "./ResolvedConfig.ts"
 
-/** One that was found. */
+/** A server that was found. */
 export interface FoundServer {
   readonly loaded: LoadedProvider
   readonly models: ReadonlyArray<Model>

@@ -20,8 +20,8 @@ export class ModelNames extends Map<string, WantedModel> {
 
 /**
  * Where a name means several things, the first of these counts: an alias of the configuration; an id; a bare slug; a canonical slug or
- * an alias of a model; a name by which the author's own host calls a model. A name that two models have on one level means neither,
- * there and below. Aliases of unknown models are ignored.
+ * an alias of a model; a name by which the author's own host calls a model. A name that two models share on one level means neither of
+ * them, on that level and those below. Aliases of unknown models are ignored.
  */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
   const names = new ModelNames(models.map((model) => [model.id, { model, variants: none }]))

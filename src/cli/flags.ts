@@ -29,7 +29,7 @@ const commonFlags: ReadonlyArray<Flag> = [
   { name: "help", about: "say what a command does", takes: "nothing", values: [] },
 ]
 
-/** Those of the program itself. */
+/** Flags of the program itself. */
 export const programFlags: ReadonlyArray<Flag> = [
   { name: "version", about: "the versions of program, runtime and database", takes: "nothing", values: [] },
   { name: "completions", about: "write a script for a shell", takes: "text", values: ["bash", "fish", "sh", "zsh"] },

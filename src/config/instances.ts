@@ -10,7 +10,7 @@ export interface Instance {
   readonly message: string
 }
 
-/** Those (such as a promise without `await`, or a `Map`) in the parts that the gateway itself reads. */
+/** Instances (such as a promise without `await`, or a `Map`) in the parts that the gateway itself reads. */
 export const instancesIn = (raw: unknown): ReadonlyArray<Instance> => found(withoutInline(raw), [])
 
 const found = (value: unknown, path: Path): ReadonlyArray<Instance> => {

@@ -11,7 +11,7 @@ import type { GatewayConfig } from "./GatewayConfig.ts"
 export interface LoadedStrategies {
   /** Every strategy that loads, by id. */
   readonly strategies: ReadonlyMap<string, Rank>
-  /** Those of them that explain themselves. */
+  /** The strategies that explain themselves, by id. */
   readonly whys: ReadonlyMap<string, CheckedWhy>
   readonly problems: ReadonlyArray<Problem>
   /** Plugins that turned out to be unusable, once each. */

@@ -22,7 +22,7 @@ import { chatErrorBody, defect, type Rendered, render } from "./errorBody.ts"
 import { notSniffed, requestIdHeaders } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
 
-/** How a failure is told. */
+/** How a failure is answered. */
 type ErrorBody = (rendered: Rendered, requestId: string) => object
 
 type Operation<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>

@@ -21,7 +21,7 @@ import {
 import { chatErrorBody, render } from "./errorBody.ts"
 
 const AnyObject = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
-  // The usual one of Unknown has an id, which may be in a document only once.
+  // The JSON Schema that Effect makes for Unknown has an id, which may be in a document only once.
   jsonSchema: { type: "object" },
 })
 

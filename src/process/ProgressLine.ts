@@ -6,7 +6,7 @@
 /** From when on something is said, and how often a terminal is told how long it has taken. */
 export const patienceMs = 1000
 
-/** Begins when it is told what is done. `write` must not wait. */
+/** Begins with the first report of what is done. `write` must not wait. */
 export class ProgressLine {
   private what = ""
   private since = 0

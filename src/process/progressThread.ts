@@ -1,4 +1,4 @@
-/** The thread of `withProgressBeside`. It is told what is done; `null` ends it, and is answered. */
+/** The thread of `withProgressBeside`. Its messages say what is being done; `null` ends it, and is answered. */
 import { writeSync } from "node:fs"
 import { ProgressLine } from "./ProgressLine.ts"
 

@@ -35,7 +35,7 @@ describe("the tarball", () => {
     expect(app.packed).toContain("dist/src/index.d.ts")
     expect(app.packed).toContain("dist/plugins/providers/openai/index.d.ts")
     expect(app.packed).toContain("plugins/providers/openai/models.json")
-    expect(app.packed).toContain("examples/embed.ts")
+    expect(app.packed).toContain("examples/effect-app/index.ts")
     expect(app.packed).toContain("bundle/program.js")
     expect(app.packed).not.toContain("bundle/sources.json")
     expect(app.packed.filter((path) => /^(plugins|test|bench)\/.*\.test\.ts$/.test(path))).toEqual([])

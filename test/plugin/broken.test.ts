@@ -2,6 +2,7 @@
  * A plugin that does not load is off, with one line in the log. Everything else works. All configuration mistakes are
  * reported at once.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -25,6 +26,7 @@ import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { readConfig } from "../../src/config/loadConfig.ts"
 import { type Parts, resolveConfig } from "../../src/config/resolveConfig.ts"
 import { PluginInvalid } from "../../src/plugin/checks/PluginInvalid.ts"
+import { contractMismatch } from "../../src/plugin/loading/contract.ts"
 import type { Plugin } from "../../src/plugin/loading/discover.ts"
 import { KeyStore } from "../../src/services/keys/KeyStore.ts"
 import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
@@ -117,7 +119,7 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
   [
     "a provider made for another contract: it was loaded, unless it came from a folder",
     { ...provider("older", () => whole), contract: 1 },
-    "plugin older: shape: made for contract 1, this gateway has 2",
+    `plugin older: shape: ${contractMismatch({ contract: 1 })}`,
   ],
   [
     "a provider that is on unasked and wants configuration",
@@ -171,7 +173,7 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
   [
     "a strategy made for another contract: it was loaded, unless it came from a folder",
     { ...own, id: "newer", contract: 3 },
-    "plugin newer: shape: made for contract 3, this gateway has 2",
+    "plugin newer: shape: made for contract 3, this gateway has 2: it needs a newer gateway",
   ],
 ]
 

@@ -1,4 +1,4 @@
-/** What plugins log: under their ids, without secrets, and bounded. docs/plugins.md#log */
+/** What plugins log: under their ids, without secrets, and bounded. docs/plugin-contract.md#log */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"

@@ -1,6 +1,6 @@
 /**
- * Where the first keys are told: on standard output, or in a file of the data folder where what is printed is kept by others, as a
- * file of a log, a service manager's journal and the logs of containers are. That file is the one place where the gateway writes a secret.
+ * Where the first keys are shown. On standard output, or in a file of the data folder if standard output is kept by others: a log file,
+ * a service manager's journal, the logs of containers. That file is the one place where the gateway writes a secret.
  * docs/decisions/0036-first-keys-in-a-file.md
  */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs"
@@ -29,7 +29,7 @@ const outputKind = (): OutputKind => {
 }
 
 /**
- * Whether what is printed is kept by another program, or is lost: a file of a log; systemd (which sets INVOCATION_ID and
+ * Whether another program keeps what is printed, or it is lost: a log file; systemd (which sets INVOCATION_ID and
  * JOURNAL_STREAM), Kubernetes, or the engine of a container, where the image or the engine sets `container` or the gateway is
  * process 1; /dev/null. A pipe in a shell is none of these.
  */
@@ -42,7 +42,7 @@ export const isOutputKept = (
   return output !== "pipe" || pid === 1 || marks.some((name) => (env[name] ?? "") !== "")
 }
 
-/** Where the keys are to be told; `undefined`: nowhere, so that none may be made. The log says why. */
+/** Where the keys are to be shown; `undefined`: nowhere, so that none may be made. The log says why. */
 export const placeOfFirstKeys = (config: GatewayConfig): Effect.Effect<FirstKeysPlace | undefined> =>
   Effect.suspend(() => {
     if (!isOutputKept(process.env, { output: outputKind(), pid: process.pid }))
@@ -70,7 +70,7 @@ const folderOf = ({ storage, spoolFolder }: GatewayConfig): string =>
 const pathIn = (folder: string, number: number): string =>
   join(folder, number === 1 ? "first-keys.txt" : `first-keys-${number}.txt`)
 
-/** In the file after all when the reader of a pipe has gone, as `head` does. */
+/** Shows the keys on standard output, or in the file after all if the reader of a pipe has gone, as `head` does. */
 const onOutput = (folder: string): FirstKeysPlace => ({
   tell: (lines) =>
     Effect.async<boolean>((resume) => {

@@ -1,4 +1,4 @@
-/** The first start of an installation: tells two keys and a working command line, in the terminal or in a file, never in the log. */
+/** The first start of an installation: makes two keys, and shows them with a working command line in the terminal or a file, never in the log. */
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,7 +12,7 @@ import { placeOfFirstKeys, warnOfFirstKeys } from "./firstKeys.ts"
 
 /**
  * Shows the address of the gateway, and what `summary` says of it, given its port. At the first start, unless the operator
- * configured a key, creates and tells two keys.
+ * configured a key, makes two keys and shows them.
  */
 export const firstStart = (
   { managementKey, config }: Pick<LoadedConfig, "managementKey" | "config">,
@@ -39,7 +39,7 @@ export const firstStart = (
       if (management === undefined) return yield* place.discard
       const managementLine = `  management key   ${Redacted.value(management.secret)}\n`
       const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" })).pipe(
-        // Nobody else knows it, and the next start makes none.
+        // The management key exists nowhere else, and the next start makes no other.
         Effect.onError(() => place.tell(managementLine)),
       )
       const { models } = registry.current()

@@ -5,7 +5,7 @@ import { probeGateway } from "./probeGateway.ts"
 
 export type PortState =
   | { readonly state: "free" }
-  /** `by`: in words. `isGateway`: it answers as a Headgate does. */
+  /** `by`: who listens, for people. `isGateway`: it answers as a Headgate does. */
   | { readonly state: "used"; readonly by: string; readonly isGateway: boolean }
   | { readonly state: "unusable"; readonly why: string }
 
@@ -54,7 +54,7 @@ const programAt = async (port: number): Promise<string | undefined> => {
     for (const file of await readdir(`/proc/${pid}/fd`).catch(() => []))
       if (sockets.has(await readlink(`/proc/${pid}/fd/${file}`).catch(() => ""))) {
         const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\u0000")
-        // Words after these may hold a password.
+        // Later arguments may hold a password.
         return `pid ${pid}: ${words.slice(0, 2).join(" ").trim()}`
       }
   return undefined

@@ -75,7 +75,7 @@ export const cutAtSecondSignal = (ending: Ending): Effect.Effect<void, never, Sc
     yield* onStopSignal(receive)
   })
 
-/** Tells `ending` what runs, as long as requests are served. */
+/** Gives `ending` the running requests, as long as requests are served. */
 export const layerEnding = (ending: Ending): Layer.Layer<never, never, InFlight> =>
   Layer.scopedDiscard(
     Effect.gen(function* () {

@@ -11,7 +11,7 @@ export const lookMs = 1000
 /** After so many checks in a row without a heartbeat (15 to 16 seconds) its event loop is considered stuck. */
 const mostMissed = 16
 
-/** The same for a worker that was asked to stop is its drain time, but not fewer checks than these. */
+/** A worker that was asked to stop may miss as many checks as its drain time has seconds: at least these, at most `mostMissed`. */
 const leastMissed = 5
 
 /** A process that has ended is reported after so many checks without a notice by the runtime, which usually comes at once. */
@@ -60,7 +60,7 @@ export class Pulse {
       if (this.unnoticed === mostUnnoticed) watched.unnoticed(ended)
       return
     }
-    // One that is asked to stop while it starts has nothing to finish.
+    // A worker that is asked to stop while it starts has nothing to finish, so its heartbeats count at once.
     const isStopping = watched.isStopping()
     if (this.isStuck || (!isStopping && !watched.hasServed())) return
     this.missed += 1

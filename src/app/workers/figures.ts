@@ -11,13 +11,13 @@ import { onProcess } from "./processEvents.ts"
 
 /** What workers and their supervisor send each other. `round`: which question it belongs to; 0: none. */
 export type FiguresMessage =
-  /** A worker asks for those of all, and tells its own. */
+  /** A worker asks for the figures of all workers, and sends its own. */
   | { readonly figures: "ask-all"; readonly round: number; readonly snapshot: Snapshot }
-  /** The supervisor asks for those of the worker. */
+  /** The supervisor asks a worker for its figures. */
   | { readonly figures: "ask-own"; readonly round: number }
-  /** Those of the worker. */
+  /** A worker sends its figures. */
   | { readonly figures: "own"; readonly round: number; readonly snapshot: Snapshot }
-  /** Those of all. */
+  /** The supervisor sends the sum of all workers' figures. */
   | { readonly figures: "all"; readonly round: number; readonly snapshot: Snapshot }
 
 /** Nobody else writes into the channel, so the rest of the message is not looked at. */
@@ -28,7 +28,7 @@ export const isFiguresMessage = (message: unknown): message is FiguresMessage =>
 const allWithinMs = 3000
 const ownWithinMs = 1000
 
-/** How often a worker tells its figures unasked, so that few are lost with one that is killed, milliseconds. */
+/** How often a worker sends its figures unasked, milliseconds. So a worker that is killed loses only the latest ones. */
 const tellEveryMs = 10_000
 
 /** The fleet of a worker. */
@@ -71,22 +71,22 @@ export const workerFleet = (): Fleet => {
   }
 }
 
-/** Ended workers that are still heard: many times those that can end within the moment that a message takes. */
+/** Ended workers whose late messages still count: many more than can end while a message is under way. */
 const mostGone = 64
 
-/** A worker, as its supervisor asks it. */
+/** A worker that the supervisor asks for figures. */
 export interface AskedWorker {
-  /** Whether it could be sent. */
+  /** Sends a message; whether that was possible. */
   readonly tell: (message: FiguresMessage) => boolean
 }
 
 /** What the supervisor knows of the figures of all workers. */
 export class FleetFigures {
-  /** The last ones of each that runs. */
+  /** The last figures of each running worker. */
   private readonly latest = new Map<AskedWorker, Snapshot>()
-  /** What those have counted that ended last: their last message may come after their end. */
+  /** What recently ended workers have counted: the last message of each may come after its end. */
   private readonly gone = new Map<AskedWorker, Snapshot>()
-  /** What those have counted that ended before. */
+  /** The sum of what workers counted that ended earlier. */
   private ended: Snapshot = []
   private rounds = 0
   /** By round: the workers that have not answered. */
@@ -131,7 +131,7 @@ export class FleetFigures {
         snapshot: merged([this.ended, ...this.gone.values(), ...this.latest.values()]),
       })
     }
-    // One that does not answer counts as it last did.
+    // A worker that does not answer counts with its last figures.
     const late = setTimeout(end, ownWithinMs)
     this.asked.set(round, { left, end })
     if (left.size === 0) end()

@@ -1,4 +1,4 @@
-/** Keeps a number of worker processes running. How a process is started and stopped is given (`processes.ts`). */
+/** Keeps a number of worker processes running. The caller says how a process is started and stopped (`processes.ts`). */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ export class WorkerFailed extends Data.TaggedError("WorkerFailed")<Ended & { rea
 const inWords = ({ code, signal }: Ended): string =>
   signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
 
-/** Exit codes of faults that only the operator can mend: a database of a newer version, a wrong configuration. */
+/** Exit codes of faults that a new start does not mend: a database of a newer version, a wrong configuration. */
 const lasting: ReadonlySet<number> = new Set([65, 78])
 
 /** A process that served for this long, milliseconds, did not end because of how it was started. */

@@ -55,7 +55,7 @@ const lineOf = (shared: Int32Array, blockedMs: number, fields: Watching["fields"
   const what = hook === undefined ? "no hook of a plugin runs" : `plugin ${hook}`
   const about = {
     ...(hook === undefined ? {} : { hook }),
-    // It may go on now, between other work.
+    // It began before and waits for something, so it may have gone on just now.
     ...(hook !== undefined || begun === undefined ? {} : { last_asynchronous_hook: begun }),
     ...fields,
   }

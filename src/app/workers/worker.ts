@@ -12,13 +12,13 @@ export const numberVariable = "HEADGATE_WORKER"
 /** What a worker sends once it serves. */
 export const Serving = Schema.Struct({ port: Schema.Number })
 
-/** What it sends when it has stopped: how many requests ran, and how many of them were ended before their time. */
+/** What a worker sends when it has stopped: how many requests ran at the stop, and how many of them the gateway cut off. */
 export const Stopped = Schema.Struct({ running: Schema.Number, cut: Schema.Number })
 
-/** What it sends every second, while its event loop runs. */
+/** What a worker sends every second, while its event loop runs. */
 export const Beat = Schema.Struct({ beat: Schema.Literal(true) })
 
-/** Tells the supervisor, where there is one, that this process does its work. */
+/** Sends a heartbeat to the supervisor, if there is one. */
 export const sendBeat = (): void => {
   if (process.connected) process.send?.({ beat: true } satisfies typeof Beat.Type)
 }

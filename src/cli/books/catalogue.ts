@@ -30,7 +30,7 @@ import { reading } from "./readBooks.ts"
 const lines = (problems: ReadonlyArray<Problem>): string =>
   problems.map(({ path, message }) => plain(`${path}: ${message}`)).join("\n")
 
-/** The catalogue in the source, if all of it is right. */
+/** The catalogue in the source. Fails if any entry is wrong. */
 const catalogueIn = (source: string): Effect.Effect<Catalogue, CommandFailed> =>
   Effect.gen(function* () {
     const text = yield* catalogueText(source)
@@ -61,7 +61,7 @@ const compared = (catalogue: Catalogue) =>
     }
   })
 
-/** The same, without the values of secrets where they are not set here. What is wrong without that is told as a start would. */
+/** `compared`, also if secrets are not set in this environment. Other faults of the configuration are reported as a start reports them. */
 const comparedWith = (catalogue: Catalogue) =>
   Effect.orElse(withUnsetSecrets(compared(catalogue)), () => compared(catalogue)).pipe(
     Effect.mapError(

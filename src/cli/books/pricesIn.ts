@@ -14,7 +14,7 @@ export type PricesOf = (host: Pick<LedgerRow, "model" | "host">) => Pricing | nu
 /** `file`: relative to the working directory. Warnings about it go to standard error. */
 export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =>
   Effect.gen(function* () {
-    // Prices need no secret. What is wrong without that is told as a start would.
+    // Prices need no secret. Other faults of the configuration are reported as a start reports them.
     const read = Effect.flatMap(loadConfig({ file }), prepare)
     const { setup } = yield* Effect.orElse(withUnsetSecrets(read), () => read)
     const { resolved } = setup

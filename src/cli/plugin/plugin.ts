@@ -55,18 +55,21 @@ const create = Command.make(
     name: Args.text({ name: "name" }).pipe(Args.withDescription("the plugin's id, in kebab-case")),
     protocol: Options.boolean("protocol").pipe(Options.withDescription("a provider with a protocol of its own")),
     strategy: Options.boolean("strategy").pipe(Options.withDescription("a strategy, which orders hosts")),
+    package: Options.boolean("package").pipe(
+      Options.withDescription("a package of its own, in the folder headgate-<name>"),
+    ),
   },
-  ({ name, protocol, strategy }) =>
+  ({ name, protocol, strategy, package: asPackage }) =>
     Effect.gen(function* () {
       if (protocol && strategy) return yield* wrongUse("--protocol and --strategy exclude each other")
       const { newPlugin, takenByOwn } = yield* Effect.promise(() => import("./pluginNew.ts"))
       const template = protocol ? "protocol" : strategy ? "strategy" : "host"
-      const files = yield* newPlugin(name, template)
+      const files = yield* newPlugin(name, template, asPackage)
       yield* write(files.join("\n"))
       const note = yield* takenByOwn(name, template)
       if (note !== undefined) yield* Effect.sync(() => process.stderr.write(`headgate: ${note}\n`))
     }),
-).pipe(Command.withDescription("Writes a plugin with its test and recorded cases into ./plugins."))
+).pipe(Command.withDescription("Writes a plugin with its test and recorded cases into ./plugins, or as a package."))
 
 const group = Command.make("plugin").pipe(
   Command.withDescription("Plugins: providers and strategies."),

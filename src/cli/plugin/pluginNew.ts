@@ -1,10 +1,15 @@
-/** Writes a new plugin with its test and recorded cases, which pass at once, into `plugins` of the working directory. */
+/**
+ * Writes a new plugin with its test and recorded cases, which pass at once: into `plugins` of the working directory, or as a package with a folder
+ * of its own.
+ */
 import { mkdir, readdir, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import { ownPluginFolder } from "../../config/GatewayConfig.ts"
+import { contractVersion } from "../../plugin/Provider.ts"
 import { plugins as ownPlugins } from "../../process/inBundle.ts"
+import { version } from "../../process/version.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import { plain } from "../output.ts"
 
@@ -25,13 +30,19 @@ export const takenByOwn = (name: string, template: Template): Effect.Effect<stri
     return `the gateway has a ${kind} ${name} of its own: yours is off until plugins.override has "${name}"`
   })
 
-/** The paths of the files that were written. */
-export const newPlugin = (name: string, template: Template): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
+/** The paths of the files that were written. `asPackage`: into `headgate-<name>` of the working directory. */
+export const newPlugin = (
+  name: string,
+  template: Template,
+  asPackage: boolean,
+): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
   Effect.gen(function* () {
     if (!namePattern.test(name) || name.length > 64) {
       return yield* wrongUse(`expected a name in kebab-case such as acme or acme-labs, got "${plain(name)}"`)
     }
-    const folder = resolve("plugins", template === "strategy" ? "strategies" : "providers", name)
+    const folder = asPackage
+      ? resolve(`headgate-${name}`)
+      : resolve("plugins", template === "strategy" ? "strategies" : "providers", name)
     const isTaken = yield* Effect.promise(() =>
       stat(folder).then(
         () => true,
@@ -41,7 +52,10 @@ export const newPlugin = (name: string, template: Template): Effect.Effect<Reado
     if (isTaken) {
       return yield* new CommandFailed({ code: exitCodes.failed, message: plain(`${folder} is there already`) })
     }
-    return yield* Effect.promise(() => copied(join(templates, template), folder, name))
+    return yield* Effect.promise(async () => [
+      ...(asPackage ? await copied(join(templates, "package"), folder, name) : []),
+      ...(await copied(join(templates, template), folder, name)),
+    ])
   })
 
 const copied = async (from: string, folder: string, name: string): Promise<ReadonlyArray<string>> => {
@@ -52,7 +66,8 @@ const copied = async (from: string, folder: string, name: string): Promise<Reado
     .toSorted()
   const written: Array<string> = []
   for (const file of files) {
-    const path = join(folder, named(file, name))
+    // A package manager takes files with a dot for its own, so that the templates have none.
+    const path = join(folder, named(file, name).replace(/^(?=git(hub\/|ignore$))/, "."))
     await mkdir(dirname(path), { recursive: true })
     await Bun.write(path, named(await Bun.file(join(from, file)).text(), name))
     written.push(path)
@@ -66,6 +81,8 @@ const named = (text: string, name: string): string =>
     .replaceAll("VENDOR_NAME", variableName(name))
     .replaceAll("Vendor Name", displayName(name))
     .replaceAll("vendor-name", name)
+    .replaceAll("HEADGATE_VERSION", version)
+    .replaceAll('"CONTRACT_VERSION"', String(contractVersion))
 
 /** The name of an environment variable cannot begin with a digit. */
 const variableName = (name: string): string =>

@@ -1,4 +1,4 @@
-/** `server` of the configuration: where it listens, which proxies and pages it trusts, how it stops, its metrics, and what is told of requests. */
+/** `server` of the configuration: where it listens, which proxies and pages it trusts, how it stops, its metrics, and what it records of requests. */
 import * as Schema from "effect/Schema"
 import ipaddr from "ipaddr.js"
 import { wholeNumber } from "../../catalogue/schema.ts"

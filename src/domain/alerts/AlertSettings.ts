@@ -57,7 +57,7 @@ export interface WebhookSettings {
   readonly secret: Redacted.Redacted | null
   readonly format: "json" | "slack"
   readonly network: "public" | "private"
-  /** Which rules it is told of; `null`: all. */
+  /** The rules whose alerts it gets; `null`: all. */
   readonly rules: ReadonlyArray<AlertRule> | null
 }
 

@@ -114,7 +114,7 @@ export interface FailurePoint {
   readonly start: number
   readonly class: FailureClass
   readonly requests: number
-  /** Those of them without a row in the ledger. */
+  /** Requests without a row in the ledger. */
   readonly unbooked: number
 }
 
@@ -124,7 +124,7 @@ export interface FirstTokenPoint {
   readonly figures: FirstTokenFigures | null
 }
 
-/** Those of all intervals, as counts, since a longer time is read in parts. */
+/** Times to the first token by interval. `counts`: of all intervals, since a longer time is read in parts. */
 export interface FirstTokenSeries {
   readonly points: ReadonlyArray<FirstTokenPoint>
   readonly counts: FirstTokens
@@ -189,13 +189,13 @@ export const sumsFor = (filter: AnalyticsFilter, by: Grouping | null): SumsOf | 
   )
 }
 
-/** Whether failures of a question are told: their sums have neither apps nor users. */
+/** Whether failures can be answered for a question: their sums have neither apps nor users. */
 export const hasFailures = ({ filter, by }: AnalyticsQuestion): boolean => {
   const kind = sumsFor(filter, by)
   return kind === "all" || kind === "host" || kind === "key"
 }
 
-/** Whether times to the first token are told: they are kept by model and host. */
+/** Whether times to the first token can be answered: they are kept by model and host. */
 export const hasFirstTokens = ({ filter, by }: AnalyticsQuestion): boolean => {
   const kind = sumsFor(filter, by)
   return kind === "all" || kind === "host"

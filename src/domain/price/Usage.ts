@@ -8,9 +8,9 @@ export interface Usage {
   readonly completionTokens: number
   readonly cachedTokens: number
   readonly cacheWriteTokens: number
-  /** Those of `cacheWriteTokens` that are kept for an hour and cost more. */
+  /** The part of `cacheWriteTokens` that is kept for an hour and costs more. */
   readonly cacheWrite1hTokens: number
-  /** Those of `cachedTokens` that are audio. */
+  /** The part of `cachedTokens` that is audio. */
   readonly cachedAudioTokens: number
   /** Cached ones included. */
   readonly promptAudioTokens: number

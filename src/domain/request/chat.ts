@@ -254,9 +254,9 @@ export interface ChatUsage extends JsonObject {
     readonly cached_tokens?: unknown
     /** Written to a cache. */
     readonly cache_write_tokens?: unknown
-    /** Those of `cached_tokens` that are audio. Not sent to callers. */
+    /** The part of `cached_tokens` that is audio. Not sent to clients. */
     readonly cached_audio_tokens?: unknown
-    /** Those of `cache_write_tokens` that are kept for an hour. */
+    /** The part of `cache_write_tokens` that is kept for an hour. */
     readonly cache_write_1h_tokens?: unknown
     readonly audio_tokens?: unknown
     /** Not sent to callers. */

@@ -36,11 +36,11 @@ export const placedIn = (protocol: Protocol): ReadonlyArray<PlacedParameter> =>
 export const renamesIn = (protocol: Protocol): ReadonlyArray<string> =>
   placedIn(protocol).flatMap(({ name, at }) => (at === name ? [] : [at]))
 
-/** Those that functions of the protocol write. */
+/** Parameters that functions of the protocol write. */
 export const translatedIn = (protocol: Protocol): ReadonlyArray<string> =>
   namesWhere((row) => row[protocol] === translated)
 
-/** Those that the protocol has no member for. */
+/** Parameters that the protocol has no member for. */
 export const lackingIn = (protocol: Protocol): ReadonlyArray<string> => namesWhere((row) => row[protocol] === null)
 
 /** Names of parameters by what their rows say. */

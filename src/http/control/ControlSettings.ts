@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 export interface ControlOptions {
   /** Origins whose pages may read the model listings; `*`: all. */
   readonly corsOrigins: ReadonlyArray<string>
-  /** Whether `/metrics` is told to anybody. Default: false. */
+  /** Whether anybody may read `/metrics`. Default: false. */
   readonly openMetrics?: boolean
   /** Whether the console is served. Default: true. */
   readonly console?: boolean

@@ -241,7 +241,7 @@ export const generationHandlers = HttpApiBuilder.group(
         return found
       })
 
-      /** What the row was computed with; `undefined`: no price was known, or the version cannot be read. */
+      /** The prices that the row was computed with; `undefined`: none were known, or their version cannot be read. */
       const pricingFor = ({ priceVersion: id }: LedgerRow) =>
         id === null
           ? Effect.succeed(undefined)

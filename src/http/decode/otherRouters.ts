@@ -20,7 +20,7 @@ import { isJsonObject } from "../../domain/json/json.ts"
 
 const pluginShape = objectOf({ id: filledText, enabled: flag }, "id")
 
-/** One that is switched off. */
+/** A plugin that is switched off. */
 const switchedOff = { properties: { id: filledText.schema, enabled: { const: false } }, required: ["id", "enabled"] }
 
 const plugin = refined(pluginShape, switchedOff, (value, path, issues) => {

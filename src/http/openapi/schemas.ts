@@ -14,7 +14,7 @@ export const listOf = (items: JsonSchema): JsonSchema => ({ type: "array", items
 export const anyOf = (...schemas: ReadonlyArray<JsonSchema>): JsonSchema => ({ anyOf: schemas })
 export const orNull = (schema: JsonSchema): JsonSchema => anyOf(schema, { type: "null" })
 export { withDescription as described } from "../../domain/json/checks.ts"
-/** One that is described once, under this name, wherever it is used: `document.ts`. */
+/** A schema that is described once, under this name, wherever it is used: `document.ts`. */
 export const titled = (title: string, schema: JsonSchema): JsonSchema => ({ title, ...schema })
 
 /** An object of an answer: null only where its schema says so. Other members may come. */

@@ -16,9 +16,9 @@ import { PluginInvalid, reasonOf } from "../checks/PluginInvalid.ts"
 import type { ProviderPlugin } from "../Provider.ts"
 import type { StrategyPlugin } from "../strategy.ts"
 import { builtIns } from "./builtIns.ts"
+import { contractMismatch, packageMismatch } from "./contract.ts"
 import { importFault } from "./importFault.ts"
 import type { Importing } from "./importWatch.ts"
-import { contractMismatch } from "./load.ts"
 import { registerModules } from "./resolve.ts"
 
 export type Plugin = ProviderPlugin | StrategyPlugin
@@ -219,7 +219,10 @@ const loadPackage = (
 ): Effect.Effect<ReadonlyArray<Either.Either<Imported, PluginInvalid>>> =>
   Effect.gen(function* () {
     const invalid = invalidIn(name)
-    const exported = yield* defaultOf(yield* entry, invalid)
+    const path = yield* entry
+    const mismatch = packageMismatch(path)
+    if (mismatch !== undefined) return yield* invalid("shape", mismatch)
+    const exported = yield* defaultOf(path, invalid)
     const plugins: ReadonlyArray<unknown> = Array.isArray(exported) && exported.length > 0 ? exported : [exported]
     return yield* Effect.forEach(plugins, (plugin) =>
       usable(plugin, invalid).pipe(

@@ -21,13 +21,10 @@ import { type Hook, hookOf } from "../checks/PluginFault.ts"
 import { guarded, PluginInvalid, reasonOf } from "../checks/PluginInvalid.ts"
 import { KnownSecrets } from "../KnownSecrets.ts"
 import { type MakeContext, pluginContexts } from "../PluginLog.ts"
-import { contractVersion, type ProviderPlugin } from "../Provider.ts"
+import type { ProviderPlugin } from "../Provider.ts"
 import { gatheringSecrets } from "../Secret.ts"
 import type { Rank, StrategyPlugin } from "../strategy.ts"
-
-/** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
-export const contractMismatch = ({ contract }: { readonly contract: number }): string | undefined =>
-  contract === contractVersion ? undefined : `made for contract ${contract}, this gateway has ${contractVersion}`
+import { contractMismatch } from "./contract.ts"
 
 /** Separates plugins that an embedder passes: those that are made for another contract are off, like those of a folder. */
 export const ofThisContract = <P extends ProviderPlugin | StrategyPlugin>(

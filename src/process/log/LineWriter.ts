@@ -1,20 +1,20 @@
 /**
  * Writes lines of the log without waiting for whoever reads them. Lines that are not taken wait in memory up to a bound; those beyond it
- * are dropped and counted, and one line tells of them once lines are taken again.
+ * are dropped and counted, and one line says how many once lines are taken again.
  */
 import { Buffer } from "node:buffer"
 
 /** Where lines go. */
 export interface Outlet {
   /**
-   * Begins to write, and tells how many bytes were taken: 0 where none are taken now. Negative: nobody will read any more. At most one
+   * Begins to write, and calls `taken` with the bytes written: 0 if none could be now, negative if nobody will ever read them. At most one
    * write runs at a time.
    */
   readonly write: (bytes: Uint8Array, taken: (bytes: number) => void) => void
   readonly close: () => void
 }
 
-/** Bytes that wait. */
+/** The most bytes that wait. */
 const mostBytes = 1_048_576
 /** Bytes that are written at once, so that lines of several processes into one pipe stay whole (PIPE_BUF of Linux). A longer line is alone. */
 const atOnceBytes = 4096
@@ -41,13 +41,13 @@ export class LineWriter {
   private readonly lineOfLost: (lines: number) => string
   private onEmpty: (() => void) | undefined
 
-  /** `open`: called when there is a line to write. `lineOfLost`: tells how many were dropped. */
+  /** `open`: called when there is a line to write. `lineOfLost`: the line that says how many were dropped. */
   constructor(open: () => Outlet, lineOfLost: (lines: number) => string) {
     this.open = open
     this.lineOfLost = lineOfLost
   }
 
-  /** Without its end. It is written with the others of this turn of the event loop. */
+  /** `line`: without a line break. It is written with the other lines of this turn of the event loop. */
   add(line: string): void {
     const bytes = Buffer.byteLength(line) + 1
     if (this.waitingBytes + bytes > mostBytes) {
@@ -126,7 +126,7 @@ export class LineWriter {
     this.pauseMs = Math.min(2 * this.pauseMs, tryAgainMs.most)
   }
 
-  /** Nobody will ever read it. */
+  /** Drops everything that waits: nobody will ever read it. */
   private drop(): void {
     this.lost += this.waiting.length + this.rest.filter((byte) => byte === lineEnd).length
     this.waiting = []

@@ -16,7 +16,7 @@ type Declared = {
   readonly [Name in LogEventName]: (typeof logEvents)[Name]["level"] extends "any" ? never : Name
 }[LogEventName]
 
-/** Those whose message has no gaps. */
+/** Events whose message has no placeholders. */
 type Plain = { readonly [Name in Declared]: [FactOf<Name>] extends [never] ? Name : never }[Declared]
 
 const levels: Readonly<Record<LogLevelName, LogLevel.LogLevel>> = {

@@ -13,7 +13,7 @@ import { LineWriter, type Outlet } from "./LineWriter.ts"
 import { lineOf } from "./lineOf.ts"
 import { openStandardError } from "./standardError.ts"
 
-/** How many lines of the log were dropped, for those who tell figures. 0 where another logger is used. */
+/** How many lines of the log were dropped, for metrics. 0 if another logger is used. */
 export class LostLines extends Context.Reference<LostLines>()("headgate/LostLines", {
   defaultValue: () => (): number => 0,
 }) {}

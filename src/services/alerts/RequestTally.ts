@@ -54,13 +54,13 @@ export class RequestTally {
     }
   }
 
-  /** Those of the last 5 minutes. */
+  /** Requests of the last 5 minutes. */
   failures(now: number): FailureCounts {
     this.window.moveTo(now)
     return { requests: this.window.total(requestColumn), failed: this.window.total(failureColumn) }
   }
 
-  /** Those that still count. */
+  /** Refusals that still count. */
   refusalsAt(now: number): ReadonlyArray<Refusal> {
     for (const [provider, refusal] of this.refusals) if (isRefusalOver(refusal, now)) this.refusals.delete(provider)
     return [...this.refusals.values()]

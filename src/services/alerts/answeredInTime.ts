@@ -1,4 +1,4 @@
-/** Calls of the database with a time limit, for alerts: one of them says that the database does not answer. */
+/** The database for code that reports when it does not answer: that code must not wait for it. */
 import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../storage/alerts.ts"
 import { StorageUnavailable } from "../storage/StorageUnavailable.ts"

@@ -85,7 +85,7 @@ export abstract class Failover<A extends object, Result>
     this.canHedge = mayHedge(services.registry.current().routing.hedge, request)
   }
 
-  /** Calls a host. `listener` is told of the answer. */
+  /** Calls a host. `listener` gets the answer. */
   abstract call(begun: Begun, listener: CallListener<A>): void
   /** Takes the answer of the host that has one. */
   protected abstract accept(answer: A, attempt: Attempt): void

@@ -21,7 +21,7 @@ export class WholeHostAnswer implements Sink {
   private readonly longestAnswer: number
   private readonly read: AnswerReader
   private readonly timer: Timer
-  /** Who is told of the answer; `undefined`: it was. */
+  /** Who gets the answer; `undefined`: it was given. */
   private listener: CallListener<AnswerRead> | undefined
   private received: ResponseHead | undefined
   private body: BodyText | undefined

@@ -16,7 +16,7 @@ export interface TimerServices {
   readonly stats: HostMeasurements
 }
 
-/** What the loop over the hosts tells of an attempt. */
+/** What the loop over the hosts says of an attempt. */
 export interface Turn {
   /** Whether another host could be called after the one of this attempt. */
   readonly hasNext: (begun: Begun) => boolean

@@ -1,6 +1,6 @@
 /**
  * Keeps host statistics over a restart: reads them at start, and writes what changed once a minute and at the end. A crash
- * loses a minute at most. A database that cannot be read or written costs statistics only, and is tried again.
+ * loses a minute at most. If the database cannot be read or written, only statistics are missing, and it is tried again.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,7 +14,7 @@ import { Storage } from "../storage/Storage.ts"
 import { survivingDefects } from "../storage/survivingDefects.ts"
 import { HostStats } from "./HostStats.ts"
 
-/** So few that the ledger's thread, which writes them too, is not kept from settling requests. */
+/** Rows in one write. Few, since the ledger's thread writes them too, and must not be kept from settling requests. */
 const writtenAtOnce = 100
 const readAtOnce = 1000
 

@@ -40,7 +40,7 @@ export const layerLocalServers: Layer.Layer<never, never, ProviderRegistry | Ups
     const registry = yield* ProviderRegistry
     const upstream = yield* Upstream
     let watched: ReadonlyArray<Watched> = []
-    /** Those of the configuration in force. What is known of a server that stays is kept. */
+    /** The servers of the configuration in force. What is known of a server that stays is kept. */
     const watch = () => {
       watched = registry
         .current()

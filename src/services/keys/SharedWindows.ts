@@ -39,7 +39,7 @@ export interface SharedWindows {
 /** Milliseconds. */
 const lookEveryMs = 1000
 const idleMs = 10_000
-/** The others give back within 50 ms. */
+/** The other processes give back within 50 ms. */
 const othersMs = 60
 const askAgainMs = 12
 const pruneEvery = "1 hour"

@@ -1,4 +1,4 @@
-/** A running request as those see it who look at what runs, and as one process tells another of it. */
+/** A running request: as `GET` of the running requests shows it, and as one process sends it to another. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { KeyId } from "../../domain/ids.ts"

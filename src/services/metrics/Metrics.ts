@@ -34,7 +34,7 @@ import { snapshotOf } from "./snapshot.ts"
 export interface Fleet {
   /** The figures of all, given those of this one. `undefined`: they cannot be had now. */
   readonly all: (own: Snapshot) => Promise<Snapshot | undefined>
-  /** Lets the others have the figures of this process, until the scope is closed. Then they get its last ones. */
+  /** Gives the other processes the figures of this one until the scope is closed, and at that moment its last ones. */
   readonly join: (own: () => Snapshot) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -55,11 +55,11 @@ export class Metrics extends Context.Tag("headgate/Metrics")<
   {
     /** Whether anything is counted. If not, there are no figures. */
     readonly isOn: boolean
-    /** All figures as text, of all processes; `undefined`: those of other processes cannot be had now. */
+    /** The figures of all processes as text; `undefined`: another process did not send its own in time. */
     readonly text: (form: TextForm) => Effect.Effect<string | undefined>
-    /** Those of this process. */
+    /** The figures of this process. */
     readonly snapshot: Effect.Effect<Snapshot>
-    /** Asks `collector` as well from now on. */
+    /** From now on the figures include those of `collector`. */
     readonly register: (collector: Collector) => void
   }
 >() {

@@ -21,7 +21,7 @@ export const snapshotOf = (collectors: Iterable<Collector>, onThrown: (thrown: u
   return Array.from(series, ([family, all]) => ({ family, series: all }))
 }
 
-/** Those of several processes as one. A series that only some have is theirs. */
+/** The snapshots of several processes as one. A series that only some have is taken from these. */
 export const merged = (snapshots: ReadonlyArray<Snapshot>): Snapshot => {
   const families = new Map<string, { readonly family: Family; readonly series: Map<string, Series> }>()
   for (const { family, series } of snapshots.flat()) {

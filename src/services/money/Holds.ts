@@ -53,7 +53,7 @@ export const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, sourc
 
 /** The open holds of this process, and how they are taken, grown and given back. */
 export class Holds {
-  /** Those that are not closed. */
+  /** Reservations that are not closed. */
   readonly open = new Roster<Hold>()
   private readonly services: Services
 

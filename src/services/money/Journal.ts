@@ -34,7 +34,7 @@ export interface Journal<Request> {
 export interface JournalOptions<Request> {
   /** Requests in flight now. */
   readonly open: () => Iterable<Request>
-  /** The row of a request if the process were killed now. */
+  /** The row that is booked for a request if the process is killed now. */
   readonly crashed: (request: Request) => LedgerRow
   /** A row that a crash had left is in the ledger. */
   readonly onBooked: (row: LedgerRow) => void
@@ -42,7 +42,7 @@ export interface JournalOptions<Request> {
   readonly lease?: Pick<ProcessLease, "id"> | undefined
 }
 
-/** Milliseconds. A crash is cleared after the lease and one look, or at once by the next gateway on a file of its own. */
+/** Milliseconds. What a crash left is cleared when the lease has ended and somebody looks, or at once by the next gateway on the same file. */
 const leaseMs = 60_000
 const renewEveryMs = 15_000
 const ticksPerLook = 15

@@ -1,4 +1,4 @@
-/** Who is told of what becomes of the ledger's rows. */
+/** The observers of the ledger's rows: they are called for each booked row, and at the end of each commit. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { LedgerRow } from "../storage/ledger.ts"
@@ -26,7 +26,7 @@ export class LedgerObservers implements LedgerObserver {
     for (const observer of this.observers) observer.committed(rows, ms)
   }
 
-  /** Later rows are told to those who observe, or to nobody. */
+  /** From now on rows go to the observers that there are, and are not kept for later ones. */
   opened(): void {
     this.isEarly = false
   }

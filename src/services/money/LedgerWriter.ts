@@ -29,15 +29,15 @@ export const unwritable = () => new Unavailable({ why: "metering", retryAfterSec
 export interface Settled {
   readonly row: LedgerRow
   /**
-   * What the caller pays when the entry is written only by a retry: nothing, if the caller got an error in place of the
+   * What the key pays if only a retry writes the entry: nothing, if the client got an error in place of the
    * answer.
    */
   readonly lateCost: Picodollars
   /** Called once, with the result of the first try. */
   readonly onWritten: (written: Written) => void
   /**
-   * Called once, before `onWritten` or later: it is known whether the entry is in the ledger. With the row as it was booked, or
-   * `undefined` when it never will be.
+   * Called once, before `onWritten` or later, when it is known whether the entry is in the ledger: with the row as it was booked,
+   * or `undefined` when it never will be.
    */
   readonly onResolved: (booked: LedgerRow | undefined) => void
 }
@@ -56,7 +56,7 @@ export interface LedgerWriter {
 }
 
 export interface PendingRows {
-  /** Those that the database could not take. */
+  /** Rows that the database could not take. */
   readonly backlog: number
   /** Age of the oldest that is not in the ledger, milliseconds; 0: there is none. */
   readonly oldestMs: number
@@ -64,12 +64,12 @@ export interface PendingRows {
 
 /** An entry that the database could not take. */
 interface BacklogEntry {
-  /** With the cost that is due when it is written now. */
+  /** The row with the cost that is due if it is written now. */
   readonly row: LedgerRow
   readonly entry: Settled
 }
 
-/** Seconds between two looks at a database into which nothing is written. */
+/** Seconds between two checks of a database into which nothing is written. */
 const lookEvery = 30
 
 const away: Hindrance = { kind: "away", cause: "rows are spooled" }
@@ -194,7 +194,7 @@ class GroupWriter implements LedgerWriter {
     )
   }
 
-  /** Who is told may throw, which must not keep this row's fellows from their results, nor all later rows from being written. */
+  /** A callback may throw. That must not keep the other rows of the group from their results, nor later rows from being written. */
   private reportSafely(entry: Settled, written: Written): void {
     try {
       this.report(entry, written)
@@ -256,7 +256,7 @@ class GroupWriter implements LedgerWriter {
         if (now === true) this.refusal = undefined
         else this.refuse(now)
       },
-      // The backlog says so.
+      // Then the backlog has a row, which stops requests as well.
       onFailure: () => {},
     })
   })
@@ -269,7 +269,7 @@ class GroupWriter implements LedgerWriter {
   })
 
   readonly end: Effect.Effect<void> = this.idle.pipe(
-    // What is left is told, whatever the last try meets.
+    // The log names what is left, whatever the last try meets.
     Effect.zipRight(survivingDefects("the last round of the writer of the ledger")(this.retry)),
     Effect.zipRight(Effect.suspend(() => Effect.forEach(this.backlog, ({ row }) => logLost(row), { discard: true }))),
   )

@@ -51,7 +51,7 @@ export interface Slices {
 /** Milliseconds. */
 const idleMs = 5000
 const lookEveryMs = 1000
-/** The others give back within 50 ms. */
+/** The other processes give back within 50 ms. */
 const othersMs = 60
 const askAgainMs = 12
 

@@ -1,4 +1,4 @@
-/** What members of a JSON value mean to a host by their names, however they are spelled. */
+/** Which members of a request's JSON may not be sent, by their names in any spelling: they refer to stored things, or to servers to call. */
 
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
@@ -22,14 +22,14 @@ const refuses =
   (value) =>
     isEmpty(value) ? undefined : why
 
-/** A text, or an object that has an id. */
+/** Refuses a text, or an object that has an id. */
 const named: Rule = (value) =>
   typeof value === "string" ? refuses(stored)(value) : isJsonObject(value) && !isEmpty(value["id"]) ? stored : undefined
 
-/** An object that has an id; a text is something else. */
+/** Refuses an object that has an id. A text under this name is no reference. */
 const objectWithId: Rule = (value) => (isJsonObject(value) && !isEmpty(value["id"]) ? stored : undefined)
 
-/** One that is there already, or what is to be put into a new one. */
+/** Refuses a container that exists already, and stored files that a new one is to have. */
 const container: Rule = (value) =>
   isJsonObject(value) && value["type"] === "auto" ? objectWithId(value) : refuses(stored)(value)
 
@@ -54,7 +54,7 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["video", addressFault],
 ])
 
-/** Members that mean something by what they stand in. */
+/** Rules of members that depend on the member around them. */
 const rulesInside: ReadonlyMap<string, Rule> = new Map([
   ["input_audio.data", dataFault],
   ["input_video.data", dataFault],
@@ -68,7 +68,7 @@ const mostSeen = 4096
 /** The rule of a member; `null`: there is none. `inside`: the name of the member, or list, that its owner is or is in. */
 export const ruleOf = (name: string, inside: string, owner?: JsonObject): Rule | null => {
   if (name === "data") return rulesInside.get(`${inside}.${name}`) ?? null
-  // Those of a shell on the caller's machine lie there.
+  // Skills of a shell on the client's machine are files there, not in the operator's account.
   if (name === "skills" && inside === "environment" && owner?.["type"] === "local") return null
   return ruleOfName(name)
 }

@@ -16,7 +16,7 @@ export interface Recorded<End> {
 }
 
 interface Counted<End> {
-  /** Those that got a record. */
+  /** Requests that got a record. */
   single: number
   /** The first of those beyond, and how many they are. */
   beyond: { readonly end: End; requests: number } | undefined

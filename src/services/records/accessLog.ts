@@ -14,7 +14,7 @@ import { accessLine, type LogFields } from "./accessLine.ts"
 /** Of which requests the log has a line: of all, of those that were refused or failed, or of none. */
 export type AccessLog = "all" | "errors" | "off"
 
-/** Those of balancers and supervisors. There are many of them, and they say nothing of callers. */
+/** Requests of load balancers and supervisors. There are many of them, and they say nothing of clients. */
 const probes: ReadonlySet<string> = new Set(["GET /healthz", "GET /readyz"])
 
 /** Nothing is done where the log takes no lines of the level. */

@@ -25,7 +25,7 @@ export interface Drained {
 /** What runs at this moment. */
 export interface InFlightFigures {
   readonly running: number
-  /** Those of them that have a place, and how many places there are. */
+  /** Running requests that have a place, and how many places there are. */
   readonly placed: number
   readonly places: number
   /** Of their bodies. */

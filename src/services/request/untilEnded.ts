@@ -1,4 +1,4 @@
-/** Waits for code of a plugin or an embedder, which may never finish, no longer than the request lasts. */
+/** Waits for code of a plugin or an embedder, but no longer than the request lasts: such code may never finish. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type EffectRunner, isFinished, wait } from "./EffectRunner.ts"

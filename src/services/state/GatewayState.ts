@@ -187,7 +187,7 @@ const outHosts = (outs: ReadonlyArray<EndpointOut>, now: number): Pick<GatewayFa
   ),
 })
 
-/** Those who look at a gateway whose database does not answer must not wait for it. */
+/** Whoever looks at a gateway whose database does not answer must not wait for it. */
 const inTime = <A>(answer: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A | null> =>
   Effect.orElseSucceed(Effect.timeout(answer, "2 seconds"), () => null)
 

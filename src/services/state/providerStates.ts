@@ -40,7 +40,7 @@ export interface ProviderSources {
   readonly now: number
 }
 
-/** Those that are on first, then in the order of their slugs. */
+/** Providers that are on first, then in the order of their slugs. */
 export const providerStates = (sources: ProviderSources): ReadonlyArray<ProviderState> => {
   const { resolved, notes, failures } = sources
   const known = new Map(notes.map((note) => [note.slug, note]))

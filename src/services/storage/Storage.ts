@@ -46,11 +46,11 @@ export interface KeyFilter {
   /** Default: ordinary keys. */
   readonly kind?: KeyRecord["kind"]
   readonly includeDisabled: boolean
-  /** Those with this tag. */
+  /** Keys with this tag. */
   readonly tag?: string
-  /** Those with this text in their name, their label or their owner, whatever the case of its letters of ASCII. */
+  /** Keys with this text in their name, their label or their owner, whatever the case of its letters of ASCII. */
   readonly search?: string
-  /** Those with a limit of what they may spend. */
+  /** Keys with a limit of what they may spend. */
   readonly isLimited?: true
 }
 

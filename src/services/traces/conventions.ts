@@ -40,7 +40,7 @@ export const names = {
   generationName: "headgate.generation_name",
 } as const
 
-/** Those whose numbers have fractions. */
+/** Attributes whose numbers have fractions. */
 export const fractional: ReadonlySet<string> = new Set<string>([
   names.timeToFirstChunk,
   names.cost,

@@ -36,7 +36,7 @@ const finest = (range: string): string =>
     SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
   FROM ledger WHERE ${range} GROUP BY admitted_at - admitted_at % ${dayMs}, ${groupColumns.join(", ")}`
 
-/** Those further added up: a SELECT with the columns of `daily_sums`. */
+/** The sums by day, added up further: a SELECT with the columns of `daily_sums`. */
 const sumsOf = (kind: SumKind, source: string): string =>
   `SELECT '${kind}' AS kind, day, ${groupColumns.map((name) => (groupOf[kind].has(name) ? name : `'' AS ${name}`)).join(", ")},
     ${sumNames.map((name) => `SUM(${name}) AS ${name}`).join(", ")}

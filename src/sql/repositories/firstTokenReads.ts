@@ -1,4 +1,4 @@
-/** Reads the times to the first token that are kept by hour and day (`hourlySums.ts`), and those of rows that are not in them yet. */
+/** Reads the times to the first token: sums by hour and day (`hourlySums.ts`), and rows of the ledger that are not in these sums yet. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"

@@ -30,7 +30,7 @@ export class Spool {
     return this.files.reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Those that were left are the older ones. */
+  /** The rows that were left are the older ones. */
   get files(): ReadonlyArray<SpoolFile> {
     return this.own === undefined ? this.left : [...this.left, this.own]
   }

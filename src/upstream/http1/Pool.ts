@@ -9,7 +9,7 @@ const reserveMs = 1_000
 
 export class Pool {
   #size = 0
-  /** Those with idle connections, and some whose last one was taken. */
+  /** Origins with idle connections, and some whose last idle one was taken. */
   readonly #origins = new Set<Origin>()
 
   /** A connection for one exchange, if there is one. */

@@ -22,7 +22,7 @@ const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
 export const messagesHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed =>
   inItsWords(httpError(status, headers, body), isJsonObject(body) ? body["error"] : undefined)
 
-/** An `error` object within an answer that began well. */
+/** An `error` object in an answer with status 200, or in an event of a stream. */
 export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {

@@ -31,7 +31,7 @@ const filesBeta = "files-api-2025-04-14"
 /** Parameters that need no function of their own. */
 export const parameters: ReadonlyArray<PlacedParameter> = placedIn("messages")
 
-/** Those that are sent where the model may be asked for them, after the rest. */
+/** Members that are sent if the model may be asked for them, after the rest. */
 export const samplingParameters: ReadonlyArray<PlacedParameter> = parameters.filter(
   ({ unlessThinking }) => unlessThinking,
 )

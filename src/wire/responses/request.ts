@@ -26,7 +26,7 @@ export const lacking: ReadonlySet<string> = new Set(lackingIn("responses"))
 /** Parameters that need no function of their own. */
 export const parameters: ReadonlyMap<string, PlacedParameter> = byName(placedIn("responses"))
 
-/** Those that functions of this protocol write, and the canonical form's own. */
+/** Members that functions of this protocol write, and those of the canonical form itself. */
 const translated: ReadonlySet<string> = new Set(["messages", "store", ...translatedIn("responses")])
 
 /**

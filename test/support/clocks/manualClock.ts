@@ -25,7 +25,8 @@ export class ManualClock implements Clock.Clock {
   }
 
   unsafeCurrentTimeNanos(): bigint {
-    return BigInt(this.now) * 1_000_000n
+    // Simulated days pause for fractions of a millisecond.
+    return BigInt(Math.floor(this.now)) * 1_000_000n + BigInt(Math.round((this.now % 1) * 1_000_000))
   }
 
   readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())

@@ -86,7 +86,7 @@ export const KeyQuery = Schema.Struct({
   ),
   workspace_id: optional(OwnWorkspace),
   kind: optional(word(["ordinary", "management"])),
-  /** Those with this tag. */
+  /** Keys with this tag. */
   tag: optional(
     parameter(
       Schema.String,
@@ -94,7 +94,7 @@ export const KeyQuery = Schema.Struct({
       (written) => (isTag(written) ? written : undefined),
     ),
   ),
-  /** Those with this text in name, label or owner. */
+  /** Keys with this text in name, label or owner. */
   search: optional(searched),
 }).annotations({ parseOptions: { errors: "all" } })
 

@@ -1,4 +1,4 @@
-/** Figures of one request, under the names that the router has for those of an answer. What neither ledger nor record have is null. */
+/** Figures of one request, under the names of the router's API. What neither the ledger nor the record has is null. */
 import * as Schema from "effect/Schema"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { toUsd } from "../../../domain/price/money.ts"
@@ -31,7 +31,7 @@ export const responseOf = (row: LedgerRow, providerName: string): typeof Provide
 /** The provider of a host, by its tag. */
 const providerOf = (tag: string): string => tag.split("/", 1)[0] ?? tag
 
-/** Of every host that was called. */
+/** The answers of all hosts that were called. */
 export const responsesOf = (
   { attempts }: RequestRecord,
   nameOf: (provider: string) => string,
@@ -45,7 +45,7 @@ export const responsesOf = (
     model_permaslug: model,
   }))
 
-/** What nothing is kept of. */
+/** Members of which the gateway keeps nothing. */
 const notKept = {
   native_finish_reason: null,
   num_media_completion: null,
@@ -97,7 +97,7 @@ export const figuresOf = (row: LedgerRow) => ({
   ...originOf(row.appUrl),
 })
 
-/** Of a request that nothing was booked for. */
+/** Figures of a request for which nothing was booked. */
 export const figuresOfFailed = (record: RequestRecord, nameOf: (provider: string) => string) => ({
   ...notKept,
   id: record.generationId ?? record.requestId,

@@ -64,7 +64,7 @@ const toolCall = checkOf(callSchema, (value, path, issues) =>
   ),
 )
 
-/** Members that an assistant's message may have in place of `content`. */
+/** Members of which an assistant's message needs one if it has no `content`. */
 const wordless = [
   "tool_calls",
   "function_call",

@@ -115,7 +115,7 @@ const noTools: JsonObject = {}
 /** The names for an answer: of a request that has functions only they need none. */
 export const answerNamesOf = (body: JsonObject): ToolNames => new ToolNames(hasOnlyFunctions(body) ? noTools : body)
 
-/** Those of a request that has functions alone. */
+/** The tools of a request that has only functions. */
 const functionsIn = (tools: unknown): ReadonlyArray<CallerTool> => {
   const found: Array<CallerTool> = []
   if (!Array.isArray(tools)) return found

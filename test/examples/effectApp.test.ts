@@ -1,4 +1,4 @@
-/** The example that the README shows, as an app on a socket of its own. */
+/** `examples/effect-app` as an app on a socket of its own. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Context from "effect/Context"
@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
-import { serve } from "../../examples/embed.ts"
+import { serve } from "../../examples/effect-app/index.ts"
 
 let base = ""
 const scope = Effect.runSync(Scope.make())

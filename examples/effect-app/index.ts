@@ -1,6 +1,6 @@
 /**
  * A small app that serves the gateway beside its own page. The app decides who may call, the configuration lists the
- * hosts, and everything is kept in memory. `bun examples/embed.ts` serves it on port 3000.
+ * hosts, and everything is kept in memory. `bun examples/effect-app/index.ts` serves it on port 3000.
  */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"

@@ -552,7 +552,9 @@ describe("the control plane itself", () => {
     const described = Object.entries<Anything>(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
     )
-    const served = gateway.table.filter((route) => !/^OPTIONS|openapi\.json$|docs$|^GET \/((console|docs\/guide).*)?$/.test(route))
+    const served = gateway.table.filter(
+      (route) => !/^OPTIONS|openapi\.json$|docs$|^GET \/((console|docs\/guide).*)?$/.test(route),
+    )
     expect(described.toSorted()).toEqual(served.toSorted())
     expect(Object.keys(paths["/api/v1/keys"].post.responses)).toEqual(
       expect.arrayContaining(["201", "400", "401", "403", "408", "413", "503"]),

@@ -1,7 +1,5 @@
 /** A key as management sees it. */
-import type { Role } from "./types.ts"
-
-type Amount = "usage" | "usage_daily" | "usage_weekly" | "usage_monthly"
+import type { KeyAmount, Role } from "./types.ts"
 
 export type LimitReset = "daily" | "weekly" | "monthly"
 
@@ -24,7 +22,7 @@ export interface Key {
   readonly owner: string | null
   /** `null` for an ordinary key. */
   readonly role: Role | null
-  readonly exact: Readonly<Record<Amount, string>> & {
+  readonly exact: Readonly<Record<KeyAmount, string>> & {
     readonly limit: string | null
     readonly limit_remaining: string | null
   }

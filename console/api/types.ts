@@ -236,7 +236,7 @@ export interface Budget {
   }
 }
 
-type KeyAmount = "usage" | "usage_daily" | "usage_weekly" | "usage_monthly"
+export type KeyAmount = "usage" | "usage_daily" | "usage_weekly" | "usage_monthly"
 
 export interface OwnKey {
   readonly label: string

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { Cell } from "../lib/csv.ts"
-import { inSight, type Sort, scrollFor, sorted, sortOf, sortText } from "../lib/rows.ts"
+import { inSight, keyTarget, type Sort, scrollFor, sorted, sortOf, sortText } from "../lib/rows.ts"
 import { announce } from "../state/notices.ts"
 import { go, parameters, setParameters } from "../state/router.ts"
 import { CsvButton } from "./CsvButton.tsx"
@@ -81,16 +81,7 @@ export const Table = <Row,>(props: Props<Row>) => {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget || ordered.length === 0) return
     const page = Math.max(1, Math.floor(view.height / view.rowHeight) - 2)
-    const at = active ?? -1
-    const targets: Readonly<Record<string, number>> = {
-      ArrowDown: at + 1,
-      ArrowUp: at - 1,
-      PageDown: at + page,
-      PageUp: at - page,
-      Home: 0,
-      End: ordered.length - 1,
-    }
-    const target = targets[event.key]
+    const target = keyTarget(event.key, active ?? -1, page, ordered.length)
     if (target !== undefined) {
       event.preventDefault()
       move(target)
@@ -136,36 +127,16 @@ export const Table = <Row,>(props: Props<Row>) => {
           </thead>
           <tbody>
             <Spacer rows={first} rowHeight={view.rowHeight} columns={columns.length} />
-            {ordered.slice(first, end).map((row, offset) => {
-              const at = first + offset
-              const to = hrefOf?.(row)
-              return (
-                <tr
-                  key={keyOf(row)}
-                  aria-rowindex={at + 2}
-                  class={`${at === active ? "is-active" : ""} ${to === undefined ? "" : "has-link"}`}
-                  onClick={(event) => {
-                    if (to === undefined || isOnControl(event) || hasSelection()) return
-                    go(to)
-                  }}
-                >
-                  {columns.map((column, place) => {
-                    const value = column.value(row)
-                    const shown = column.cell === undefined ? String(value ?? "–") : column.cell(row)
-                    return (
-                      <td
-                        key={column.name}
-                        class={column.isNumber === true ? "is-number" : undefined}
-                        // What is cut off can be read by pointing at it.
-                        title={column.cell === undefined && typeof value === "string" ? value : undefined}
-                      >
-                        {place === 0 && to !== undefined ? <a href={to}>{shown}</a> : shown}
-                      </td>
-                    )
-                  })}
-                </tr>
-              )
-            })}
+            {ordered.slice(first, end).map((row, offset) => (
+              <Row
+                key={keyOf(row)}
+                row={row}
+                columns={columns}
+                at={first + offset}
+                isActive={first + offset === active}
+                to={hrefOf?.(row)}
+              />
+            ))}
             <Spacer rows={ordered.length - end} rowHeight={view.rowHeight} columns={columns.length} />
           </tbody>
         </table>
@@ -177,6 +148,42 @@ export const Table = <Row,>(props: Props<Row>) => {
     </div>
   )
 }
+
+interface RowProps<Item> {
+  readonly row: Item
+  readonly columns: ReadonlyArray<Column<Item>>
+  /** Its place among all rows, from 0. */
+  readonly at: number
+  readonly isActive: boolean
+  /** Where a click leads. */
+  readonly to: string | undefined
+}
+
+const Row = <Item,>({ row, columns, at, isActive, to }: RowProps<Item>) => (
+  <tr
+    aria-rowindex={at + 2}
+    class={`${isActive ? "is-active" : ""} ${to === undefined ? "" : "has-link"}`}
+    onClick={(event) => {
+      if (to === undefined || isOnControl(event) || hasSelection()) return
+      go(to)
+    }}
+  >
+    {columns.map((column, place) => {
+      const value = column.value(row)
+      const shown = column.cell === undefined ? String(value ?? "–") : column.cell(row)
+      return (
+        <td
+          key={column.name}
+          class={column.isNumber === true ? "is-number" : undefined}
+          // What is cut off can be read by pointing at it.
+          title={column.cell === undefined && typeof value === "string" ? value : undefined}
+        >
+          {place === 0 && to !== undefined ? <a href={to}>{shown}</a> : shown}
+        </td>
+      )
+    })}
+  </tr>
+)
 
 /** A row as a screen reader says it. */
 const rowText = <Row,>(columns: ReadonlyArray<Column<Row>>, row: Row): string =>

@@ -91,6 +91,30 @@ export const TextField = ({ value, change, input = {}, ...labelled }: TextProps)
   )
 }
 
+interface TextAreaProps extends Labelled {
+  readonly value: string
+  readonly change: (value: string) => void
+  readonly rows: number
+  readonly placeholder?: string
+  /** No prose, so its spelling is not checked. */
+  readonly isCode?: boolean
+}
+
+export const TextAreaField = ({ value, change, rows, placeholder, isCode = false, ...labelled }: TextAreaProps) => (
+  <Labelled {...labelled}>
+    {(ids) => (
+      <textarea
+        {...ids}
+        rows={rows}
+        {...(isCode ? { spellcheck: false } : {})}
+        {...(placeholder === undefined ? {} : { placeholder })}
+        value={value}
+        onInput={(event) => change(event.currentTarget.value)}
+      />
+    )}
+  </Labelled>
+)
+
 interface SelectProps<Value extends string> extends Labelled {
   readonly value: Value
   readonly choices: ReadonlyArray<{ readonly value: Value; readonly title: string }>

@@ -4,9 +4,10 @@ export type Cell = string | number | bigint | null
 
 /**
  * A text that a spreadsheet would take for a formula gets an apostrophe before it: names of keys, models and apps are what their callers
- * wrote. Numbers, and texts that are amounts, stay as they are.
+ * wrote. Full-width signs count as well. Numbers, and texts that are amounts, stay as they are.
  */
-const safe = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text)
+const safe = (text: string): string =>
+  /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text
 
 const written = (cell: Cell): string => {
   if (cell === null) return ""

@@ -1,4 +1,5 @@
 /** A question to `POST /route/explain`: fields of a form, or a body that was pasted. */
+import { listOf } from "./lists.ts"
 
 export interface ExplainForm {
   readonly model: string
@@ -30,12 +31,6 @@ export const emptyExplain: ExplainForm = {
   denyCollection: false,
   noFallbacks: false,
 }
-
-const listOf = (text: string): ReadonlyArray<string> =>
-  text
-    .split(/[\n,]/)
-    .map((one) => one.trim())
-    .filter((one) => one !== "")
 
 const some = (name: string, list: ReadonlyArray<string>) => (list.length === 0 ? {} : { [name]: list })
 

@@ -1,4 +1,5 @@
 /** What is typed into the form of a key, and the body of the API that it comes to. */
+import { listOf } from "./lists.ts"
 import { fromField, toField } from "./time.ts"
 
 export interface KeyForm {
@@ -64,12 +65,6 @@ export const formOf = (key: Shown): KeyForm => ({
 })
 
 export type KeyFormErrors = Readonly<Partial<Record<keyof KeyForm, string>>>
-
-export const listOf = (text: string): ReadonlyArray<string> =>
-  text
-    .split(/[\n,]/)
-    .map((one) => one.trim())
-    .filter((one) => one !== "")
 
 const wholeNumber = (text: string): number | null => (/^[1-9]\d{0,8}$/.test(text.trim()) ? Number(text) : null)
 

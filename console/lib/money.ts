@@ -46,6 +46,9 @@ export const shortUsd = (amount: Picodollars): string => {
 export const usdForChart = (amount: Picodollars | null): number | null =>
   amount === null ? null : Number(amount) / 1e12
 
+/** The text of such a float on an axis, which has six digits behind the point at most. */
+export const usdOfChart = (value: number): string => shortUsd(BigInt(Math.round(value * 1e6)) * 1_000_000n)
+
 /** What `part` is of `whole` in percent, to a tenth. `null` where there is no whole. */
 export const percentOf = (part: Picodollars, whole: Picodollars): number | null =>
   whole <= 0n ? null : Number((part * 1000n) / whole) / 10

@@ -10,6 +10,7 @@ const causes = {
 
 export type Cause = keyof typeof causes
 
+// Object.keys loses the names.
 export const causeNames = Object.keys(causes) as ReadonlyArray<Cause>
 
 /** Who caused it; `gateway` for a word that is not known. */

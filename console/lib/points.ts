@@ -1,7 +1,5 @@
 /** Points over time as charts take them: intervals without a request have no point in an answer, and are filled here. */
-import type { Interval, Span } from "./range.ts"
-
-const stepOf = { hour: 3_600_000, day: 86_400_000 } as const
+import { type Interval, intervalMs, type Span } from "./range.ts"
 
 /** The beginning of each interval of a span, and the point of it, where there is one. */
 export const filled = <Point extends { readonly at: string }>(
@@ -10,7 +8,7 @@ export const filled = <Point extends { readonly at: string }>(
   interval: Interval,
 ): ReadonlyArray<{ readonly at: Date; readonly point: Point | null }> => {
   const byTime = new Map(points.map((point) => [Date.parse(point.at), point]))
-  const step = stepOf[interval]
+  const step = intervalMs[interval]
   const first = Math.floor(from.getTime() / step) * step
   const count = Math.max(0, Math.ceil((to.getTime() - first) / step))
   return Array.from({ length: count }, (_, place) => {

@@ -1,4 +1,5 @@
 /** The span of time that a view shows, as it stands in the address: `range=day`, or `from` and `to`. */
+import { dayMs, windowStart } from "../../src/domain/keys/limitWindows.ts"
 
 export interface Span {
   readonly from: Date
@@ -16,7 +17,9 @@ export const rangeNames = ["hour", "day", "week", "month", "custom"] as const
 export type RangeName = (typeof rangeNames)[number]
 
 const hourMs = 3_600_000
-const dayMs = 24 * hourMs
+
+/** Milliseconds of an interval. */
+export const intervalMs: Readonly<Record<Interval, number>> = { hour: hourMs, day: dayMs }
 
 const ceilTo = (at: Date, step: number): Date => new Date(Math.ceil(at.getTime() / step) * step)
 
@@ -62,18 +65,17 @@ export const spanParameters = ({ from, to }: Span) => ({ from: from.toISOString(
 
 /** The part of `span` that one point at `at` stands for. */
 export const spanOfPoint = (at: Date, interval: Interval, span: Span): Span => {
-  const end = new Date(at.getTime() + (interval === "hour" ? hourMs : dayMs))
+  const end = new Date(at.getTime() + intervalMs[interval])
   return { from: at < span.from ? span.from : at, to: end > span.to ? span.to : end }
 }
 
-/** When the UTC day, the week from Monday and the month began in which `now` is: the windows of limits. */
+/** When the windows of limits began that `now` is in: the UTC day, the week from Monday, the month. */
 export const windowsAt = (now: Date): Readonly<Record<"day" | "week" | "month", Date>> => {
-  const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
-  const sinceMonday = (now.getUTCDay() + 6) % 7
+  const at = now.getTime()
   return {
-    day: new Date(Date.UTC(year, month, date)),
-    week: new Date(Date.UTC(year, month, date - sinceMonday)),
-    month: new Date(Date.UTC(year, month)),
+    day: new Date(windowStart("daily", at)),
+    week: new Date(windowStart("weekly", at)),
+    month: new Date(windowStart("monthly", at)),
   }
 }
 

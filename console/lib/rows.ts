@@ -60,3 +60,23 @@ export const scrollFor = (at: number, rowHeight: number, scrolled: number, heigh
   const bottom = top + rowHeight + head
   return bottom > scrolled + height ? bottom - height : scrolled
 }
+
+/** The row that a key of the keyboard leads to from row `at`, `page` rows at a time; `undefined`: it is no such key. It may be out of bounds. */
+export const keyTarget = (key: string, at: number, page: number, total: number): number | undefined => {
+  switch (key) {
+    case "ArrowDown":
+      return at + 1
+    case "ArrowUp":
+      return at - 1
+    case "PageDown":
+      return at + page
+    case "PageUp":
+      return at - page
+    case "Home":
+      return 0
+    case "End":
+      return total - 1
+    default:
+      return undefined
+  }
+}

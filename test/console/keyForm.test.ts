@@ -1,6 +1,7 @@
 /** What the form of a key comes to, in the browser and in the body of the API. */
 import { describe, expect, test } from "bun:test"
-import { bodyOf, changesBetween, emptyForm, errorsOf, formOf, listOf } from "../../console/lib/keyForm.ts"
+import { bodyOf, changesBetween, emptyForm, errorsOf, formOf } from "../../console/lib/keyForm.ts"
+import { listOf } from "../../console/lib/lists.ts"
 
 const now = new Date("2026-11-26T00:00:00Z")
 

@@ -10,7 +10,7 @@ const root = resolve(import.meta.dir, "../..")
 const layers = ["main.tsx", "shell", "views", "components", "state", "api", "lib"]
 
 /** Pure files of the gateway that the console shares. */
-const shared = ["src/domain/price/money.ts"]
+const shared = ["src/domain/price/money.ts", "src/domain/keys/limitWindows.ts"]
 
 const files = [...new Glob("console/**/*.{ts,tsx}").scanSync({ cwd: root })]
   .filter((file) => !file.startsWith("console/dev/"))

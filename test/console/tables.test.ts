@@ -54,10 +54,11 @@ test("CSV quotes what it has to, and lets no text become a formula", () => {
         ["x,y", 'say "hi"'],
         ["=1+1", "-0.5"],
         ["@x", null],
+        ["\uff1d1+1", "\n=1+1"],
         [12n, "line\nline"],
       ],
     ),
-  ).toBe('a,b\r\n"x,y","say ""hi"""\r\n\'=1+1,-0.5\r\n\'@x,\r\n12,"line\nline"\r\n')
+  ).toBe('a,b\r\n"x,y","say ""hi"""\r\n\'=1+1,-0.5\r\n\'@x,\r\n\'\uff1d1+1,"\'\n=1+1"\r\n12,"line\nline"\r\n')
 })
 
 test("addresses of views", () => {

@@ -1,15 +1,17 @@
 /** How a request would be routed now, and why. No host is called, and nothing is reserved. */
 import { useState } from "preact/hooks"
-import { type ApiFailure, asFailure, ApiFailure as Failure } from "../../api/ApiFailure.ts"
+import { ApiFailure } from "../../api/ApiFailure.ts"
 import { data } from "../../api/call.ts"
 import type { Explanation } from "../../api/explainTypes.ts"
-import { Labelled, SelectField, TextField } from "../../components/fields.tsx"
+import { SelectField, TextAreaField, TextField } from "../../components/fields.tsx"
 import { Page, Tabs } from "../../components/layout.tsx"
 import { Failed } from "../../components/Shown.tsx"
 import { addressOf, bodyOf, type ExplainForm, formIn } from "../../lib/explainForm.ts"
+import { useAction } from "../../state/action.ts"
 import { hrefWith, parameters, setParameters } from "../../state/router.ts"
 import { isManagement } from "../../state/session.ts"
 import { Explained } from "./Explained.tsx"
+import { ExplainFields } from "./ExplainFields.tsx"
 
 const formats = [
   { value: "chat", title: "chat completions" },
@@ -22,11 +24,6 @@ const formats = [
 
 type Format = (typeof formats)[number]["value"]
 
-const sorts = ["", "price", "throughput", "latency"].map((value) => ({
-  value,
-  title: value === "" ? "as configured" : value,
-}))
-
 /** Draws of the strategy's random part: enough for shares to a percent. */
 const draws = 1000
 
@@ -37,24 +34,17 @@ const Explain = () => {
   const [key, setKey] = useState(parameters.value.get("key_hash") ?? "")
   const [seed, setSeed] = useState(parameters.value.get("seed") ?? "")
   const [answer, setAnswer] = useState<Explanation | null>(null)
-  const [failure, setFailure] = useState<ApiFailure | null>(null)
-  const [isAsking, setAsking] = useState(false)
+  const { isRunning, failure, run } = useAction()
   const isJson = parameters.value.get("as") === "json"
   const change = (changes: Partial<ExplainForm>) => setForm((last) => ({ ...last, ...changes }))
   const ask = async (event: Event) => {
     event.preventDefault()
-    setAsking(true)
-    setFailure(null)
-    try {
+    await run(async () => {
       if (!isJson) setParameters({ ...addressOf(form), key_hash: key, seed })
       const body = isJson ? parsed(json) : bodyOf(form)
       const query = { draws, form: isJson ? format : "chat", key_hash: key.trim(), seed: seed.trim() }
       setAnswer(await data<Explanation>("/route/explain", { method: "POST", query, body }))
-    } catch (cause) {
-      setFailure(asFailure(cause))
-    } finally {
-      setAsking(false)
-    }
+    })
   }
   return (
     <Page
@@ -73,7 +63,7 @@ const Explain = () => {
         {isJson ? (
           <Json json={json} format={format} setJson={setJson} setFormat={setFormat} example={bodyOf(form)} />
         ) : (
-          <Fields form={form} change={change} />
+          <ExplainFields form={form} change={change} />
         )}
         <div class="filters">
           {isManagement.value ? (
@@ -94,8 +84,12 @@ const Explain = () => {
           />
         </div>
         <div class="form-actions">
-          <button type="submit" class="button button-main" disabled={isAsking || (!isJson && form.model.trim() === "")}>
-            {isAsking ? "Asking …" : "Explain"}
+          <button
+            type="submit"
+            class="button button-main"
+            disabled={isRunning || (!isJson && form.model.trim() === "")}
+          >
+            {isRunning ? "Asking …" : "Explain"}
           </button>
         </div>
       </form>
@@ -109,90 +103,13 @@ const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Failure(
+    throw new ApiFailure(
       0,
       `The body is no JSON: ${cause instanceof Error ? cause.message : ""}.`,
       "Mend it, and ask again.",
     )
   }
 }
-
-const Fields = ({
-  form,
-  change,
-}: {
-  readonly form: ExplainForm
-  readonly change: (to: Partial<ExplainForm>) => void
-}) => (
-  <div class="key-fields">
-    <fieldset>
-      <legend>The request</legend>
-      <TextField
-        label="Model"
-        value={form.model}
-        change={(model) => change({ model })}
-        input={{ required: true, placeholder: "author/slug", spellcheck: false, autocapitalize: "off" }}
-      />
-      <Labelled label="Message">
-        {(ids) => (
-          <textarea
-            {...ids}
-            rows={3}
-            value={form.message}
-            onInput={(event) => change({ message: event.currentTarget.value })}
-          />
-        )}
-      </Labelled>
-      <TextField
-        label="Tokens out at most"
-        value={form.maxTokens}
-        change={(maxTokens) => change({ maxTokens })}
-        input={{ inputMode: "numeric" }}
-      />
-    </fieldset>
-    <fieldset>
-      <legend>Order and hosts</legend>
-      <SelectField label="Sort by" value={form.sort} choices={sorts} change={(sort) => change({ sort })} />
-      <TextField
-        label="Order"
-        hint="Tags or providers, tried first, with commas."
-        value={form.order}
-        change={(order) => change({ order })}
-      />
-      <TextField label="Only" value={form.only} change={(only) => change({ only })} />
-      <TextField label="Ignore" value={form.ignore} change={(ignore) => change({ ignore })} />
-    </fieldset>
-    <fieldset>
-      <legend>Rules</legend>
-      <TextField
-        label="Prompt at most, USD for 1M tokens"
-        value={form.maxPrompt}
-        change={(maxPrompt) => change({ maxPrompt })}
-        input={{ inputMode: "decimal" }}
-      />
-      <TextField
-        label="Completion at most, USD for 1M tokens"
-        value={form.maxCompletion}
-        change={(maxCompletion) => change({ maxCompletion })}
-        input={{ inputMode: "decimal" }}
-      />
-      <Check label="Hosts that keep no prompts" on={form.zdr} change={(zdr) => change({ zdr })} />
-      <Check
-        label="Hosts that do not train on prompts"
-        on={form.denyCollection}
-        change={(denyCollection) => change({ denyCollection })}
-      />
-      <Check label="No fallbacks" on={form.noFallbacks} change={(noFallbacks) => change({ noFallbacks })} />
-    </fieldset>
-  </div>
-)
-
-const Check = (props: { readonly label: string; readonly on: boolean; readonly change: (on: boolean) => void }) => (
-  <label class="check">
-    <input type="checkbox" checked={props.on} onChange={(event) => props.change(event.currentTarget.checked)} />
-    {props.label}
-  </label>
-)
 
 const Json = (props: {
   readonly json: string
@@ -203,19 +120,15 @@ const Json = (props: {
 }) => (
   <>
     <SelectField label="API format of the body" value={props.format} choices={formats} change={props.setFormat} />
-    <Labelled label="Body" hint="As a client would send it. It is sent to the gateway alone, and kept nowhere.">
-      {(ids) => (
-        <textarea
-          {...ids}
-          class="code"
-          rows={10}
-          spellcheck={false}
-          placeholder={JSON.stringify(props.example, null, 2)}
-          value={props.json}
-          onInput={(event) => props.setJson(event.currentTarget.value)}
-        />
-      )}
-    </Labelled>
+    <TextAreaField
+      label="Body"
+      hint="As a client would send it. It is sent to the gateway alone, and kept nowhere."
+      rows={10}
+      isCode
+      placeholder={JSON.stringify(props.example, null, 2)}
+      value={props.json}
+      change={props.setJson}
+    />
   </>
 )
 

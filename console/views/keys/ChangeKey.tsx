@@ -1,11 +1,11 @@
 /** Changing a key: only what differs is sent. */
 import { useState } from "preact/hooks"
-import { type ApiFailure, asFailure } from "../../api/ApiFailure.ts"
 import { call } from "../../api/call.ts"
 import type { Key } from "../../api/keyTypes.ts"
 import { Panel } from "../../components/layout.tsx"
 import { Failed } from "../../components/Shown.tsx"
 import { bodyOf, changesBetween, errorsOf, formOf, type KeyForm, type KeyFormErrors } from "../../lib/keyForm.ts"
+import { useAction } from "../../state/action.ts"
 import { notify } from "../../state/notices.ts"
 import { KeyFields } from "./KeyFields.tsx"
 
@@ -18,8 +18,7 @@ interface Props {
 export const ChangeKey = ({ record, close, changed }: Props) => {
   const [form, setForm] = useState(formOf(record))
   const [errors, setErrors] = useState<KeyFormErrors>({})
-  const [failure, setFailure] = useState<ApiFailure | null>(null)
-  const [isRunning, setRunning] = useState(false)
+  const { isRunning, failure, run } = useAction()
   const save = async (event: Event) => {
     event.preventDefault()
     const found = errorsOf(form, new Date())
@@ -33,16 +32,11 @@ export const ChangeKey = ({ record, close, changed }: Props) => {
       close()
       return
     }
-    setRunning(true)
-    setFailure(null)
-    try {
+    await run(async () => {
       await call(`/keys/${encodeURIComponent(record.hash)}`, { method: "PATCH", body })
       notify("done", `“${form.name.trim()}” was changed.`)
       changed()
-    } catch (cause) {
-      setFailure(asFailure(cause))
-      setRunning(false)
-    }
+    })
   }
   return (
     <Panel title="Change the key">

@@ -1,6 +1,5 @@
 /** The fields of a key, for making one and for changing one. */
-import type { ComponentChildren } from "preact"
-import { Labelled, SelectField, TextField } from "../../components/fields.tsx"
+import { SelectField, TextAreaField, TextField } from "../../components/fields.tsx"
 import type { KeyForm, KeyFormErrors } from "../../lib/keyForm.ts"
 
 interface Props {
@@ -16,28 +15,6 @@ const resets = [
   { value: "weekly", title: "each Monday, 00:00 UTC" },
   { value: "monthly", title: "on the first of each month, 00:00 UTC" },
 ] as const
-
-const Lines = (props: {
-  readonly label: string
-  readonly hint: ComponentChildren
-  readonly value: string
-  readonly error: string | undefined
-  readonly placeholder: string
-  readonly change: (value: string) => void
-}) => (
-  <Labelled label={props.label} hint={props.hint} error={props.error}>
-    {(ids) => (
-      <textarea
-        {...ids}
-        rows={2}
-        spellcheck={false}
-        placeholder={props.placeholder}
-        value={props.value}
-        onInput={(event) => props.change(event.currentTarget.value)}
-      />
-    )}
-  </Labelled>
-)
 
 export const KeyFields = ({ form, errors, change, hasFocus = false }: Props) => (
   <div class="key-fields">
@@ -58,7 +35,9 @@ export const KeyFields = ({ form, errors, change, hasFocus = false }: Props) => 
         error={errors.owner}
         input={{ maxLength: 200, autocomplete: "off" }}
       />
-      <Lines
+      <TextAreaField
+        rows={2}
+        isCode
         label="Tags"
         hint="To find it by: one a line, or commas between them."
         value={form.tags}
@@ -102,7 +81,9 @@ export const KeyFields = ({ form, errors, change, hasFocus = false }: Props) => 
     </fieldset>
     <fieldset>
       <legend>What it may use</legend>
-      <Lines
+      <TextAreaField
+        rows={2}
+        isCode
         label="Models"
         hint={
           <>
@@ -114,7 +95,9 @@ export const KeyFields = ({ form, errors, change, hasFocus = false }: Props) => 
         placeholder="all models"
         change={(models) => change({ models })}
       />
-      <Lines
+      <TextAreaField
+        rows={2}
+        isCode
         label="Providers"
         hint="Patterns of tags or names. Nothing: all."
         value={form.providers}
@@ -122,7 +105,9 @@ export const KeyFields = ({ form, errors, change, hasFocus = false }: Props) => 
         placeholder="all providers"
         change={(providers) => change({ providers })}
       />
-      <Lines
+      <TextAreaField
+        rows={2}
+        isCode
         label="Addresses"
         hint={
           <>

@@ -1,128 +1,16 @@
 /** All keys, with what they have spent. */
-import { useEffect, useState } from "preact/hooks"
-import { type ApiFailure, asFailure } from "../../api/ApiFailure.ts"
-import { data } from "../../api/call.ts"
-import type { Key } from "../../api/keyTypes.ts"
 import { SelectField, TextField } from "../../components/fields.tsx"
 import { Page, Tabs } from "../../components/layout.tsx"
+import { ParameterField } from "../../components/ParameterField.tsx"
 import { Empty, Failed, Waiting } from "../../components/Shown.tsx"
-import { type Column, Table } from "../../components/Table.tsx"
-import { Badge, Meter, None, Time, Usd } from "../../components/values.tsx"
-import { percentOf, picodollars, shortUsd } from "../../lib/money.ts"
-import { seen } from "../../lib/names.ts"
+import { Table } from "../../components/Table.tsx"
 import { counted } from "../../lib/numbers.ts"
-import { keyHref, requestsHref } from "../../state/links.ts"
+import { keyHref } from "../../state/links.ts"
 import { href, hrefWith, parameters, setParameters } from "../../state/router.ts"
-import { may, signIns } from "../../state/session.ts"
-import { keyState, spentInWindow } from "./keyState.ts"
-
-const pageKeys = 100
-
-const columns: ReadonlyArray<Column<Key>> = [
-  { name: "name", title: "Name", value: (key) => key.name, cell: (key) => seen(key.name, key.label) },
-  {
-    name: "state",
-    title: "State",
-    width: 5.25,
-    value: (key) => keyState(key, new Date()).words,
-    cell: (key) => {
-      const { words, tone } = keyState(key, new Date())
-      return <Badge tone={tone}>{words}</Badge>
-    },
-  },
-  { name: "owner", title: "Owner", width: 10, value: (key) => key.owner, cell: (key) => key.owner ?? <None /> },
-  {
-    name: "tags",
-    title: "Tags",
-    width: 10.25,
-    value: (key) => key.tags.join(" "),
-    cell: (key) =>
-      key.tags.length === 0 ? (
-        <None />
-      ) : (
-        key.tags.map((tag) => (
-          <span key={tag} class="tag">
-            {tag}
-          </span>
-        ))
-      ),
-  },
-  {
-    name: "spent",
-    title: "Spent in all",
-    width: 6,
-    isNumber: true,
-    value: (key) => key.exact.usage,
-    order: (key) => picodollars(key.exact.usage),
-    cell: (key) => (
-      <a href={requestsHref({ key_hash: key.hash })}>
-        <Usd amount={key.exact.usage} />
-      </a>
-    ),
-  },
-  {
-    name: "limit",
-    title: "Of its limit",
-    width: 13.75,
-    value: (key) => key.exact.limit,
-    order: (key) => percentOf(spentInWindow(key), picodollars(key.exact.limit) ?? 0n),
-    cell: (key) => {
-      const limit = picodollars(key.exact.limit)
-      if (limit === null) return <None words="no limit" />
-      const spent = spentInWindow(key)
-      const percent = percentOf(spent, limit) ?? 100
-      return (
-        <span class="limit-cell">
-          <Meter used={percent / 100} words={`${shortUsd(spent)} of ${shortUsd(limit)}`} />
-          <span class="number">
-            {shortUsd(limit)} {key.limit_reset ?? "in all"}
-          </span>
-        </span>
-      )
-    },
-  },
-  {
-    name: "created_at",
-    title: "Made",
-    width: 7.25,
-    value: (key) => key.created_at,
-    cell: (key) => <Time at={key.created_at} form="ago" />,
-  },
-]
-
-interface Listed {
-  readonly keys: ReadonlyArray<Key>
-  readonly hasMore: boolean
-  readonly isLoading: boolean
-  readonly failure: ApiFailure | null
-}
-
-/** The keys page by page: `search` and `tag` are asked of the API. */
-const useKeys = (query: Readonly<Record<string, string | null>>) => {
-  const question = JSON.stringify(query)
-  const [listed, setListed] = useState<Listed>({ keys: [], hasMore: false, isLoading: true, failure: null })
-  const signedIn = signIns.value
-  const load = async (before: ReadonlyArray<Key>, signal: AbortSignal) => {
-    setListed((last) => ({ ...last, isLoading: true, failure: null }))
-    try {
-      const page = await data<ReadonlyArray<Key>>("/keys", {
-        query: { ...query, offset: before.length, limit: pageKeys, include_disabled: "true" },
-        signal,
-      })
-      if (signal.aborted) return
-      setListed({ keys: [...before, ...page], hasMore: page.length === pageKeys, isLoading: false, failure: null })
-    } catch (cause) {
-      if (!signal.aborted) setListed((last) => ({ ...last, isLoading: false, failure: asFailure(cause) }))
-    }
-  }
-  useEffect(() => {
-    const abort = new AbortController()
-    setListed({ keys: [], hasMore: false, isLoading: true, failure: null })
-    void load([], abort.signal)
-    return () => abort.abort()
-  }, [question, signedIn])
-  return { ...listed, more: () => void load(listed.keys, new AbortController().signal) }
-}
+import { may } from "../../state/session.ts"
+import { keyColumns } from "./columns.tsx"
+import { keyState } from "./keyState.ts"
+import { useKeys } from "./pages.ts"
 
 const Keys = () => {
   const kind = parameters.value.get("kind") === "management" ? "management" : "ordinary"
@@ -159,7 +47,7 @@ const Keys = () => {
         />
       ) : null}
       <div class="filters">
-        <Search />
+        <ParameterField name="search" label="Search" placeholder="name, label, owner" />
         <TextField
           label="Tag"
           value={tag ?? ""}
@@ -186,7 +74,7 @@ const Keys = () => {
       ) : (
         <Table
           label="Keys"
-          columns={columns}
+          columns={keyColumns}
           rows={shown}
           keyOf={(key) => key.hash}
           hrefOf={(key) => keyHref(key.hash)}
@@ -204,27 +92,6 @@ const Keys = () => {
         />
       )}
     </Page>
-  )
-}
-
-const pauseMs = 300
-
-const Search = () => {
-  const written = parameters.value.get("search") ?? ""
-  const [value, setValue] = useState(written)
-  useEffect(() => setValue(written), [written])
-  useEffect(() => {
-    if (value === written) return
-    const timer = setTimeout(() => setParameters({ search: value.trim() }), pauseMs)
-    return () => clearTimeout(timer)
-  }, [value])
-  return (
-    <TextField
-      label="Search"
-      value={value}
-      change={setValue}
-      input={{ type: "search", placeholder: "name, label, owner", spellcheck: false }}
-    />
   )
 }
 

@@ -1,6 +1,5 @@
 /** Making a key. What was typed stays through failures. */
 import { useState } from "preact/hooks"
-import { type ApiFailure, asFailure } from "../../api/ApiFailure.ts"
 import { call } from "../../api/call.ts"
 import type { MadeKey } from "../../api/keyTypes.ts"
 import type { Role } from "../../api/types.ts"
@@ -9,9 +8,11 @@ import { Page, Panel } from "../../components/layout.tsx"
 import { Empty, Failed } from "../../components/Shown.tsx"
 import { CodeBlock } from "../../components/values.tsx"
 import { bodyOf, emptyForm, errorsOf, type KeyForm, type KeyFormErrors } from "../../lib/keyForm.ts"
+import { useAction } from "../../state/action.ts"
 import { keyHref } from "../../state/links.ts"
+import { firstCall } from "../../state/publicApi.ts"
 import { href } from "../../state/router.ts"
-import { may, session } from "../../state/session.ts"
+import { may } from "../../state/session.ts"
 import { KeyFields } from "./KeyFields.tsx"
 import { Secret } from "./Secret.tsx"
 
@@ -26,8 +27,7 @@ const NewKey = () => {
   const [form, setForm] = useState(emptyForm)
   const [role, setRole] = useState<"" | Role>("")
   const [errors, setErrors] = useState<KeyFormErrors>({})
-  const [failure, setFailure] = useState<ApiFailure | null>(null)
-  const [isRunning, setRunning] = useState(false)
+  const { isRunning, failure, run } = useAction()
   const [made, setMade] = useState<MadeKey | null>(null)
   const change = (changes: Partial<KeyForm>) => setForm((last) => ({ ...last, ...changes }))
   const make = async (event: Event) => {
@@ -35,16 +35,8 @@ const NewKey = () => {
     const found = errorsOf(form, new Date())
     setErrors(found)
     if (Object.keys(found).length > 0) return
-    setRunning(true)
-    setFailure(null)
-    try {
-      const body = role === "" ? bodyOf(form) : { name: form.name.trim(), role }
-      setMade(await call<MadeKey>("/keys", { method: "POST", body }))
-    } catch (cause) {
-      setFailure(asFailure(cause))
-    } finally {
-      setRunning(false)
-    }
+    const body = role === "" ? bodyOf(form) : { name: form.name.trim(), role }
+    await run(async () => setMade(await call<MadeKey>("/keys", { method: "POST", body })))
   }
   if (!may("keys")) {
     return (
@@ -80,9 +72,6 @@ const NewKey = () => {
   )
 }
 
-/** Where the gateway is reached from outside, as far as it is known. */
-const baseUrl = (): string => `${session.value?.public_url ?? location.origin}/api/v1`
-
 const Made = ({ made }: { readonly made: MadeKey }) => (
   <Page title="New key" intro={`“${made.data.name}” is made.`}>
     <Panel title="Its secret">
@@ -93,10 +82,7 @@ const Made = ({ made }: { readonly made: MadeKey }) => (
     </Panel>
     {made.data.role === null ? (
       <Panel title="A first call" note="The echo provider answers without any vendor.">
-        <CodeBlock
-          what="the command"
-          text={`curl ${baseUrl()}/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"model": "headgate/echo", "messages": [{"role": "user", "content": "Hello"}]}'`}
-        />
+        <CodeBlock what="the command" text={firstCall("headgate/echo")} />
       </Panel>
     ) : null}
   </Page>

@@ -7,7 +7,7 @@ import { useRange } from "../../components/RangePicker.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
 import { duration, shortCount } from "../../lib/numbers.ts"
 import { filled } from "../../lib/points.ts"
-import { rangeWords } from "../../lib/range.ts"
+import { rangeWords, spanOfPoint } from "../../lib/range.ts"
 import { requestsHref } from "../../state/links.ts"
 import { useQuery } from "../../state/query.ts"
 import { go } from "../../state/router.ts"
@@ -69,8 +69,7 @@ const Charts = (props: {
     }
   }, [answer, order])
   const open = (at: Date) => {
-    const end = new Date(at.getTime() + (answer.interval === "hour" ? 3_600_000 : 86_400_000))
-    go(requestsHref({ model }, { from: at, to: end }))
+    go(requestsHref({ model }, spanOfPoint(at, answer.interval, spanOf(answer))))
   }
   return (
     <div class="panels">

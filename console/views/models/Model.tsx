@@ -7,20 +7,15 @@ import { RangePicker } from "../../components/RangePicker.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { Badge, CodeBlock, Copyable, Count, Milliseconds, None } from "../../components/values.tsx"
-import { exactUsd } from "../../lib/money.ts"
 import { perMillion, statusWords } from "../../lib/prices.ts"
 import { requestsHref } from "../../state/links.ts"
+import { firstCall } from "../../state/publicApi.ts"
 import { useQuery } from "../../state/query.ts"
 import { href } from "../../state/router.ts"
-import { session } from "../../state/session.ts"
 import type { ViewProps } from "../views.ts"
 import { HostPrices } from "./HostPrices.tsx"
 import { HostTimes } from "./HostTimes.tsx"
-
-const Price = ({ of }: { readonly of: unknown }) => {
-  const amount = perMillion(of)
-  return amount === null ? <None words="no price is known" /> : <span class="number">{exactUsd(amount)}</span>
-}
+import { Price } from "./Price.tsx"
 
 const Uptime = ({ of }: { readonly of: number | null }) =>
   of === null ? <None words="no requests" /> : <span class="number">{of.toFixed(of > 99 && of < 100 ? 2 : 1)} %</span>
@@ -126,7 +121,6 @@ const Model = ({ names }: ViewProps) => {
 }
 
 const Content = ({ listing }: { readonly listing: HostListing }) => {
-  const base = `${session.value?.public_url ?? location.origin}/api/v1`
   const order = useMemo(() => listing.endpoints.map(({ tag }) => tag), [listing])
   return (
     <>
@@ -156,10 +150,7 @@ const Content = ({ listing }: { readonly listing: HostListing }) => {
         <p>
           <Copyable text={listing.id} what="the name of the model" />
         </p>
-        <CodeBlock
-          what="the command"
-          text={`curl ${base}/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '${JSON.stringify({ model: listing.id, messages: [{ role: "user", content: "Hello" }] })}'`}
-        />
+        <CodeBlock what="the command" text={firstCall(listing.id)} />
       </Panel>
     </>
   )

@@ -6,19 +6,14 @@ import { SelectField, TextField } from "../../components/fields.tsx"
 import { Page } from "../../components/layout.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
-import { Count, None } from "../../components/values.tsx"
-import { exactUsd } from "../../lib/money.ts"
+import { Count } from "../../components/values.tsx"
 import { counted } from "../../lib/numbers.ts"
 import { perMillion } from "../../lib/prices.ts"
 import { modelHref } from "../../state/links.ts"
 import { useQuery } from "../../state/query.ts"
 import { href, parameters, setParameters } from "../../state/router.ts"
 import { isManagement } from "../../state/session.ts"
-
-const Price = ({ of }: { readonly of: unknown }) => {
-  const amount = perMillion(of)
-  return amount === null ? <None words="no price is known" /> : <span class="number">{exactUsd(amount)}</span>
-}
+import { Price } from "./Price.tsx"
 
 const columns: ReadonlyArray<Column<Model>> = [
   { name: "id", title: "Model", value: (model) => model.id, width: 17 },

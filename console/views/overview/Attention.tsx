@@ -21,6 +21,9 @@ interface Item {
 
 const everyMs = 15_000
 
+/** The share of a disk from which on there is enough. */
+const leastFree = 0.1
+
 export const Attention = () => {
   const state = useQuery("state", (signal) => data<GatewayState>("/state", { signal }), { every: everyMs })
   const alerts = useQuery(
@@ -98,7 +101,8 @@ const Facts = ({ state }: { readonly state: GatewayState }) => {
   )
 }
 
-const isTold = (firing: ReadonlyArray<Alert>, rule: string, part?: string): boolean =>
+/** Whether an alert says it already. `part`: a part of its text. */
+const isAlerted = (firing: ReadonlyArray<Alert>, rule: string, part?: string): boolean =>
   firing.some((alert) => alert.rule === rule && (part === undefined || alert.text.includes(part)))
 
 const alertItem = (alert: Alert): Item => ({
@@ -111,89 +115,72 @@ const alertItem = (alert: Alert): Item => ({
 
 const itemsOf = (state: GatewayState, alerts: ReadonlyArray<Alert>): ReadonlyArray<Item> => {
   const firing = alerts.filter((alert) => alert.state === "firing")
-  const { ledger, disk } = state
   const ordered = firing.toSorted(
     (left, right) => Number(right.severity === "critical") - Number(left.severity === "critical"),
   )
   return [
     ...ordered.map(alertItem),
-    ...(state.storage.reachable
-      ? []
-      : [
-          {
-            key: "storage",
-            tone: "bad" as const,
-            about: "storage",
-            text: `The database (${state.storage.kind}) does not answer.`,
-          },
-        ]),
-    ...(ledger.takes_requests || isTold(firing, "ledger_behind")
-      ? []
-      : [
-          {
-            key: "ledger",
-            tone: "bad" as const,
-            about: "ledger",
-            text: `Paid requests do not start: ${ledger.why ?? "the ledger takes no rows"}.`,
-          },
-        ]),
-    ...(disk === null || disk.free_bytes / disk.total_bytes > 0.1 || isTold(firing, "disk_space")
-      ? []
-      : [
-          {
-            key: "disk",
-            tone: "warning" as const,
-            about: "disk",
-            text: `${share(disk.free_bytes / disk.total_bytes)} of the disk is free.`,
-          },
-        ]),
-    ...state.breakers
-      .filter(({ host }) => !isTold(firing, "breaker_open", host))
-      .map(
-        ({ model, host, state: is, since, why }): Item => ({
-          key: `breaker ${model} ${host}`,
-          tone: "warning",
-          about: is === "half_open" ? "breaker tries" : "breaker open",
-          text: (
-            <>
-              {host} gets no requests for <a href={modelHref(model)}>{model}</a>: {why}.
-            </>
-          ),
-          since,
-        }),
-      ),
-    ...state.resting.map(
-      ({ provider, model, host, until, why }): Item => ({
-        key: `resting ${model} ${host}`,
-        tone: "warning",
-        about: "left alone",
-        text: (
-          <>
-            {host} of {provider} is left alone for {model} until <Time at={until} />: {why}.
-          </>
-        ),
-      }),
-    ),
-    ...(state.keys_near_limit ?? []).map(
-      ({ hash, name, spent_share, resets_at }): Item => ({
-        key: `key ${hash}`,
-        tone: spent_share >= 1 ? "bad" : "warning",
-        about: "limit",
-        text: (
-          <>
-            The key <a href={keyHref(hash)}>{name}</a> has spent {share(spent_share)} of its limit
-            {resets_at === null ? (
-              ", which does not reset"
-            ) : (
-              <>
-                , which begins anew <Time at={resets_at} form="ago" />
-              </>
-            )}
-            .
-          </>
-        ),
-      }),
-    ),
+    ...storageItems(state, firing),
+    ...state.breakers.filter(({ host }) => !isAlerted(firing, "breaker_open", host)).map(breakerItem),
+    ...state.resting.map(restingItem),
+    ...(state.keys_near_limit ?? []).map(keyItem),
     ...state.warnings.map((text): Item => ({ key: text, tone: "plain", about: "configuration", text })),
   ]
 }
+
+/** Database, ledger and disk. */
+const storageItems = ({ storage, ledger, disk }: GatewayState, firing: ReadonlyArray<Alert>): ReadonlyArray<Item> => {
+  const items: Array<Item> = []
+  const add = (key: string, tone: Tone, text: string) => items.push({ key, tone, about: key, text })
+  if (!storage.reachable) add("storage", "bad", `The database (${storage.kind}) does not answer.`)
+  if (!ledger.takes_requests && !isAlerted(firing, "ledger_behind"))
+    add("ledger", "bad", `Paid requests do not start: ${ledger.why ?? "the ledger takes no rows"}.`)
+  const free = disk === null ? 1 : disk.free_bytes / disk.total_bytes
+  if (free <= leastFree && !isAlerted(firing, "disk_space"))
+    add("disk", "warning", `${share(free)} of the disk is free.`)
+  return items
+}
+
+const breakerItem = ({ model, host, state, since, why }: GatewayState["breakers"][number]): Item => ({
+  key: `breaker ${model} ${host}`,
+  tone: "warning",
+  about: state === "half_open" ? "breaker tries" : "breaker open",
+  text: (
+    <>
+      {host} gets no requests for <a href={modelHref(model)}>{model}</a>: {why}.
+    </>
+  ),
+  since,
+})
+
+const restingItem = ({ provider, model, host, until, why }: GatewayState["resting"][number]): Item => ({
+  key: `resting ${model} ${host}`,
+  tone: "warning",
+  about: "left alone",
+  text: (
+    <>
+      {host} of {provider} is left alone for {model} until <Time at={until} />: {why}.
+    </>
+  ),
+})
+
+type KeyNearLimit = NonNullable<GatewayState["keys_near_limit"]>[number]
+
+const keyItem = ({ hash, name, spent_share, resets_at }: KeyNearLimit): Item => ({
+  key: `key ${hash}`,
+  tone: spent_share >= 1 ? "bad" : "warning",
+  about: "limit",
+  text: (
+    <>
+      The key <a href={keyHref(hash)}>{name}</a> has spent {share(spent_share)} of its limit
+      {resets_at === null ? (
+        ", which does not reset"
+      ) : (
+        <>
+          , which begins anew <Time at={resets_at} form="ago" />
+        </>
+      )}
+      .
+    </>
+  ),
+})

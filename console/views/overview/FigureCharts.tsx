@@ -1,17 +1,17 @@
 /** Spend, requests, tokens and times to the first token over time, with the time before as a dashed line. */
 import { useMemo } from "preact/hooks"
 import type { Analytics, Figures } from "../../api/types.ts"
-import { Chart, type Series } from "../../components/Chart.tsx"
+import { Chart } from "../../components/Chart.tsx"
 import { Panel } from "../../components/layout.tsx"
-import { exactUsd, picodollars, shortUsd, usdForChart } from "../../lib/money.ts"
+import type { Series } from "../../components/plotOptions.ts"
+import { exactUsd, usdForChart, usdOfChart } from "../../lib/money.ts"
 import { count, duration, shortCount } from "../../lib/numbers.ts"
 import { filled, peakOf } from "../../lib/points.ts"
 import { spanOfPoint } from "../../lib/range.ts"
 import { localMinute } from "../../lib/time.ts"
 import { requestsHref } from "../../state/links.ts"
 import { go } from "../../state/router.ts"
-import { rowsOf } from "./FigureTiles.tsx"
-import { causes, type Filters, spanOf } from "./filters.ts"
+import { causes, type Filters, rowsOf, spanOf, spendOf } from "./filters.ts"
 
 interface Props {
   readonly now: Analytics
@@ -21,11 +21,7 @@ interface Props {
   readonly words: string
 }
 
-/** USD with six digits behind the point suffice for an axis. */
-const usdText = (value: number): string => (value === 0 ? "$0" : shortUsd(BigInt(Math.round(value * 1e6)) * 1_000_000n))
 const shortest = (value: number): string => (Number.isInteger(value) ? shortCount(value) : value.toFixed(1))
-
-const usd = (figures: Figures | null): bigint => picodollars(figures?.exact.usage ?? "0") ?? 0n
 
 export const FigureCharts = ({ now, before, filters, words }: Props) => {
   const plots = useMemo(() => plotsOf(now, before), [now, before])
@@ -83,13 +79,13 @@ const plotsOf = (now: Analytics, before: Analytics | null): ReadonlyArray<Plot> 
   const old = points.map((_, place) => last[place]?.point ?? null)
   const beforeSeries = (values: (of: Figures | null) => number | null): ReadonlyArray<Series> =>
     before === null ? [] : [{ title: "The time before", values: old.map(values), colour: 1, isBefore: true }]
-  const spend = figures.map((point) => usdForChart(usd(point)))
+  const spend = figures.map((point) => usdForChart(spendOf(point)))
   const requests = figures.map((point) => point?.requests ?? 0)
   const first = figures.map((point) => point?.first_token_ms?.p50 ?? null)
   return [
     {
       title: "Spend",
-      text: usdText,
+      text: usdOfChart,
       series: {
         times,
         all: [
@@ -100,10 +96,10 @@ const plotsOf = (now: Analytics, before: Analytics | null): ReadonlyArray<Plot> 
             colour: 1,
             kind: "bars",
           },
-          ...beforeSeries((point) => usdForChart(usd(point))),
+          ...beforeSeries((point) => usdForChart(spendOf(point))),
         ],
       },
-      sentence: `${exactUsd(usd(now.totals))} in all. ${most(times, spend, usdText)}`,
+      sentence: `${exactUsd(spendOf(now.totals))} in all. ${most(times, spend, usdOfChart)}`,
     },
     {
       title: "Requests",

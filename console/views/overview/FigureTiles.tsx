@@ -3,11 +3,11 @@ import type { ComponentChildren } from "preact"
 import type { Analytics, Figures } from "../../api/types.ts"
 import { Tile, Tiles } from "../../components/layout.tsx"
 import { Count, Milliseconds, None, Usd } from "../../components/values.tsx"
-import { picodollars, shortUsd } from "../../lib/money.ts"
+import { shortUsd } from "../../lib/money.ts"
 import { duration, share, shortCount } from "../../lib/numbers.ts"
 import { change } from "../../lib/points.ts"
 import { type RequestFilters, requestsHref } from "../../state/links.ts"
-import { causes, errorShare, type Filters, spanOf } from "./filters.ts"
+import { causes, errorShare, type Filters, rowsOf, spanOf, spendOf } from "./filters.ts"
 
 interface Props {
   readonly now: Analytics
@@ -26,12 +26,7 @@ const Before = (props: { readonly text: string; readonly now: bigint; readonly b
   )
 }
 
-const usd = (figures: Figures): bigint => picodollars(figures.exact.usage) ?? 0n
 const tokens = (figures: Figures): number => figures.tokens_prompt + figures.tokens_completion
-
-/** The list of requests knows all filters but that of a provider. */
-export const rowsOf = ({ provider, ...filters }: Filters): RequestFilters | null =>
-  provider === undefined ? filters : null
 
 export const FigureTiles = ({ now, before, filters }: Props) => {
   const { totals } = now
@@ -47,7 +42,7 @@ export const FigureTiles = ({ now, before, filters }: Props) => {
         label="Spend"
         href={href()}
         value={<Usd amount={totals.exact.usage} />}
-        note={noteOf((was) => <Before text={shortUsd(usd(was))} now={usd(totals)} before={usd(was)} />)}
+        note={noteOf((was) => <Before text={shortUsd(spendOf(was))} now={spendOf(totals)} before={spendOf(was)} />)}
       />
       <Tile
         label="Requests"

@@ -7,15 +7,25 @@ import { Panel, Tabs } from "../../components/layout.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { Count, Milliseconds, None, Usd } from "../../components/values.tsx"
-import { percentOf, picodollars, shortUsd, usdForChart } from "../../lib/money.ts"
+import { percentOf, usdForChart, usdOfChart } from "../../lib/money.ts"
 import { share } from "../../lib/numbers.ts"
 import { filled } from "../../lib/points.ts"
 import type { Range } from "../../lib/range.ts"
 import { requestsHref } from "../../state/links.ts"
 import { useQuery } from "../../state/query.ts"
 import { hrefWith, parameters } from "../../state/router.ts"
-import { rowsOf } from "./FigureTiles.tsx"
-import { ask, errorShare, type Filters, groupings, groupName, isGrouping, questionText, spanOf } from "./filters.ts"
+import {
+  ask,
+  errorShare,
+  type Filters,
+  groupings,
+  groupName,
+  isGrouping,
+  questionText,
+  rowsOf,
+  spanOf,
+  spendOf,
+} from "./filters.ts"
 
 interface Row {
   readonly title: string
@@ -74,7 +84,7 @@ const Groups = ({
           sentence={`Spend by ${by} over time. The most has ${rows[0]?.title ?? "none"}.`}
           times={chart.times}
           series={chart.series}
-          text={(value) => (value === 0 ? "$0" : shortUsd(BigInt(Math.round(value * 1e6)) * 1_000_000n))}
+          text={usdOfChart}
         />
       )}
       <Table
@@ -109,7 +119,7 @@ const chartOf = (answer: Analytics, by: Grouping) => {
       const own = filled(points, span, answer.interval)
       return {
         title: groupName(group, by).title,
-        values: own.map(({ point }) => usdForChart(picodollars(point?.exact.usage ?? "0"))),
+        values: own.map(({ point }) => usdForChart(spendOf(point))),
         cells: own.map(({ point }) => point?.exact.usage ?? "0"),
         colour: place + 1,
       }
@@ -119,7 +129,7 @@ const chartOf = (answer: Analytics, by: Grouping) => {
 
 const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyArray<Column<Row>> => {
   const span = spanOf(answer)
-  const total = picodollars(answer.totals.exact.usage) ?? 0n
+  const total = spendOf(answer.totals)
   const linked = (row: Row, shown: ComponentChildren, outcome?: string) => {
     const rows = row.filter === null || isEmpty(row.filter) ? null : rowsOf({ ...filters, ...row.filter })
     return rows === null ? shown : <a href={requestsHref({ ...rows, outcome: outcome ?? null }, span)}>{shown}</a>
@@ -134,7 +144,7 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       ...number,
       width: 7,
       value: ({ figures }) => figures.exact.usage,
-      order: ({ figures }) => picodollars(figures.exact.usage),
+      order: ({ figures }) => spendOf(figures),
       cell: (row) => linked(row, <Usd amount={row.figures.exact.usage} />),
     },
     {
@@ -142,9 +152,9 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
       title: "Of all",
       ...number,
       width: 5.5,
-      value: ({ figures }) => percentOf(picodollars(figures.exact.usage) ?? 0n, total),
+      value: ({ figures }) => percentOf(spendOf(figures), total),
       cell: ({ figures }) => {
-        const part = picodollars(figures.exact.usage) ?? 0n
+        const part = spendOf(figures)
         const percent = percentOf(part, total)
         // A part too small for the digits is not shown as none.
         return percent === null ? (

@@ -1,8 +1,10 @@
 /** The filters of the overview, as they stand in its address and in that of `GET /analytics`. */
 import { data } from "../../api/call.ts"
 import type { Analytics, Figures, Grouping, GroupNames } from "../../api/types.ts"
+import { type Picodollars, picodollars } from "../../lib/money.ts"
 import { seen } from "../../lib/names.ts"
 import { type Interval, type Span, spanParameters } from "../../lib/range.ts"
+import type { RequestFilters } from "../../state/links.ts"
 import { parameters } from "../../state/router.ts"
 
 export const filterNames = ["model", "host", "provider", "key_hash", "app", "user_hash"] as const
@@ -18,6 +20,10 @@ export const filtersOf = (from: URLSearchParams): Filters =>
   )
 
 export const useFilters = (): Filters => filtersOf(parameters.value)
+
+/** The list of requests knows all filters but that of a provider: with one it cannot show the same requests. */
+export const rowsOf = ({ provider, ...filters }: Filters): RequestFilters | null =>
+  provider === undefined ? filters : null
 
 export const groupings: ReadonlyArray<{ readonly name: Grouping; readonly title: string }> = [
   { name: "model", title: "Models" },
@@ -71,6 +77,9 @@ export const ask = ({ span, interval, filters, by }: Question, signal: AbortSign
   })
 
 export const spanOf = ({ from, to }: Analytics): Span => ({ from: new Date(from), to: new Date(to) })
+
+/** Of an interval without requests: none. */
+export const spendOf = (figures: Figures | null): Picodollars => picodollars(figures?.exact.usage) ?? 0n
 
 export const causes = [
   { name: "host", title: "hosts" },

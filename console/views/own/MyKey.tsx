@@ -1,11 +1,11 @@
 /** What the holder of an ordinary key sees: its limit, what it has spent, its figures and its latest requests. */
 import { call, data } from "../../api/call.ts"
-import type { Budget, OwnKey, RequestPage, RequestRow } from "../../api/types.ts"
+import type { Budget, OwnKey, RequestPage } from "../../api/types.ts"
 import { Page, Panel, Tile, Tiles } from "../../components/layout.tsx"
 import { RangePicker, useRange } from "../../components/RangePicker.tsx"
 import { Empty, Shown } from "../../components/Shown.tsx"
-import { type Column, Table } from "../../components/Table.tsx"
-import { Badge, Count, Meter, Milliseconds, None, Time, Usd } from "../../components/values.tsx"
+import { Table } from "../../components/Table.tsx"
+import { Meter, Time, Usd } from "../../components/values.tsx"
 import { percentOf, picodollars, shortUsd } from "../../lib/money.ts"
 import { before as beforeSpan, rangeWords, windowsAt } from "../../lib/range.ts"
 import { thisMinute } from "../../state/clock.ts"
@@ -15,6 +15,7 @@ import { session } from "../../state/session.ts"
 import { FigureCharts } from "../overview/FigureCharts.tsx"
 import { FigureTiles } from "../overview/FigureTiles.tsx"
 import { ask, questionText } from "../overview/filters.ts"
+import { requestColumns } from "../requests/columns.tsx"
 
 const MyKey = () => {
   const range = useRange()
@@ -121,67 +122,7 @@ const Limit = ({ budget }: { readonly budget: Budget }) => {
   )
 }
 
-const columns: ReadonlyArray<Column<RequestRow>> = [
-  {
-    name: "created_at",
-    title: "Time",
-    width: 8,
-    value: (row) => row.created_at,
-    cell: (row) => <Time at={row.created_at} />,
-  },
-  {
-    name: "outcome",
-    title: "Outcome",
-    width: 12,
-    value: (row) => row.outcome,
-    cell: (row) => (
-      <Badge
-        tone={
-          row.outcome === "ok"
-            ? "good"
-            : row.outcome.startsWith("host") || row.outcome.startsWith("gateway")
-              ? "bad"
-              : "warning"
-        }
-      >
-        {row.outcome.replaceAll("_", " ")}
-      </Badge>
-    ),
-  },
-  { name: "model", title: "Model", width: 14, value: (row) => row.model, cell: (row) => row.model ?? <None /> },
-  {
-    name: "usage",
-    title: "Cost",
-    width: 8,
-    isNumber: true,
-    value: (row) => row.exact.usage,
-    cell: (row) => <Usd amount={row.exact.usage} />,
-  },
-  {
-    name: "in",
-    title: "Tokens in",
-    width: 6,
-    isNumber: true,
-    value: (row) => row.tokens_prompt,
-    cell: (row) => <Count of={row.tokens_prompt} />,
-  },
-  {
-    name: "out",
-    title: "Tokens out",
-    width: 6.5,
-    isNumber: true,
-    value: (row) => row.tokens_completion,
-    cell: (row) => <Count of={row.tokens_completion} />,
-  },
-  {
-    name: "duration",
-    title: "Took",
-    width: 6,
-    isNumber: true,
-    value: (row) => row.duration_ms,
-    cell: (row) => <Milliseconds of={row.duration_ms} />,
-  },
-]
+const columns = requestColumns(new Map(), false).filter(({ name }) => name !== "host" && name !== "app")
 
 const latestRows = 20
 

@@ -1,5 +1,5 @@
 /** What is asked: the same for all models beside each other. */
-import { Labelled, SelectField, TextField } from "../../components/fields.tsx"
+import { Labelled, SelectField, TextAreaField, TextField } from "../../components/fields.tsx"
 import type { PlayErrors, PlayForm } from "../../lib/playForm.ts"
 
 interface Props {
@@ -33,12 +33,12 @@ export const PlayFields = ({ form, errors, change }: Props) => {
   return (
     <div class="play-fields">
       <div>
-        <Area
+        <TextAreaField
           label="Message"
           rows={5}
           value={form.message}
           error={errors.message}
-          set={(message) => change({ message })}
+          change={(message) => change({ message })}
         />
         <Labelled
           label="Images"
@@ -72,7 +72,7 @@ export const PlayFields = ({ form, errors, change }: Props) => {
         )}
       </div>
       <div>
-        <Area label="System message" rows={2} value={form.system} set={(system) => change({ system })} />
+        <TextAreaField label="System message" rows={2} value={form.system} change={(system) => change({ system })} />
         <div class="filters">
           <TextField
             label="Temperature"
@@ -95,39 +95,16 @@ export const PlayFields = ({ form, errors, change }: Props) => {
             change={(effort) => change({ effort })}
           />
         </div>
-        <Area
+        <TextAreaField
           label="Tools, a JSON list"
           rows={2}
           isCode
           value={form.tools}
           error={errors.tools}
           placeholder='[{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]'
-          set={(tools) => change({ tools })}
+          change={(tools) => change({ tools })}
         />
       </div>
     </div>
   )
 }
-
-const Area = (props: {
-  readonly label: string
-  readonly rows: number
-  readonly value: string
-  readonly error?: string | undefined
-  readonly placeholder?: string
-  readonly isCode?: boolean
-  readonly set: (value: string) => void
-}) => (
-  <Labelled label={props.label} error={props.error}>
-    {(ids) => (
-      <textarea
-        {...ids}
-        rows={props.rows}
-        {...(props.isCode === true ? { class: "code", spellcheck: false } : {})}
-        {...(props.placeholder === undefined ? {} : { placeholder: props.placeholder })}
-        value={props.value}
-        onInput={(event) => props.set(event.currentTarget.value)}
-      />
-    )}
-  </Labelled>
-)

@@ -1,6 +1,6 @@
 /** Models side by side: the same request, streamed, with cost and speed. What is typed stays while the console is open. */
 import { signal } from "@preact/signals"
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useEffect, useId, useState } from "preact/hooks"
 import { asFailure } from "../../api/ApiFailure.ts"
 import { data } from "../../api/call.ts"
 import type { Model } from "../../api/modelTypes.ts"
@@ -10,26 +10,33 @@ import { Empty } from "../../components/Shown.tsx"
 import { CodeBlock } from "../../components/values.tsx"
 import { bodyOf, emptyPlay, errorsOf, type Language, languages, type PlayErrors, snippet } from "../../lib/playForm.ts"
 import { notify } from "../../state/notices.ts"
+import { publicApi } from "../../state/publicApi.ts"
 import { useQuery } from "../../state/query.ts"
 import { hrefWith, parameters } from "../../state/router.ts"
 import { isManagement, may, session } from "../../state/session.ts"
 import { Column } from "./Column.tsx"
 import { dropPlayKey, makePlayKey, playKey, playLimit } from "./key.ts"
 import { PlayFields } from "./PlayFields.tsx"
-import { idle, type Run, run } from "./stream.ts"
+import { useRuns } from "./runs.ts"
+import { idle } from "./stream.ts"
 
 const most = 4
 
 /** Kept while another view is shown, for the key that is signed in. */
 const form = signal(emptyPlay)
-const models = signal<ReadonlyArray<string>>([])
 const typedWith = signal<string | null>(null)
+
+/** `null`: nobody has chosen yet, and the one that the address names is taken, or the first one that is served. */
+const models = signal<ReadonlyArray<string> | null>(null)
+
+const choose = (next: ReadonlyArray<string>): void => {
+  models.value = next
+}
 
 const Playground = () => {
   const asked = parameters.value.get("model")
-  const [runs, setRuns] = useState<ReadonlyArray<Run>>([])
+  const runs = useRuns()
   const [errors, setErrors] = useState<PlayErrors>({})
-  const abort = useRef<AbortController | null>(null)
   const list = useId()
   const known = useQuery("models", (stop) => data<ReadonlyArray<Model>>("/models", { signal: stop }))
   const first = known.answer?.[0]?.id ?? ""
@@ -37,12 +44,10 @@ const Playground = () => {
   if (typedWith.value !== who) {
     typedWith.value = who
     form.value = emptyPlay
-    models.value = []
+    models.value = null
   }
-  if (models.value.length === 0 && (asked !== null || first !== "")) models.value = [asked ?? first]
-  const chosen = models.value
-  const isRunning = runs.some((one) => one.isRunning)
-  useEffect(() => () => abort.current?.abort(), [])
+  const offered = asked ?? first
+  const chosen = models.value ?? (offered === "" ? [] : [offered])
   useEffect(() => {
     addEventListener("pagehide", dropPlayKey)
     return () => {
@@ -56,18 +61,11 @@ const Playground = () => {
     const found = errorsOf(form.value)
     setErrors(found)
     if (Object.keys(found).length > 0) return
-    abort.current?.abort()
-    const stop = new AbortController()
-    abort.current = stop
     try {
       const secret = playKey.value?.secret ?? (await makePlayKey())
-      setRuns(chosen.map(() => ({ ...idle, isRunning: true })))
-      await Promise.all(
-        chosen.map((model, at) =>
-          run(secret, bodyOf(form.value, model), stop.signal, (next) =>
-            setRuns((last) => last.map((one, place) => (place === at ? next : one))),
-          ),
-        ),
+      await runs.start(
+        secret,
+        chosen.map((model) => bodyOf(form.value, model)),
       )
     } catch (cause) {
       const failure = asFailure(cause)
@@ -76,16 +74,7 @@ const Playground = () => {
   }
   const needsKey = !may("keys")
   const mayRun = !needsKey || (playKey.value?.secret ?? "") !== ""
-  if (isManagement.value && needsKey) {
-    return (
-      <Page title="Playground">
-        <Empty title="The key that is signed in may not make keys.">
-          The playground calls models with a short-lived key of its own. Sign in with a management key whose role is
-          “keys” or “all”, or with an ordinary key.
-        </Empty>
-      </Page>
-    )
-  }
+  if (isManagement.value && needsKey) return <NoKey />
   return (
     <Page
       title="Playground"
@@ -96,16 +85,7 @@ const Playground = () => {
       }
     >
       <form class="panel" onSubmit={(event) => void start(event)} noValidate>
-        {needsKey ? (
-          <TextField
-            label="Your key"
-            value={playKey.value?.secret ?? ""}
-            change={(secret) => {
-              playKey.value = secret === "" ? null : { secret, hash: null }
-            }}
-            input={{ type: "password", autocomplete: "off", placeholder: "sk-gw-…" }}
-          />
-        ) : null}
+        {needsKey ? <KeyField /> : null}
         <PlayFields
           form={form.value}
           errors={errors}
@@ -115,19 +95,13 @@ const Playground = () => {
         />
         <div class="form-actions">
           {chosen.length >= most ? null : (
-            <button
-              type="button"
-              class="button"
-              onClick={() => {
-                models.value = [...chosen, first]
-              }}
-            >
+            <button type="button" class="button" onClick={() => choose([...chosen, first])}>
               Another model beside it
             </button>
           )}
           {/* By their keys two elements: one that became the other within its click would send the form at once. */}
-          {isRunning ? (
-            <button key="stop" type="button" class="button button-bad" onClick={() => abort.current?.abort()}>
+          {runs.isRunning ? (
+            <button key="stop" type="button" class="button button-bad" onClick={runs.stop}>
               Stop
             </button>
           ) : (
@@ -152,17 +126,15 @@ const Playground = () => {
           <Column
             key={String(at)}
             model={model}
-            run={runs[at] ?? idle}
+            run={runs.all[at] ?? idle}
             listId={list}
-            setModel={(next) => {
-              models.value = chosen.map((one, place) => (place === at ? next : one))
-            }}
+            setModel={(next) => choose(chosen.with(at, next))}
             remove={
               chosen.length === 1
                 ? null
                 : () => {
-                    models.value = chosen.filter((_, place) => place !== at)
-                    setRuns((last) => last.filter((_, place) => place !== at))
+                    choose(chosen.toSpliced(at, 1))
+                    runs.remove(at)
                   }
             }
           />
@@ -173,10 +145,30 @@ const Playground = () => {
   )
 }
 
+/** For whoever may make no key. */
+const KeyField = () => (
+  <TextField
+    label="Your key"
+    value={playKey.value?.secret ?? ""}
+    change={(secret) => {
+      playKey.value = secret === "" ? null : { secret, hash: null }
+    }}
+    input={{ type: "password", autocomplete: "off", placeholder: "sk-gw-…" }}
+  />
+)
+
+const NoKey = () => (
+  <Page title="Playground">
+    <Empty title="The key that is signed in may not make keys.">
+      The playground calls models with a short-lived key of its own. Sign in with a management key whose role is “keys”
+      or “all”, or with an ordinary key.
+    </Empty>
+  </Page>
+)
+
 const Copy = ({ model }: { readonly model: string }) => {
   const asked = parameters.value.get("lines")
   const language: Language = languages.find((one) => one === asked) ?? "curl"
-  const base = `${session.value?.public_url ?? location.origin}/api/v1`
   return (
     <Panel title="The same from elsewhere">
       <Tabs
@@ -188,7 +180,7 @@ const Copy = ({ model }: { readonly model: string }) => {
           href: hrefWith({ lines: name === "curl" ? null : name }),
         }))}
       />
-      <CodeBlock what={`the lines in ${language}`} text={snippet(language, base, bodyOf(form.value, model))} />
+      <CodeBlock what={`the lines in ${language}`} text={snippet(language, publicApi(), bodyOf(form.value, model))} />
     </Panel>
   )
 }

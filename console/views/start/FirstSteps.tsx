@@ -1,15 +1,14 @@
 /** What to do with a gateway that was just installed: a provider's key, a key of its own, a client. */
 import type { ComponentChildren } from "preact"
-import { apiBase } from "../../api/base.ts"
 import { data } from "../../api/call.ts"
 import type { ProviderState } from "../../api/types.ts"
 import { Panel } from "../../components/layout.tsx"
 import { Shown } from "../../components/Shown.tsx"
 import { Badge, CodeBlock } from "../../components/values.tsx"
 import { counted } from "../../lib/numbers.ts"
+import { publicApi } from "../../state/publicApi.ts"
 import { useQuery } from "../../state/query.ts"
 import { href } from "../../state/router.ts"
-import { session } from "../../state/session.ts"
 
 interface Found {
   readonly providers: ReadonlyArray<ProviderState>
@@ -27,12 +26,6 @@ const look = async (signal: AbortSignal): Promise<Found> => {
     data<ReadonlyArray<{ readonly id: string }>>("/models", { query: { limit: 1 }, signal }),
   ])
   return { providers, keys: keys.length, model: models[0]?.id ?? null }
-}
-
-/** Where clients reach the API. */
-const address = (): string => {
-  const known = session.value?.public_url ?? null
-  return known === null ? `${location.origin}${apiBase}` : `${known.replace(/\/+$/, "")}/api/v1`
 }
 
 export const FirstSteps = () => {
@@ -74,8 +67,8 @@ const Steps = ({ found }: { readonly found: Found }) => {
         done={`${counted(found.keys, "key")} ${found.keys === 1 ? "is" : "are"} there.`}
       >
         <p>
-          <a href={href("/keys", { new: "yes" })}>Make one here</a>, or by the command. A key is shown once; a limit
-          bounds what it may spend.
+          <a href={href("/keys/new")}>Make one here</a>, or by the command. A key is shown once; a limit bounds what it
+          may spend.
         </p>
         <CodeBlock what="the command that makes a key" text={`headgate keys create "my first app" --limit 5`} />
       </Step>
@@ -84,7 +77,7 @@ const Steps = ({ found }: { readonly found: Found }) => {
         <CodeBlock
           what="a first request"
           text={[
-            `curl ${address()}/chat/completions \\`,
+            `curl ${publicApi()}/chat/completions \\`,
             `  -H "Authorization: Bearer $HEADGATE_KEY" \\`,
             `  -H "Content-Type: application/json" \\`,
             `  -d '{"model": "${(found.model ?? "openai/gpt-5-mini").replace(/['"\\]/g, "")}", "messages": [{"role": "user", "content": "Hello"}]}'`,
@@ -92,7 +85,7 @@ const Steps = ({ found }: { readonly found: Found }) => {
         />
         <CodeBlock
           what="the variables of an OpenAI client"
-          text={`OPENAI_BASE_URL=${address()}\nOPENAI_API_KEY=sk-…`}
+          text={`OPENAI_BASE_URL=${publicApi()}\nOPENAI_API_KEY=sk-…`}
         />
       </Step>
     </ol>

@@ -3,7 +3,6 @@ import type { RequestOutcome } from "../failures/RequestOutcome.ts"
 import type { KeyId } from "../ids.ts"
 import { dayMs } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
-import { hourMs } from "./activity.ts"
 import type { FirstTokenFigures, FirstTokens } from "./firstTokens.ts"
 
 /** How long the sums by hour are kept: a month, and what is asked for beside it. */
@@ -201,5 +200,3 @@ export const hasFirstTokens = ({ filter, by }: AnalyticsQuestion): boolean => {
   const kind = sumsFor(filter, by)
   return kind === "all" || kind === "host"
 }
-
-export const intervalOf: Readonly<Record<AnalyticsQuestion["interval"], number>> = { hour: hourMs, day: dayMs }

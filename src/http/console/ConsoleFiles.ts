@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { brotliCompress, constants, gzip } from "node:zlib"
 import * as Context from "effect/Context"
+import { contentTypeOf, type StaticFile, staticFile, withLinksBelow } from "./StaticFile.ts"
 
 /** Where they are. */
 export class ConsoleFolder extends Context.Reference<ConsoleFolder>()("headgate/ConsoleFolder", {
@@ -22,11 +23,7 @@ type Encoding = (typeof encodings)[number]
 
 const suffixes: Readonly<Record<Encoding, string>> = { br: ".br", gzip: ".gz" }
 
-export interface ConsoleFile {
-  readonly contentType: string
-  /** SHA-256 of the content. */
-  readonly hash: string
-  readonly content: Uint8Array
+export interface ConsoleFile extends StaticFile {
   /** Where that is smaller. */
   readonly compressed: ReadonlyMap<Encoding, Uint8Array>
 }
@@ -37,17 +34,6 @@ export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
 /** The page itself. */
 export const indexName = "index.html"
 
-const contentTypes: Readonly<Record<string, string>> = {
-  html: "text/html; charset=utf-8",
-  js: "text/javascript; charset=utf-8",
-  css: "text/css; charset=utf-8",
-  json: "application/json",
-  svg: "image/svg+xml",
-  png: "image/png",
-  ico: "image/x-icon",
-  woff2: "font/woff2",
-}
-
 const isText = (contentType: string): boolean => !/^(?:image\/png|font\/)/.test(contentType)
 
 /** All files of the folder; `undefined`: it has no page. `base`: where they will be; the page names its files as below `/console/`. */
@@ -57,7 +43,7 @@ export const readConsole = async (folder: string, base: string): Promise<Console
   const names = entries.filter((entry) => entry.isFile()).map((entry) => nameOf(folder, entry))
   const known = new Set(names)
   const files = names.flatMap((name) => {
-    const contentType = contentTypes[name.split(".").at(-1) ?? ""]
+    const contentType = contentTypeOf(name)
     return contentType === undefined ? [] : [readOne({ folder, name, contentType, base, known })]
   })
   return new Map(await Promise.all(files))
@@ -78,7 +64,7 @@ interface Wanted {
 const readOne = async ({ folder, name, contentType, base, known }: Wanted): Promise<[string, ConsoleFile]> => {
   const original = await readFile(join(folder, name))
   const isMoved = name === indexName && base !== "/console/"
-  const content = isMoved ? Buffer.from(original.toString("utf8").replaceAll('="/console/', `="${base}`)) : original
+  const content = isMoved ? withLinksBelow(original, '="/console/', `="${base}`) : original
   const compressed = new Map<Encoding, Uint8Array>()
   for (const encoding of encodings) {
     const beside = `${name}${suffixes[encoding]}`
@@ -87,8 +73,7 @@ const readOne = async ({ folder, name, contentType, base, known }: Wanted): Prom
     const smaller = isThere ? await readFile(join(folder, beside)) : await compress[encoding](content)
     if (smaller.length < content.length) compressed.set(encoding, smaller)
   }
-  const hash = new Bun.CryptoHasher("sha256").update(content).digest("base64url")
-  return [name, { contentType, hash, content, compressed }]
+  return [name, { ...staticFile(contentType, content), compressed }]
 }
 
 const withBrotli = promisify<Uint8Array, object, Buffer>(brotliCompress)

@@ -6,6 +6,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import * as Context from "effect/Context"
 import { readOnce } from "./readOnce.ts"
+import { contentTypeOf, type StaticFile, staticFile, withLinksBelow } from "./StaticFile.ts"
 
 export interface GuideFolders {
   readonly guide: string
@@ -23,26 +24,6 @@ export class GuideFolder extends Context.Reference<GuideFolder>()("headgate/Guid
 /** Where the links of the built pages lead. */
 const builtFor = "/docs/guide/"
 
-const contentTypes: Readonly<Record<string, string>> = {
-  html: "text/html; charset=utf-8",
-  md: "text/markdown; charset=utf-8",
-  txt: "text/plain; charset=utf-8",
-  js: "text/javascript; charset=utf-8",
-  css: "text/css; charset=utf-8",
-  json: "application/json",
-  svg: "image/svg+xml",
-  png: "image/png",
-  webp: "image/webp",
-  wasm: "application/wasm",
-}
-
-export interface GuideFile {
-  readonly contentType: string
-  /** SHA-256 of the content. */
-  readonly hash: string
-  readonly content: Uint8Array
-}
-
 /** The guide as it was built, below one address. */
 export class BuiltGuide {
   /** Hashes of its inline scripts, as a `Content-Security-Policy` has them. */
@@ -50,7 +31,7 @@ export class BuiltGuide {
   private readonly folder: string
   private readonly base: string
   private readonly names: ReadonlySet<string>
-  private readonly read = new Map<string, () => Promise<GuideFile | undefined>>()
+  private readonly read = new Map<string, () => Promise<StaticFile | undefined>>()
 
   private constructor(folder: string, base: string, names: ReadonlySet<string>, scripts: ReadonlyArray<string>) {
     this.folder = folder
@@ -68,8 +49,8 @@ export class BuiltGuide {
     return new BuiltGuide(folder, base, names, Array.isArray(scripts) ? scripts.map(String) : [])
   }
 
-  /** The file of a path below the address: "" and what ends with a slash are pages. `undefined`: there is none. */
-  async find(path: string): Promise<GuideFile | undefined> {
+  /** The file of a path below the address: "" and what ends with a slash are pages. `undefined`: there is none, also for a page without its slash. */
+  async find(path: string): Promise<StaticFile | undefined> {
     const name = path === "" || path.endsWith("/") ? `${path}index.html` : path
     if (!this.names.has(name)) return undefined
     let read = this.read.get(name)
@@ -80,17 +61,16 @@ export class BuiltGuide {
     return read()
   }
 
-  /** Whether there is a page of that path once a slash is added. */
+  /** Whether the path lacks nothing but a slash at its end to be that of a page. */
   hasPage(path: string): boolean {
     return this.names.has(`${path}/index.html`)
   }
 
-  private async readOne(name: string): Promise<GuideFile> {
+  private async readOne(name: string): Promise<StaticFile> {
     const original = await readFile(`${this.folder}${name}`)
     const isMoved = this.base !== builtFor && /\.(?:html|md|txt|js)$/.test(name)
-    const content = isMoved ? Buffer.from(original.toString("utf8").replaceAll(builtFor, this.base)) : original
-    const contentType = contentTypes[name.split(".").at(-1) ?? ""] ?? "application/octet-stream"
-    return { contentType, content, hash: new Bun.CryptoHasher("sha256").update(content).digest("base64url") }
+    const content = isMoved ? withLinksBelow(original, builtFor, this.base) : original
+    return staticFile(contentTypeOf(name) ?? "application/octet-stream", content)
   }
 }
 

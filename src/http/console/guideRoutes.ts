@@ -9,8 +9,9 @@ import * as Effect from "effect/Effect"
 import { unobservedAnswer } from "../answer.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
-import { BuiltGuide, type GuideFile, GuideFolder, markdownPages } from "./GuideFiles.ts"
+import { BuiltGuide, GuideFolder, markdownPages } from "./GuideFiles.ts"
 import { readOnce } from "./readOnce.ts"
+import type { StaticFile } from "./StaticFile.ts"
 
 const guidePath = "/docs/guide"
 
@@ -44,7 +45,7 @@ const guideAnswer = (path: string) =>
   })
 
 const answerOf = (
-  file: GuideFile,
+  file: StaticFile,
   known: string | undefined,
   policy: string,
 ): HttpServerResponse.HttpServerResponse => {

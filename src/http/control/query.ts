@@ -1,6 +1,7 @@
 /** Parameters of a query string. A parameter that is written twice is refused. */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 
 /** A parameter that is read by a function. `rule`: what is expected, for the refusal and the API's description. */
@@ -21,6 +22,26 @@ export const parameter = <A>(
     message: () => ({ message: `expected ${rule}`, override: true }),
     jsonSchema,
   })
+
+/** A parameter, or a member of a body, that may be left out. */
+export const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+
+/** Refuses a query for one of its parameters. */
+export const refused = (path: string, message: string): BadRequest => new BadRequest({ issues: [{ path, message }] })
+
+/** Lower-case hexadecimal digits. `what`: the name of the thing that they are. */
+const hexDigits = (count: number, what: string) => {
+  const pattern = `^[0-9a-f]{${count}}$`
+  return parameter(
+    Schema.String,
+    { rule: `${what}: ${count} lower-case hex digits`, jsonSchema: { type: "string", pattern } },
+    (written) => (new RegExp(pattern).test(written) ? written : undefined),
+  )
+}
+
+export const keyHash = hexDigits(64, "the hash of a key")
+
+export const hashOfUser = hexDigits(16, "the hash of a user")
 
 /** A whole number within bounds. */
 export const wholeNumber = (least: number, most: number) =>

@@ -18,7 +18,7 @@ export interface Caller {
   readonly session: OpenSession | undefined
 }
 
-/** What of a request says who calls. */
+/** The parts of a request that say who calls. */
 export type Asking = Pick<Request, "method" | "url" | "headers">
 
 export type FindCaller = (

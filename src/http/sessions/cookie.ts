@@ -2,12 +2,12 @@
 import type { Place } from "./place.ts"
 
 /**
- * A browser takes a cookie with this prefix only over TLS, for this host alone and for all of its paths. Over plain HTTP, on this machine,
- * it cannot be had.
+ * A browser accepts the prefix `__Host-` only over TLS, from this host alone and for all of its paths. Over plain HTTP, which is for this
+ * machine alone, the cookie has no prefix.
  */
 const nameAt = ({ isSecure }: Place): string => (isSecure ? "__Host-headgate" : "headgate")
 
-/** The id of the session in the header `Cookie`; `undefined`: there is none. Of two one may be of somebody else, so neither is taken. */
+/** The id of the session in the header `Cookie`; `undefined`: there is none, or there are several, one of which may be of somebody else. */
 export const sessionIn = (headers: Headers, place: Place): string | undefined => {
   const name = nameAt(place)
   const found = (headers.get("cookie") ?? "").split(";").flatMap((pair) => {
@@ -21,8 +21,8 @@ export const sessionIn = (headers: Headers, place: Place): string | undefined =>
 export const cookieOf = (id: string, place: Place): string =>
   `${nameAt(place)}=${id}; Path=/; HttpOnly; SameSite=Strict${place.isSecure ? "; Secure" : ""}`
 
-/** The same, to take it away. */
+/** The value of `Set-Cookie` that removes it. */
 export const noCookie = (place: Place): string => `${cookieOf("", place)}; Max-Age=0`
 
-/** What depends on who asks, for caches. */
+/** Headers of an answer that depends on who asks: no cache keeps it. */
 export const notCached = { "cache-control": "no-store", vary: "Cookie, Authorization" } as const

@@ -1,4 +1,4 @@
-/** Where a request came from, as far as a session depends on it: which page sent it, and whether others could read the cookie on its way. */
+/** What a session needs to know of where a request came from: which page sent it, and whether others could read the cookie on its way. */
 import { isLoopback } from "../../domain/addresses/ipRange.ts"
 import { NotPermitted } from "../../domain/failures/Failure.ts"
 
@@ -8,12 +8,12 @@ export interface Place {
   readonly origin: string | null
   /** Whether browsers reach it over TLS. */
   readonly isSecure: boolean
-  /** Whether its name is one of this machine alone. */
+  /** Whether its name is a loopback name, which only this machine can reach. */
   readonly isHere: boolean
 }
 
 /**
- * `publicUrl`: the address that the operator gave. One without TLS says nothing of how it is reached. `url`: of a request, as it came: no
+ * `publicUrl`: `server.public_url`, which counts if it is https. `url`: of a request, as it came: no
  * URL where the request has no `Host` (HTTP/1.0), or one that names no host.
  */
 export const placeOf = (publicUrl: string | null, url: string): Place => {
@@ -62,9 +62,9 @@ export const signInRefusal = (
   if (place.isSecure) return undefined
   // Through a proxy the browser may be anywhere, whatever name the proxy asks for. One that adds no header to say so leaves `Origin`.
   const sender = headers.get("origin")
-  const isNear = !proxied.some((name) => headers.has(name)) && (sender === null || sender === place.origin)
+  const isDirect = !proxied.some((name) => headers.has(name)) && (sender === null || sender === place.origin)
   const isLocal = [peer, address].every((each) => each === null || isLoopback(each))
-  return place.isHere && isNear && isLocal ? undefined : plainHttp
+  return place.isHere && isDirect && isLocal ? undefined : plainHttp
 }
 
 const proxied = ["forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip"]

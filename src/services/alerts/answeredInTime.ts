@@ -3,14 +3,14 @@ import * as Effect from "effect/Effect"
 import type { AlertRepository } from "../storage/alerts.ts"
 import { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 
-/** Longer than any answer of a database that works, as a text. */
-const patience = "10 seconds"
+/** Longer than any answer of a database that works. */
+const timeLimit = "10 seconds"
 
 /** Fails where there is no answer in time. */
 export const answeredInTime = <A>(answer: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
   Effect.timeoutFail(answer, {
-    duration: patience,
-    onTimeout: () => new StorageUnavailable({ reason: `there was no answer within ${patience}` }),
+    duration: timeLimit,
+    onTimeout: () => new StorageUnavailable({ reason: `there was no answer within ${timeLimit}` }),
   })
 
 export const alertsInTime = ({ insert, seen, resolve, prune }: AlertRepository): AlertsInTime => ({
@@ -20,5 +20,5 @@ export const alertsInTime = ({ insert, seen, resolve, prune }: AlertRepository):
   prune: (...all) => answeredInTime(prune(...all)),
 })
 
-/** What keeps alerts. */
+/** What the book of alerts needs of the repository. */
 export type AlertsInTime = Pick<AlertRepository, "insert" | "seen" | "resolve" | "prune">

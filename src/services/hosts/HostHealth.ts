@@ -19,7 +19,6 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../../domain/failures/Verdict.ts"
 import { Breaker, type BreakerRules } from "../../domain/hosts/Breaker.ts"
 import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
-import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import { lasted } from "../../process/log/LoggedState.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
@@ -34,6 +33,7 @@ import {
   type ModelProbes,
   mayProbe,
   mayTryForItself,
+  newEndpoint,
   type Out,
   outOf,
   outsIn,
@@ -309,26 +309,18 @@ class Health {
     const known = this.byHost.get(host)
     if (known !== undefined) return known
     const key = endpointKey(host)
-    const state = this.states.get(key) ?? {
-      names: { host: host.tag, model: host.model },
-      of: host,
-      hasRested: false,
-      breaker: new Breaker(this.rules.breaker, this.random),
-      calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
-      probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
-      coolsUntil: Number.NEGATIVE_INFINITY,
-      coolingReason: "rate-limited",
-      isWaitAsked: false,
-      openReason: "unreachable",
-      openedAt: Number.NEGATIVE_INFINITY,
-      callers: new LatestKeys(),
-      witnesses: new LatestKeys(),
-      onlyWitness: undefined,
-      isRemoved: false,
-    }
+    const state = this.states.get(key) ?? this.newState(host)
     this.states.set(key, state)
     this.byHost.set(host, state)
     return state
+  }
+
+  private newState(host: Host): EndpointState {
+    return newEndpoint(host, {
+      breaker: new Breaker(this.rules.breaker, this.random),
+      calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
+      probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
+    })
   }
 }
 

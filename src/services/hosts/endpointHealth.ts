@@ -3,7 +3,7 @@
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { Breaker } from "../../domain/hosts/Breaker.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { LatestKeys } from "../../domain/structures/LatestKeys.ts"
+import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 
 /** Why a host may not be called now. */
 export type Inadmissible = Out | Busy
@@ -80,6 +80,23 @@ export interface EndpointState {
   /** Whether a reload has removed it. Calls that run still have it. */
   isRemoved: boolean
 }
+
+/** An endpoint that was never called. */
+export const newEndpoint = (host: Host, parts: Pick<EndpointState, "breaker" | "calls" | "probes">): EndpointState => ({
+  ...parts,
+  names: { host: host.tag, model: host.model },
+  of: host,
+  hasRested: false,
+  coolsUntil: Number.NEGATIVE_INFINITY,
+  coolingReason: "rate-limited",
+  isWaitAsked: false,
+  openReason: "unreachable",
+  openedAt: Number.NEGATIVE_INFINITY,
+  callers: new LatestKeys(),
+  witnesses: new LatestKeys(),
+  onlyWitness: undefined,
+  isRemoved: false,
+})
 
 /** Why the endpoint may not be called now; `undefined`: it may. */
 export const outOf = (

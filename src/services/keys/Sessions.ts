@@ -1,6 +1,6 @@
 /**
- * Sessions: a browser that signed in with a key has a random id in a cookie since, and the key no more. At rest there is the hash of that
- * id, with the hash of the secret which signed in, so that a session ends when that secret does. It is valid at every gateway on the same
+ * Sessions: a browser that has signed in with a key keeps a random id in a cookie in place of the key. The database has the hash of that id,
+ * and the hash of the secret that signed in, so that a session ends when that secret does. A session is valid at every gateway on the same
  * database. See docs/decisions/0081-sessions.md.
  */
 import type * as Clock from "effect/Clock"
@@ -33,7 +33,7 @@ const minuteMs = 60_000
 /** How long a session lasts at most, and how long without being used. */
 const longestMs = 8 * 60 * minuteMs
 const idleMs = 30 * minuteMs
-/** The use of a session is written at most so often. */
+/** How often the use of a session is written, at most. */
 const seenEveryMs = minuteMs
 /** Sessions of one secret. The oldest ends when there is one more. */
 const mostPerSecret = 100
@@ -102,7 +102,8 @@ const without: Sessions["Type"] = {
   end: () => Effect.void,
 }
 
-const form = /^[0-9A-Za-z]{43}$/
+/** Of an id: what cannot be one is not looked for. */
+const idForm = /^[0-9A-Za-z]{43}$/
 
 const hashOf = (id: string): string => Bun.SHA256.hash(id, "hex")
 
@@ -146,7 +147,7 @@ class KeptSessions {
   }
 
   find(id: string): Effect.Effect<OpenSession, KeyNotAccepted | Unavailable> {
-    if (!form.test(id)) return notAccepted
+    if (!idForm.test(id)) return notAccepted
     return Effect.gen(this, function* () {
       const record = yield* this.inTurn(this.reached(this.repository.find(hashOf(id))))
       const at = this.now()

@@ -1,6 +1,6 @@
 /**
- * Which requests run, in all processes that use the database, and how one of them is stopped. A stop ends the request as something that the
- * gateway cut. See docs/guarantees.md#g5.
+ * Which requests run, in all processes that use the database, and how one of them is stopped. Its caller gets 403, or that as an event of
+ * its stream, and is charged for what came before. See docs/guarantees.md#g5.
  */
 import { hostname } from "node:os"
 import * as Context from "effect/Context"
@@ -17,12 +17,12 @@ import { outageOf } from "../storage/Outage.ts"
 import { Storage } from "../storage/Storage.ts"
 import { reportTo } from "../storage/StorageUnavailable.ts"
 import {
-  type Described,
-  decodeRunning,
-  describe,
-  encodeRunning,
+  decodeRequests,
+  encodeRequests,
   type LiveRequest,
-  type Running,
+  type ProcessRequests,
+  type RunningRequest,
+  runningRequest,
 } from "./liveRequest.ts"
 import { OtherProcesses } from "./OtherProcesses.ts"
 
@@ -73,12 +73,12 @@ const make = Effect.gen(function* () {
   const name = `${hostname()}:${process.pid}`
   const oneAtATime = yield* Effect.makeSemaphore(1)
 
-  const runningHere = (): Running => {
+  const runningHere = (): ProcessRequests => {
     const now = clock.unsafeCurrentTimeMillis()
-    const all: Array<Described> = []
+    const all: Array<RunningRequest> = []
     inFlight.each((lifetime, ageMs) => {
-      const described = describe(lifetime, ageMs, now, name)
-      if (described !== undefined) all.push(described)
+      const found = runningRequest(lifetime, ageMs, now, name)
+      if (found !== undefined) all.push(found)
     })
     const oldest = all.toSorted(byAge)
     return { requests: oldest.slice(0, mostOfProcess), isCut: oldest.length > mostOfProcess }
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
     storage.shared &&
     id &&
     (yield* OtherProcesses.make(storage.shared, id, (stop) => {
-      if (stop === null) return encodeRunning(runningHere())
+      if (stop === null) return encodeRequests(runningHere())
       return stopHere(stop) ? done : notHere
     }))
 
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  /** The answer to the next question. Those who ask while one runs share the one after it, which has what began before they asked. */
+  /** The answer to the next question. Whoever asks while one runs waits for the next: the running one may lack requests that began since. */
   let next: Deferred.Deferred<LiveList> | undefined
   const list = Effect.suspend(() => {
     if (next !== undefined) return Deferred.await(next)
@@ -143,11 +143,11 @@ const make = Effect.gen(function* () {
 const silent = new Unavailable({ why: "processes", retryAfterSeconds: 5 })
 const notAnswered = new Unavailable({ why: "storage", retryAfterSeconds: 5 })
 
-const byAge = (a: Described, b: Described): number =>
+const byAge = (a: RunningRequest, b: RunningRequest): number =>
   a.createdAt - b.createdAt || (a.requestId < b.requestId ? -1 : a.requestId > b.requestId ? 1 : 0)
 
-const listOf = (here: Running, contents: ReadonlyArray<string>, isComplete: boolean): LiveList => {
-  const others = contents.map(decodeRunning)
+const listOf = (here: ProcessRequests, contents: ReadonlyArray<string>, isComplete: boolean): LiveList => {
+  const others = contents.map(decodeRequests)
   const there = others.flatMap((running) => running?.requests ?? [])
   return {
     requests: [

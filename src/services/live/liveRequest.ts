@@ -11,7 +11,7 @@ import type { Lifetime } from "../request/RequestContext.ts"
  */
 export const liveStates = ["receiving", "waiting", "streaming"] as const
 
-const Described = Schema.Struct({
+const RunningRequest = Schema.Struct({
   requestId: Schema.String,
   /** Of its admission, Unix milliseconds by the clock of its process. */
   createdAt: Schema.Number,
@@ -33,31 +33,36 @@ const Described = Schema.Struct({
   process: Schema.String,
 })
 
-export type Described = typeof Described.Type
+export type RunningRequest = typeof RunningRequest.Type
 
-export interface LiveRequest extends Described {
+export interface LiveRequest extends RunningRequest {
   /** Whether it runs in the process that was asked. */
   readonly isHere: boolean
 }
 
 /** What runs in one process. */
-const Running = Schema.Struct({
-  requests: Schema.Array(Described),
+const ProcessRequests = Schema.Struct({
+  requests: Schema.Array(RunningRequest),
   /** Whether there are more. */
   isCut: Schema.Boolean,
 })
 
-export type Running = typeof Running.Type
+export type ProcessRequests = typeof ProcessRequests.Type
 
-const decode = Schema.decodeUnknownOption(Schema.parseJson(Running))
+const decode = Schema.decodeUnknownOption(Schema.parseJson(ProcessRequests))
 
-export const encodeRunning: (running: Running) => string = JSON.stringify
+export const encodeRequests: (running: ProcessRequests) => string = JSON.stringify
 
 /** `undefined`: another version of the program wrote it. */
-export const decodeRunning = (text: string): Running | undefined => Option.getOrUndefined(decode(text))
+export const decodeRequests = (text: string): ProcessRequests | undefined => Option.getOrUndefined(decode(text))
 
 /** `now`: Unix milliseconds. `undefined`: it was admitted just now, and nothing is known of it. */
-export const describe = ({ request }: Lifetime, ageMs: number, now: number, process: string): Described | undefined => {
+export const runningRequest = (
+  { request }: Lifetime,
+  ageMs: number,
+  now: number,
+  process: string,
+): RunningRequest | undefined => {
   if (request === undefined) return undefined
   const { requestId, key, route, form, models, isStreamed, context } = request
   const host = context?.calling

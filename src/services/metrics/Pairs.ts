@@ -1,6 +1,6 @@
 /**
- * Which models and hosts have series of their own. Only what the configuration has comes here, never what a caller writes. Those that come
- * first keep their place; beyond the bound everything is `_OTHER`.
+ * Which models and hosts have series of their own: the first `mostPairs` that are asked for. All others are counted as `_OTHER`. Names come
+ * from the configuration, never from a caller.
  */
 
 export const mostPairs = 1000

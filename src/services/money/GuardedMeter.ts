@@ -1,6 +1,7 @@
 /**
- * The meter as requests use it. An app may replace it, in whole or in part, and its code may throw, or return an effect that never ends:
- * no request waits for that longer than it lasts, and no drain. What the gateway's own meter returns is finished, or ends by itself.
+ * The meter as requests use it. An app may replace it, in whole or in part, and its code may throw, or return an effect that never ends.
+ * A request that was ended does not wait for such an effect, and neither does a stop of the gateway. What the gateway's own meter returns
+ * is finished, or ends by itself.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,7 +16,7 @@ import type { Hold, Settlement } from "./Hold.ts"
 import type { HoldAsk } from "./Holds.ts"
 import { type Account, Meter, type Reservations, type Settlements } from "./Meter.ts"
 
-/** What is made of the money of a request that was ended before it was reserved: `lifetime.ending` has the reason. */
+/** The request was ended before its money was reserved: `lifetime.ending` has the reason. */
 const unreserved = new HostFailed({ reason: "ended" })
 
 /**
@@ -24,7 +25,7 @@ const unreserved = new HostFailed({ reason: "ended" })
  */
 const graceMs = ({ _tag: tag }: Ending): number => (tag === "Unavailable" ? 1000 : 10_000)
 
-/** Whether it ends by itself: it has, or it is a wait of the gateway's own. */
+/** Whether it ends for certain: it has ended already, or it is a wait of the gateway itself. */
 const isSure = (effect: Effect.Effect<unknown, unknown>): boolean => isFinished(effect) || effect instanceof Startable
 
 export class GuardedMeter implements Settlements {

@@ -29,7 +29,7 @@ export interface RecordOptions {
 /** Requests that wait to be written. */
 const mostWaiting = 10_000
 
-/** So few that the ledger's thread, which writes them too, is not kept from settling requests. */
+/** Few, so that the ledger's thread, which writes them too, can settle requests in between. */
 const writtenAtOnce = 100
 const removedAtOnce = 500
 

@@ -19,8 +19,8 @@ const nearShare = 0.8
 /** Keys with a limit that are looked at, the newest first, and how many of them at once. */
 const mostKeys = 1000
 const keysAtOnce = 200
-/** How many are told of: those that are nearest. */
-const mostTold = 20
+/** How many are listed, those nearest to their limits first. */
+const mostListed = 20
 
 /** `now`: Unix milliseconds. */
 export const keysNearLimit = (
@@ -43,7 +43,7 @@ export const keysNearLimit = (
         if (spentShare >= nearShare) near.push({ id, name, spentShare, resetsAt: nextReset(limitReset, now) })
       }
     }
-    return near.toSorted((a, b) => b.spentShare - a.spentShare).slice(0, mostTold)
+    return near.toSorted((a, b) => b.spentShare - a.spentShare).slice(0, mostListed)
   })
 
 /** To four places. A limit of 0 is used up. */

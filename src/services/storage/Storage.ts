@@ -245,6 +245,9 @@ export interface Spender {
   readonly spend: Spend
 }
 
+/** Rows of a part. The thread of SQLite takes some 10 ms for them, and commits wait meanwhile. */
+export const spanPartRows = 5000
+
 export interface SpanPart {
   readonly sums: ReadonlyArray<SpanSum>
   /** The id below which the next part begins; `null`: this was the last one. */
@@ -256,7 +259,7 @@ export interface ActivityRepository {
   /** The newest day first, then by model, host, key and app. */
   readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
   /**
-   * Sums of a part of the rows of a span of time, of those whose ids are below `below` ("": the newest). So many rows are read, at most.
+   * Sums of the next `spanPartRows` rows of a span of time, of those whose ids are below `below` ("": the newest).
    * All parts together have each row once, if it was there when its part was read.
    */
   readonly spanSums: (query: SpanQuery, below: string) => Effect.Effect<SpanPart, StorageUnavailable>

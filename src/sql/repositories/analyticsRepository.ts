@@ -3,6 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
+import { intervalMs } from "../../domain/money/activity.ts"
 import {
   type AnalyticsFilter,
   type AnalyticsQuestion,
@@ -10,7 +11,6 @@ import {
   columnsOfSums,
   type GroupColumn,
   type GroupNames,
-  intervalOf,
   type SumsOf,
   sumsFor,
   type UsagePoint,
@@ -24,7 +24,13 @@ import { makeFirstTokenReads } from "./firstTokenReads.ts"
 import { makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
 
 const groupColumns: ReadonlyArray<GroupColumn> = [
-  ...(["key_id", "app_url", "app_title", "user_hash", "model", "host", "provider"] as const),
+  "key_id",
+  "app_url",
+  "app_title",
+  "user_hash",
+  "model",
+  "host",
+  "provider",
 ]
 
 /** A part of a span of time, and in which steps its sums are. */
@@ -175,7 +181,7 @@ class UsageReads {
       ...others.map((name) => sql`${sql.literal(name)} = ''`),
       ...where,
     ])
-    const step = intervalOf[interval]
+    const step = intervalMs[interval]
     const starts = sql`WITH RECURSIVE starts(at) AS (
       SELECT CAST(${from} AS BIGINT) UNION ALL SELECT at + ${step} FROM starts WHERE at + ${step} < ${to})`
     const unsummed = unsummedHours(sql, of, sql.and([sql`admitted_at >= ${from} AND admitted_at < ${to}`, ...where]))

@@ -2,12 +2,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import {
-  type AnalyticsQuestion,
-  type FirstTokenSeries,
-  type GroupNames,
-  intervalOf,
-} from "../../domain/money/analytics.ts"
+import { intervalMs } from "../../domain/money/activity.ts"
+import type { AnalyticsQuestion, FirstTokenSeries, GroupNames } from "../../domain/money/analytics.ts"
 import { FirstTokenCounts, firstTokenFigures } from "../../domain/money/firstTokens.ts"
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { atOnce, query } from "../tables/query.ts"
@@ -94,7 +90,7 @@ export const makeFirstTokenReads = (sql: SqlClient): Pick<AnalyticsRepository, "
         for (const series of every) if (series.has(row)) series.at(row.start).addWritten(row.counts)
       }
       for (const row of unsummed) {
-        const start = row.at - (row.at % intervalOf[interval])
+        const start = row.at - (row.at % intervalMs[interval])
         for (const series of every) if (series.has(row)) series.at(start).count(row.ms)
       }
       return { all: all.series, groups: each.map(({ series }) => series) }

@@ -6,13 +6,10 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { requestIdAt } from "../../domain/ids.ts"
 import { hourMs, intervalMs, type SpanQuery, type SpanSum } from "../../domain/money/activity.ts"
-import type { ActivityRepository } from "../../services/storage/Storage.ts"
+import { type ActivityRepository, spanPartRows } from "../../services/storage/Storage.ts"
 import { query } from "../tables/query.ts"
 import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unlessLost } from "./dailySums.ts"
-
-/** Rows of a part. The thread of SQLite takes some 10 ms for them, and commits wait meanwhile. */
-export const rowsOfPart = 5000
 
 /**
  * An id is made when its request comes, on the same machine as the time of the admission. In between its body is read, and a clock
@@ -87,7 +84,7 @@ export const makeSpanSums = (sql: SqlClient, installation: string): ActivityRepo
       const above = requestIdAt(span.from - idsApartMs)
       const ids = sql`${id} < ${below === "" ? requestIdAt(span.to + idsApartMs) : storedText(below)}`
       const [end] = yield* query(sql<{ readonly id: string }>`SELECT request_id AS id FROM ledger
-        WHERE ${ids} AND ${id} >= ${above} ORDER BY ${id} DESC LIMIT 1 OFFSET ${rowsOfPart - 1}`)
+        WHERE ${ids} AND ${id} >= ${above} ORDER BY ${id} DESC LIMIT 1 OFFSET ${spanPartRows - 1}`)
       const start = sql.literal(`admitted_at - admitted_at % ${intervalMs[span.interval]}`)
       const groups = sql.literal(["model", "host", "provider", ...groupsOf[span.by]].join(", "))
       // One bound alone from below, as in `requestRepository.ts`: of two SQLite may take the lower one for the index.

@@ -6,14 +6,13 @@ import * as FastCheck from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import type { AnswerOutcome } from "../../../src/domain/failures/AnswerOutcome.ts"
 import { dayMs } from "../../../src/domain/keys/limitWindows.ts"
-import { hourMs } from "../../../src/domain/money/activity.ts"
+import { hourMs, intervalMs } from "../../../src/domain/money/activity.ts"
 import {
   type AnalyticsQuestion,
   columnsOf,
   type GroupColumn,
   groupings,
   hasFirstTokens,
-  intervalOf,
   noUsage,
   sumsFor,
   type UsageFigures,
@@ -114,7 +113,7 @@ const isAskedFor =
 const pointsOf = (rows: ReadonlyArray<LedgerRow>, interval: "hour" | "day"): ReadonlyArray<UsagePoint> => {
   const points = new Map<number, UsageFigures>()
   for (const row of rows) {
-    const start = row.admittedAt - (row.admittedAt % intervalOf[interval])
+    const start = row.admittedAt - (row.admittedAt % intervalMs[interval])
     points.set(start, usageOfBoth(points.get(start) ?? noUsage, usageOf(row)))
   }
   return [...points].toSorted(([a], [b]) => a - b).map(([start, usage]) => ({ start, ...usage }))

@@ -7,9 +7,8 @@ import type { AnswerOutcome } from "../../../src/domain/failures/AnswerOutcome.t
 import { inBase62, requestIdAt } from "../../../src/domain/ids.ts"
 import { intervalMs, type SpanQuery, type SpanSum, SpanSums } from "../../../src/domain/money/activity.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
-import { type DataAtRest, type SpanPart, Storage } from "../../../src/services/storage/Storage.ts"
+import { type DataAtRest, type SpanPart, Storage, spanPartRows } from "../../../src/services/storage/Storage.ts"
 import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
-import { rowsOfPart } from "../../../src/sql/repositories/spanSums.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
 import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
 import { alice, bob, sampleKey, sampleRow, someone } from "../samples.ts"
@@ -152,7 +151,7 @@ describe.each(kinds)("in %s, sums of a span", (name, fresh) => {
   })
 
   test("have each row once, however many parts they are read in", async () => {
-    const count = 2 * rowsOfPart + 10
+    const count = 2 * spanPartRows + 10
     const rows = Array.from({ length: count }, (_, n) =>
       sampleRow(`${requestIdAt(began + n * 1000)}00${"x".repeat(14)}`, {
         admittedAt: began + n * 1000,

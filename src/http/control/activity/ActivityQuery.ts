@@ -3,13 +3,13 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { BadRequest } from "../../../domain/failures/Failure.ts"
+import type { BadRequest } from "../../../domain/failures/Failure.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { dayMs, windowStart } from "../../../domain/keys/limitWindows.ts"
 import { dateOf, dayOf, daysWithToday, type SpanQuery, type SumQuery } from "../../../domain/money/activity.ts"
 import { userHash } from "../../../domain/request/userHash.ts"
 import { OwnWorkspace } from "../Installation.ts"
-import { instant, searched, word } from "../query.ts"
+import { instant, keyHash, optional, refused, searched, word } from "../query.ts"
 
 const dateRule = "a UTC day up to today, as YYYY-MM-DD"
 
@@ -39,15 +39,13 @@ const matching = (pattern: RegExp, rule: string) =>
     }),
   )
 
-const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
-
 export const ActivityQuery = Schema.Struct({
   date: optional(KnownDay),
   /** Requests that were admitted from then on, before then. */
   from: optional(instant),
   to: optional(instant),
   interval: optional(word(["day", "hour"])),
-  api_key_hash: optional(matching(/^[0-9a-f]{64}$/, "the hash of a key: 64 lower-case hex digits")),
+  api_key_hash: optional(keyHash),
   /** The creator of keys. Rows of deleted keys are nobody's. */
   user_id: optional(matching(/^.{1,200}$/su, "a text of 1 to 200 characters")),
   /** The end user that requests named. */
@@ -66,8 +64,6 @@ export type Grouping = ActivityQuery["group_by"]
 
 /** The longest span whose rows are read, in days. */
 const mostDays = 31
-
-const refused = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
 
 const groupOf = (grouping: Grouping) => (grouping === "api_key" ? "key" : grouping === "app" ? "app" : "host")
 

@@ -26,7 +26,7 @@ import { wholeNumber } from "../query.ts"
 import { ActivityQuery, daysOf, isOfKeptDays, spanOf } from "./ActivityQuery.ts"
 import { ActivityItem, amountsOf, columnsOf, type ItemContext, itemOf, type TimedSum } from "./activityItem.ts"
 import { readSpan } from "./readSpan.ts"
-import { amountsIn, configuredKeys, nothingSpent, ProviderKeysAnswer, SpendAnswer } from "./spendRecords.ts"
+import { amountsIn, configuredKeys, ProviderKeysAnswer, providerKeySpends, SpendAnswer } from "./spendRecords.ts"
 
 /** In USD. Nothing is paid in advance, so what was paid is what was used, and the balance is 0. */
 const Credits = Schema.Struct({
@@ -151,7 +151,9 @@ export const activityHandlers = HttpApiBuilder.group(
             const now = yield* Clock.currentTimeMillis
             const found = yield* reached(activity.spenders(after, limit, now))
             const data = found.map(({ key, name, isDeleted, spend }) => ({
-              ...{ hash: key, name, is_deleted: isDeleted },
+              hash: key,
+              name,
+              is_deleted: isDeleted,
               ...amountsIn(spend),
             }))
             return { data, next: found.length < limit ? null : (found.at(-1)?.key ?? null) }
@@ -160,17 +162,7 @@ export const activityHandlers = HttpApiBuilder.group(
         .handle("providerKeys", () =>
           Effect.gen(function* () {
             const spends = yield* reached(storage.ledger.providerSpends(yield* Clock.currentTimeMillis))
-            const left = new Map(spends.map(({ providerKey, spend }) => [providerKey, spend]))
-            const data = configuredKeys(registry, storage.installation).map(({ provider, label, id }) => {
-              const spend = left.get(id) ?? nothingSpent
-              left.delete(id)
-              return { ...{ provider, api_key: label, id }, ...amountsIn(spend) }
-            })
-            const others = [...left].map(([id, spend]) => ({
-              ...{ provider: id.slice(0, id.lastIndexOf("/")), api_key: null, id },
-              ...amountsIn(spend),
-            }))
-            return { data: [...data, ...others] }
+            return { data: providerKeySpends(configuredKeys(registry, storage.installation), spends) }
           }),
         )
         .handle("credits", ({ request }) =>

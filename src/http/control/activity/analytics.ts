@@ -10,7 +10,7 @@ import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import { BadRequest, NotPermitted } from "../../../domain/failures/Failure.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { dayMs } from "../../../domain/keys/limitWindows.ts"
-import type { SpanQuery } from "../../../domain/money/activity.ts"
+import { intervalMs, type SpanQuery } from "../../../domain/money/activity.ts"
 import {
   type AnalyticsQuestion,
   type FailuresOverTime,
@@ -19,7 +19,6 @@ import {
   type GroupNames,
   hasFailures,
   hasFirstTokens,
-  intervalOf,
   sumsFor,
   type UsageOverTime,
 } from "../../../domain/money/analytics.ts"
@@ -129,7 +128,7 @@ export const analyticsHandlers = HttpApiBuilder.group(
           const groups = yield* groupsOf(question, usage)
           const failures: FailuresOverTime | null = yield* failuresOf(question, groups)
           const firstTokens: FirstTokensOverTime | null = yield* firstTokensOf(question, groups)
-          const step = intervalOf[question.interval]
+          const step = intervalMs[question.interval]
           return answerOf(
             question,
             { usage: usage.points, failures: failures?.points ?? null, firstTokens: firstTokens?.all ?? null },
@@ -162,7 +161,7 @@ const withinKept = (question: AnalyticsQuestion, since: number): AnalyticsQuesti
   const { filter, by, interval } = question
   const kind = sumsFor(filter, by)
   if (kind === undefined || (interval === "day" && kind !== "user")) return question
-  const step = intervalOf[interval]
+  const step = intervalMs[interval]
   const from = Math.max(question.from, Math.ceil(since / step) * step)
   return { ...question, from: Math.min(from, question.to) }
 }

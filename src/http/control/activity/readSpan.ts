@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import { BadRequest } from "../../../domain/failures/Failure.ts"
 import { type SpanQuery, type SpanSum, SpanSums } from "../../../domain/money/activity.ts"
-import type { SpanPart } from "../../../services/storage/Storage.ts"
+import { type SpanPart, spanPartRows } from "../../../services/storage/Storage.ts"
 
-/** Parts of one span, each of 5,000 rows (`sql/repositories/spanSums.ts`). */
+/** Parts of one span that are read. */
 const mostParts = 200
 
 /** Sums of one answer, all of which are in memory. */
@@ -31,7 +31,7 @@ const tooMuch = new BadRequest({
   issues: [
     {
       path: "from",
-      message: `is too early: at most ${(mostParts * 5000).toLocaleString("en")} rows of the ledger, and ${mostSums.toLocaleString("en")} sums, are read for one answer`,
+      message: `is too early: at most ${(mostParts * spanPartRows).toLocaleString("en")} rows of the ledger, and ${mostSums.toLocaleString("en")} sums, are read for one answer`,
     },
   ],
 })

@@ -23,7 +23,7 @@ import {
 } from "../../../domain/keys/key.ts"
 import { isTag, tagRule, wholeAmount } from "../../../domain/keys/keyValues.ts"
 import { OwnWorkspace } from "../Installation.ts"
-import { offset, parameter, searched, wholeNumber, word } from "../query.ts"
+import { offset, optional, parameter, searched, wholeNumber, word } from "../query.ts"
 
 type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySignature<
   Optional,
@@ -34,14 +34,12 @@ type Named<M extends KeyMember, Optional extends "?:" | ":"> = Schema.PropertySi
   false
 >
 
-/** Absent means unchanged, or the default; where null is allowed, it means none. */
-const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
-
 const required = (member: SettableMember): boolean => keyFields[member].atCreation === "required"
 
 const named = <M extends KeyMember>(member: M, isRequired: boolean) => {
   const { request } = kindOf(member)
   const { wire } = keyFields[member]
+  // Absent means unchanged, or the default; where null is allowed, it means none.
   const one = isRequired ? Schema.propertySignature(request) : optional(request)
   // A member that keeps its name is not renamed, which would change its description in /openapi.json.
   return member === wire ? one : Schema.fromKey(one, wire)

@@ -1,8 +1,6 @@
 /** What the lists of models can be asked for. */
 import * as Schema from "effect/Schema"
-import { decimal, list, offset, searched, unavailable, wholeNumber, word, wordList } from "../query.ts"
-
-const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+import { decimal, list, offset, optional, searched, unavailable, wholeNumber, word, wordList } from "../query.ts"
 
 export const outputModalities = [
   "text",

@@ -4,9 +4,7 @@ import { type RequestOutcome, requestOutcomes } from "../../../domain/failures/R
 import { KeyId } from "../../../domain/ids.ts"
 import { userHash } from "../../../domain/request/userHash.ts"
 import type { RequestFilter, WrittenTo } from "../../../services/storage/requests.ts"
-import { instant, offset, parameter, searched, wholeNumber } from "../query.ts"
-
-const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+import { hashOfUser, instant, keyHash, offset, optional, parameter, searched, wholeNumber } from "../query.ts"
 
 /** A status, or all of a class: `404`, `4xx`. */
 const statuses = parameter(
@@ -39,18 +37,6 @@ const outcomes = parameter(
     const found = requestOutcomes.filter((one) => one === written || prefixOf(one) === written)
     return found.length === 0 ? undefined : found
   },
-)
-
-const keyHash = parameter(
-  Schema.String,
-  { rule: "the hash of a key: 64 lower-case hex digits", jsonSchema: { type: "string", pattern: "^[0-9a-f]{64}$" } },
-  (written) => (/^[0-9a-f]{64}$/.test(written) ? written : undefined),
-)
-
-const hashOfUser = parameter(
-  Schema.String,
-  { rule: "the hash of a user: 16 lower-case hex digits", jsonSchema: { type: "string", pattern: "^[0-9a-f]{16}$" } },
-  (written) => (/^[0-9a-f]{16}$/.test(written) ? written : undefined),
 )
 
 const requestId = parameter(

@@ -154,6 +154,7 @@ const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPai
 })
 
 const itemOfRow = (row: LedgerRow): Item => {
+  // A form that this version does not have is not in the table.
   const path = formPaths.get(row.form as FormName)
   return {
     request_id: row.requestId,

@@ -13,7 +13,7 @@ import { Storage } from "../../../services/storage/Storage.ts"
 import { orUnavailable } from "../../../services/storage/StorageUnavailable.ts"
 import { badRequest, unavailable } from "../../refusals.ts"
 import { AuthorizeManagement } from "../Authorize.ts"
-import { parameter, wholeNumber, word } from "../query.ts"
+import { optional, parameter, wholeNumber, word } from "../query.ts"
 
 const Alert = Schema.Struct({
   /** The same in what webhooks are sent: `alert_id`. */
@@ -45,8 +45,6 @@ const Alerts = Schema.Struct({
   /** What `after` of the next page is; `null`: this is the last one. */
   next: Schema.NullOr(Schema.String),
 })
-
-const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
 
 const place = /^\d{1,15}\.[0-9a-f]{1,64}$/
 

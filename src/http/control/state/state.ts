@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { version } from "../../../process/version.ts"
-import { GatewayState } from "../../../services/state/GatewayState.ts"
+import { type GatewayFacts, GatewayState } from "../../../services/state/GatewayState.ts"
 import { AuthorizeManagement } from "../Authorize.ts"
 import { ProvidersState, writtenProvider } from "./providersState.ts"
 
@@ -16,7 +16,7 @@ const State = Schema.Struct({
   version: Schema.String,
   bun_version: Schema.String,
   started_at: Schema.String,
-  /** The one that answers: what follows is of this process where it is not said to be of the database. */
+  /** The one that answers. What follows is of this process, unless it says that it is of the database. */
   process: Schema.Struct({
     machine: Schema.String,
     pid: Schema.Int,
@@ -106,9 +106,7 @@ export const stateHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(S
   ),
 )
 
-type Read = Effect.Effect.Success<GatewayState["Type"]["read"]>
-
-const writtenState = ({ ledger, disk, storage, ...state }: Read): typeof State.Type => ({
+const writtenState = ({ ledger, disk, storage, ...state }: GatewayFacts): typeof State.Type => ({
   version,
   bun_version: Bun.version,
   started_at: isoTime(state.startedAt),

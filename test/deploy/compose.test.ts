@@ -118,7 +118,7 @@ describe("deploy/compose.yaml", () => {
       const answer = await fetch(`${base}/keys`, {
         headers: { authorization: `Bearer ${env["HEADGATE_MANAGEMENT_KEY"]}` },
       })
-      expect([answer.status, await answer.json()]).toEqual([200, { data: [] }])
+      expect([answer.status, await answer.json()]).toEqual([200, { data: [], total: 0 }])
       expect(running.out()).not.toContain("sk-gw")
       running.kill("SIGTERM")
       expect(await running.exited).toBe(0)

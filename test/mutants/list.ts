@@ -354,8 +354,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "one can sign in over plain HTTP from anywhere",
     file: "src/http/sessions/place.ts",
-    from: "return place.isHere && isNear && isLocal ? undefined : plainHttp",
-    to: "return isNear && isLocal ? undefined : plainHttp",
+    from: "return place.isHere && isDirect && isLocal ? undefined : plainHttp",
+    to: "return isDirect && isLocal ? undefined : plainHttp",
     tests: ["test/http/control/sessions.test.ts"],
   },
   {

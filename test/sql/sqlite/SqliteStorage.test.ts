@@ -138,7 +138,7 @@ describe("the file", () => {
       waived: null,
       rareUsage: null,
     } as const
-    expect(rows).toEqual([sampleRow("old", { ...unknown, form: "", operation: "", callerRequestId: "" })])
+    expect(rows).toEqual([sampleRow("old", { ...unknown, form: "", operation: "", callerRequestId: "", routed: "" })])
   })
 
   test("the ledger refuses changes, also from other programs", async () => {

@@ -21,7 +21,7 @@ import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unsummedSums } from "./dailySums.ts"
 import { makeFailureReads } from "./failureReads.ts"
 import { makeFirstTokenReads } from "./firstTokenReads.ts"
-import { makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
+import { type KnownRows, makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
 
 const groupColumns: ReadonlyArray<GroupColumn> = [
   "key_id",
@@ -194,10 +194,10 @@ class UsageReads {
   }
 }
 
-export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => {
+export const makeAnalyticsRepository = (sql: SqlClient, recent?: KnownRows): AnalyticsRepository => {
   const ofOneMoment = atOnce(sql)
   return {
-    ...makeHourlySums(sql),
+    ...makeHourlySums(sql, recent),
     ...makeFailureReads(sql),
     ...makeFirstTokenReads(sql),
     kept: () =>

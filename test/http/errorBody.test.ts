@@ -432,7 +432,7 @@ describe("whether agents repeat a request that failed", () => {
     ["hosts that failed", exhausted("unavailable", [limitedAttempt]), undefined],
     ["a stop", new Unavailable({ why: "draining", retryAfterSeconds: 1 }), undefined],
     ["no money until the reset", new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: 1 }), "false"],
-    ["money that running requests hold", new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }), "true"],
+    ["money that running requests have reserved", new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }), "true"],
   ])("%s", (_name, failure, advice) => {
     expect(render(failure).headers?.["x-should-retry"]).toBe(advice)
   })

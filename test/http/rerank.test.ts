@@ -80,7 +80,7 @@ test("a host that counts no units takes the price of a request once", async () =
   expect((await answered(post(ask))).body.usage).toEqual({ total_tokens: 12, cost: 0.002 })
 })
 
-test("the hold covers the query with every document, and every search unit", async () => {
+test("the reservation covers the query with every document, and every search unit", async () => {
   const units = { one: { pricing: { prompt: "0", completion: "0", request: "0.002" } } }
   const { gateway, post, hosts } = await scene({ one: giving([[0, 1]]) }, units)
   // 250 documents are three search units at least: six thousandths.

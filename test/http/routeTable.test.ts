@@ -1,5 +1,5 @@
 /**
- * Every route of the data plane, from its table (`everyRoute.ts`): no request reaches a host without a key, a hold, a row in the ledger and
+ * Every route of the data plane, from its table (`everyRoute.ts`): no request reaches a host without a key, a reservation, a row in the ledger and
  * a cost that the caller learns.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
@@ -146,7 +146,7 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     expect(statuses).toEqual([402, 402])
   })
 
-  test("holds money, tells its cost and is in the ledger", async () => {
+  test("reserves money, tells its cost and is in the ledger", async () => {
     const account = await openAccount(gateway)
     const arriving = new Promise<Arrived>((resolve) => {
       onArrival = resolve

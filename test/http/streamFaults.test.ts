@@ -78,7 +78,7 @@ const raw = (script: (peer: Peer, call: number) => void): RawHost => {
   return host
 }
 
-/** Checks that nothing is left of the request but its row: no hold, no connection, no place in flight. */
+/** Checks that nothing is left of the request but its row: no reservation, no connection, no place in flight. */
 const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: number) => {
   await until(async () => (await account.rows()).length >= rows, "the row")
   await until(async () => (await account.held()) === 0n, "the release of what was held")

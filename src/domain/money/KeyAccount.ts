@@ -1,4 +1,4 @@
-/** What one key has spent per window, and the holds of its requests in flight. */
+/** What one key has spent per window, and the reservations of its requests in flight. */
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 
@@ -22,8 +22,8 @@ export class KeyAccount {
     this.held += amount
   }
 
-  /** Adds to a hold that was taken. */
-  addToHold(amount: Picodollars): void {
+  /** Adds to a reservation that was taken. */
+  addToReservation(amount: Picodollars): void {
     this.held += amount
   }
 

@@ -1,13 +1,13 @@
 /**
- * A slice of a budget: what one of several processes has leased of what a key may still spend in a window. The process takes
- * holds out of it without asking the database. See docs/decisions/0022-replicas.md. Pure.
+ * A slice of a budget: what one of several processes has leased of what a key may still spend in a window. The process makes
+ * reservations out of it without asking the database. See docs/decisions/0022-replicas.md. Pure.
  */
 import * as BigInteger from "effect/BigInt"
 import type { KeyId } from "../ids.ts"
 import type { KeyRecord } from "../keys/key.ts"
 import { type LimitReset, nextReset, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
-import type { BudgetSnapshot } from "./hold.ts"
+import type { BudgetSnapshot } from "./reservation.ts"
 
 /** What a key may spend in one window. */
 export interface BudgetWindow {
@@ -44,7 +44,7 @@ export class Slice {
   /** As the database last said it, and what was booked here since. */
   private spent: Picodollars = 0n
   private others: Picodollars = 0n
-  /** Holds whose cost is being booked: it may be in `spent` already. */
+  /** Reservations whose cost is being booked: it may be in `spent` already. */
   private settling: Picodollars = 0n
   private learned = 0
 
@@ -88,17 +88,20 @@ export class Slice {
     return true
   }
 
-  /** The cost of a hold is about to be booked. Returns what `settled` needs to know. */
-  settles(hold: Picodollars): number {
-    this.settling += hold
+  /** The cost of a reservation of this amount is about to be booked. Returns what `settled` needs to know. */
+  settles(amount: Picodollars): number {
+    this.settling += amount
     return this.learned
   }
 
-  /** Ends a hold. `cost`: what was booked for its request, which has left the slice. `since`: what `settles` returned, if it was called. */
-  settled(hold: Picodollars, cost: Picodollars, since?: number): void {
-    this.held -= hold
-    this.free += hold - BigInteger.min(hold, cost)
-    if (since !== undefined) this.settling -= hold
+  /**
+   * Ends a reservation of this amount. `cost`: what was booked for its request, which has left the slice. `since`: what `settles`
+   * returned, if it was called.
+   */
+  settled(amount: Picodollars, cost: Picodollars, since?: number): void {
+    this.held -= amount
+    this.free += amount - BigInteger.min(amount, cost)
+    if (since !== undefined) this.settling -= amount
     // Else the database has told of it, or may have: counted twice it would refuse requests that there is money for.
     if (since === undefined || since === this.learned) this.spent += cost
   }

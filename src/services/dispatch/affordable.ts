@@ -1,12 +1,13 @@
 /**
- * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/hold.ts`). Run for refused requests
- * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
+ * How many output tokens a refused request could ask for, by the arithmetic of its reservation
+ * (`domain/money/reservation.ts`). Run for refused requests alone: it writes the request once more for the hosts that decide.
+ * See docs/guarantees.md#g1.
  */
 import * as Either from "effect/Either"
 import { endpointFor } from "../../catalogue/endpoints.ts"
 import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
-import { affordableTokens, type BudgetSnapshot } from "../../domain/money/hold.ts"
+import { affordableTokens, type BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"

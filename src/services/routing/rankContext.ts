@@ -1,6 +1,6 @@
 /** What a ranking is told of a request besides the hosts. What takes time to find out is found out when it is first read. */
 import { expectedCost } from "../../domain/money/expectedCost.ts"
-import type { BudgetSnapshot } from "../../domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import { userHash, userOf } from "../../domain/request/userHash.ts"
 import { randomSequence } from "../../domain/structures/randomSequence.ts"

@@ -62,7 +62,7 @@ const mistakes = [
   ...events.map(([what, event]) => [`an event read as ${what}`, { event }, true] as const),
 ]
 
-describe("a mistake of a plugin failed the request and kept its hold", () => {
+describe("a mistake of a plugin failed the request and kept its reservation", () => {
   test.each(mistakes)("%s: the next host answers, and nothing is held", async (_what, odd, stream) => {
     const { account, ask } = await start(odd, { first: good("of the first"), second: good("of the second") })
     const response = await ask(stream)

@@ -185,7 +185,7 @@ describe("a limit", () => {
   })
 })
 
-describe("the hold covers", () => {
+describe("the reservation covers", () => {
   /** A microdollar per prompt token, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
   const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
@@ -256,7 +256,7 @@ describe("the hold covers", () => {
   })
 })
 
-describe("the hold is released", () => {
+describe("the reservation is released", () => {
   test.each([
     ["a host that fails", status(500), 502, {}],
     ["a host that finds the request at fault", status(400), 400, {}],
@@ -289,7 +289,7 @@ describe("200 requests at once at a key with room for 37", () => {
       decided += 1
       if (decided === 200) settled.resolve()
     }
-    // No host answers before every request was admitted or refused, so no hold is released meanwhile.
+    // No host answers before every request was admitted or refused, so no reservation is released meanwhile.
     const host: Answer = async () => {
       decide()
       await settled.promise

@@ -207,7 +207,7 @@ test("a stream of twenty images: as many as the limit pays for, and one", async 
 })
 
 describe("money is reserved in blocks", () => {
-  const holding = async (limit: bigint | null) => {
+  const reserving = async (limit: bigint | null) => {
     const streams: Array<HeldStream> = []
     const host: Answer = (_, request) => {
       const held = heldStream(request)
@@ -232,13 +232,13 @@ describe("money is reserved in blocks", () => {
     }
     const heldIs = async (tokens: number) => {
       // The host of a caller who left is read on for a second.
-      await until(async () => (await key.spent()).held === microdollars(tokens), `a hold of ${tokens} tokens`)
+      await until(async () => (await key.spent()).held === microdollars(tokens), `a reservation of ${tokens} tokens`)
     }
     return { gateway, key, stream, heldIs }
   }
 
   test("without max_tokens: 4,096 tokens at first, and again when they are used up; the host may use the rest", async () => {
-    const { gateway, stream, heldIs } = await holding(microdollars(20_000))
+    const { gateway, stream, heldIs } = await reserving(microdollars(20_000))
     const one = await stream()
     expect(gateway.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(20_000)
     await heldIs(4096)
@@ -254,7 +254,7 @@ describe("money is reserved in blocks", () => {
   })
 
   test("with max_tokens: as many again, so that a long word does not end an answer while there is money", async () => {
-    const { stream, heldIs } = await holding(microdollars(20_000))
+    const { stream, heldIs } = await reserving(microdollars(20_000))
     const one = await stream({ max_tokens: 100 })
     await heldIs(100)
     await one.say(token.repeat(100))
@@ -263,8 +263,8 @@ describe("money is reserved in blocks", () => {
     await heldIs(0)
   })
 
-  test("a key without a limit holds nothing, and is never cut", async () => {
-    const { gateway, stream, heldIs, key } = await holding(null)
+  test("a key without a limit reserves nothing, and is never cut", async () => {
+    const { gateway, stream, heldIs, key } = await reserving(null)
     const one = await stream({ max_tokens: 10 })
     for (let more = 0; more < 20; more++) await one.say(token.repeat(1000))
     await heldIs(0)
@@ -273,7 +273,7 @@ describe("money is reserved in blocks", () => {
     await one.leave()
   })
 
-  test("a model that reasons may do so unseen: a stream holds what its host is limited to", async () => {
+  test("a model that reasons may do so unseen: a stream reserves what its host is limited to", async () => {
     const host: Answer = () => streamAnswer([token])
     const change = { ...longer, hosts: { host: { ...longer.hosts.host, supported_parameters: ["reasoning"] } } }
     const gateway = await routed({ host }, { ...outputOnly, change })

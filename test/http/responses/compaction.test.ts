@@ -98,7 +98,7 @@ describe("at a host of the form", () => {
     },
   )
 
-  test("what it stands for counts for the hold: its bytes are those of a prompt", async () => {
+  test("what it stands for counts for the reservation: its bytes are those of a prompt", async () => {
     const item = { ...compacted, encrypted_content: "x".repeat(50_000) }
     const poor = await openAccount(scene.gateway, { limit: 50_000_000_000n })
     const authorization = `Bearer ${poor.secret}`

@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { PaymentRequired, RateLimited } from "../../../src/domain/failures/Failure.ts"
-import { type BudgetSnapshot, holdSize, paymentRequired } from "../../../src/domain/money/hold.ts"
+import { type BudgetSnapshot, paymentRequired, reservationSize } from "../../../src/domain/money/reservation.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
 import { withAffordable } from "../../../src/services/dispatch/affordable.ts"
 import { encodeFor } from "../../../src/services/dispatch/encodeFor.ts"
@@ -43,13 +43,13 @@ const answered = (
   return failure instanceof PaymentRequired ? failure : undefined
 }
 
-/** Whether the hold of the request with this bound is admitted at the host. */
+/** Whether the reservation of the request with this bound is admitted at the host. */
 const isAdmitted = (budget: BudgetSnapshot, host: typeof dear, maxTokens: number): boolean => {
   const endpoint = registry.endpoint(host)
   if (endpoint === undefined) throw new Error("no endpoint")
   const bounded = { ...request, maxTokens }
   const { body } = Either.getOrThrow(encodeFor(endpoint, bounded, host))
-  return typeof holdSize(budget, { ...bounded, sentBytes: Buffer.byteLength(body) }, host) !== "string"
+  return typeof reservationSize(budget, { ...bounded, sentBytes: Buffer.byteLength(body) }, host) !== "string"
 }
 
 test("so many are admitted, and one more is refused, whatever is left", () => {

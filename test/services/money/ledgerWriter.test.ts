@@ -128,7 +128,7 @@ describe("a row that the database cannot take now", () => {
     expect(await account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("and later refuses for ever holds no money", async () => {
+  test("and later refuses for ever keeps no money reserved", async () => {
     const { state, account, chat } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
@@ -141,7 +141,7 @@ describe("a row that the database cannot take now", () => {
   })
 })
 
-test("a row that the database will never take holds no money, and does not block other requests", async () => {
+test("a row that the database will never take keeps no money reserved, and does not block other requests", async () => {
   const { state, account, chat } = await scene()
   state.why = refusing
   expect((await chat()).status).toBe(503)

@@ -1,7 +1,7 @@
 /** What the caller is told where a plan has no host, by what can be done about it. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import type { Exclusion } from "../../../src/domain/failures/Exclusion.ts"
-import type { BudgetSnapshot } from "../../../src/domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../../src/domain/money/reservation.ts"
 import { planRefusal } from "../../../src/services/routing/planRefusal.ts"
 import { Exclusions } from "../../../src/services/routing/usableHosts.ts"
 import { hostFor, requestWith } from "../../support/recordings/recordings.ts"

@@ -47,7 +47,7 @@ const total = (key = alice): BudgetWindow => ({ key, window: "total", start: 0 }
 const command = FastCheck.record({
   process: FastCheck.nat({ max: 2 }),
   act: FastCheck.constantFrom(
-    ...(["ask", "ask", "hold", "hold", "hold", "settle", "settle", "late", "give back", "kill", "lower"] as const),
+    ...(["ask", "ask", "take", "take", "take", "settle", "settle", "late", "give back", "kill", "lower"] as const),
   ),
   amount: FastCheck.bigInt({ min: 1n, max: 200n }),
 })
@@ -68,33 +68,33 @@ describePostgres("slices of a budget", () => {
         const start = async (name: string) => {
           const process = `${key} ${name} ${crypto.randomUUID()}`
           await run(shared.leases.take(process, 60_000))
-          return { slice: new Slice(total(key), process), holds: [] as Array<bigint> }
+          return { slice: new Slice(total(key), process), reservations: [] as Array<bigint> }
         }
         const all = [await start("a"), await start("b"), await start("c")]
         for (const { process: at, act, amount } of commands) {
           const one = all[at]
           if (one === undefined) continue
-          const { slice, holds } = one
+          const { slice, reservations } = one
           if (act === "ask") {
             const grant = await run(shared.slices.take(slice.process, slice.budget, limit, amount))
             if (grant === undefined) throw new Error("it has a lease")
             slice.learn(grant)
             expect(slice.asKnown(limit, 0).spend).toBe(grant.spent)
-          } else if (act === "hold") {
-            if (slice.take(amount)) holds.push(amount)
+          } else if (act === "take") {
+            if (slice.take(amount)) reservations.push(amount)
           } else if (act === "settle" || act === "late") {
-            const hold = holds.pop()
-            if (hold === undefined) continue
+            const reservation = reservations.pop()
+            if (reservation === undefined) continue
             // One that could not be booked in time is free.
-            const cost = act === "late" ? 0n : BigInteger.min(amount, hold)
-            const heldIn = { process: slice.process, window: "total", amount: hold } as const
+            const cost = act === "late" ? 0n : BigInteger.min(amount, reservation)
+            const heldIn = { process: slice.process, window: "total", amount: reservation } as const
             const providerKey = rows % 2 === 0 ? "" : `several/${key}`
             charged += providerKey === "" ? 0n : 2n
             const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), heldIn }
             await run(storage.ledger.append([row]))
             // A second try of the same batch changes nothing.
             await run(storage.ledger.append([row]))
-            slice.settled(hold, cost)
+            slice.settled(reservation, cost)
           } else if (act === "give back") {
             const free = slice.free
             slice.free = 0n

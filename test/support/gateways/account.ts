@@ -1,4 +1,4 @@
-/** A key with a limit, its spend, holds and ledger rows: what a test of money reads before and after. */
+/** A key with a limit, its spend, reservations and ledger rows: what a test of money reads before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../../src/domain/ids.ts"
@@ -21,7 +21,7 @@ export interface TestAccount {
   readonly total: () => Promise<Picodollars>
 }
 
-/** A new key with a limit, of ten dollars where none is given, so that each of its requests holds money. `null`: without one. */
+/** A new key with a limit, of ten dollars where none is given, so that each of its requests reserves money. `null`: without one. */
 export const openAccount = async (
   gateway: TestGateway,
   { limit = 10_000_000_000_000n }: { readonly limit?: Picodollars | null } = {},

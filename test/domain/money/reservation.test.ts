@@ -1,7 +1,7 @@
 /** The most that a request can cost, for requests whose media count apart. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { holdSize } from "../../../src/domain/money/hold.ts"
+import { reservationSize } from "../../../src/domain/money/reservation.ts"
 import type { Bounds } from "../../../src/domain/request/request.ts"
 import { plannerFor } from "../../support/gateways/planner.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
@@ -29,7 +29,7 @@ const tokensHeld = (bounds: Partial<Bounds>): bigint => {
     ...{ choices: 1, images: 0, searches: 0, mediaParts: 0, mediaBytes: 0, messages: 0 },
     ...bounds,
   } as Bounds
-  const size = holdSize(budget, { bounds: all, maxTokens: 1, sentBytes: 0 }, host)
+  const size = reservationSize(budget, { bounds: all, maxTokens: 1, sentBytes: 0 }, host)
   if (typeof size === "string") throw new Error(size)
   return size.amount / 1_000_000n
 }

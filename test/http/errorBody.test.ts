@@ -74,7 +74,7 @@ const previous = {
 const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, message: "must be a string" }))
 const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
-const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
+const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, reserved: 400_000_000_000n }
 const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4, left_usd: 0.1 }
 
 const inFlight = {

@@ -60,7 +60,7 @@ test("an answer is sorted, has the documents, and is charged by tokens", async (
   expect(await account.rows()).toMatchObject([
     { form: "rerank", operation: "rerank", promptTokens: 12, cost: 12_000_000n },
   ])
-  expect(await account.held()).toBe(0n)
+  expect(await account.reserved()).toBe(0n)
 })
 
 test("search units are charged by the price of a request, and kept in the ledger", async () => {

@@ -154,7 +154,7 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     const answering = post(path, asked, `Bearer ${account.secret}`)
     const arrived = await arriving
     onArrival = undefined
-    expect(await account.held()).toBeGreaterThan(0n)
+    expect(await account.reserved()).toBeGreaterThan(0n)
     arrived.answer()
     const response = await answering
     const text = await response.text()
@@ -167,6 +167,6 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     const told = stream ? costs.at(-1) : response.headers.get("x-gw-cost-usd")
     expect(rows[0]?.cost).toBeGreaterThan(0n)
     expect(picodollars(told)).toBe(rows[0]?.cost ?? -1n)
-    expect([await account.held(), await account.total()]).toEqual([0n, picodollars(told)])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, picodollars(told)])
   })
 })

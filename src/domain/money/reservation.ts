@@ -15,7 +15,7 @@ export interface BudgetSnapshot {
   /** Spent in the current window of the limit. */
   readonly spend: Picodollars
   /** Reserved by requests in flight. */
-  readonly held: Picodollars
+  readonly reserved: Picodollars
   /** Which limit it is, for the caller: `daily`, `weekly`, `monthly` or `total`. */
   readonly source: string
   /** Unix milliseconds; `null`: the limit never resets. */
@@ -90,7 +90,7 @@ export const reservationSize = (
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
   const perToken = bounds.choices === 1 ? price.completion : price.completion * BigInt(bounds.choices)
-  const available = left - budget.held
+  const available = left - budget.reserved
   if (asked !== undefined) {
     const amount = fixed + BigInt(asked) * perToken
     if (amount > available) return refusalOf(amount, left)
@@ -141,7 +141,7 @@ const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodolla
  * `undefined`: there is no limit, or no price. `Infinity`: the output needs no money of the limit.
  */
 export const affordableTokens = (
-  { limit, spend, held }: BudgetSnapshot,
+  { limit, spend, reserved }: BudgetSnapshot,
   { bounds, sentBytes }: Pick<ReservationBasis, "bounds" | "sentBytes">,
   host: Host,
 ): number | undefined => {
@@ -149,7 +149,7 @@ export const affordableTokens = (
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
   const perToken = price.completion * BigInt(bounds.choices)
-  const available = limit - spend - held
+  const available = limit - spend - reserved
   if (perToken === 0n && available >= fixed) return Number.POSITIVE_INFINITY
   return Number(affordable(available, fixed, perToken, 0n))
 }
@@ -163,13 +163,13 @@ const refusalOf = (amount: Picodollars, left: Picodollars): BudgetRefusal =>
  * many as are left. `tokens` 0: nothing is left.
  */
 export const nextBlock = (
-  { limit, spend, held }: BudgetSnapshot,
+  { limit, spend, reserved }: BudgetSnapshot,
   { pricing }: Host,
   outputTokens: number,
 ): { readonly tokens: number; readonly amount: Picodollars } => {
   if (limit === null || pricing === null) return { tokens: 0, amount: 0n }
   const price = maximumPrices(pricing).completion
-  const available = limit - spend - held
+  const available = limit - spend - reserved
   if (price === 0n || available < price) return { tokens: 0, amount: 0n }
   const block = BigInteger.min(usualTokens, BigInt(Math.max(smallestBlock, outputTokens)))
   const tokens = BigInteger.min(block, available / price)
@@ -196,7 +196,7 @@ export const budgetRefusal = (
       bounds.searches * price.webSearch +
       mostRejected(bounds, host) * price.completion +
       request.maxTokens * bounds.choices * price.completion
-    if (2 * most < Number(budget.limit - budget.spend - budget.held)) return undefined
+    if (2 * most < Number(budget.limit - budget.spend - budget.reserved)) return undefined
   }
   const size = reservationSize(budget, request, host)
   return typeof size === "string" ? size : undefined
@@ -298,7 +298,7 @@ export const paymentRequired = (
     limitSource: budget.source,
     limit: budget.limit ?? 0n,
     spend: budget.spend,
-    held: budget.held,
+    reserved: budget.reserved,
     required,
     resetsAt: budget.resetsAt,
     ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),

@@ -59,7 +59,7 @@ export interface CallListener<A> {
   readonly answered: (begun: Begun, answer: A | HostFailed) => void
 }
 
-/** The host cannot be called, or what prepares its call has failed. Nothing is held for it. */
+/** The host cannot be called, or what prepares its call has failed. Nothing is reserved for it. */
 export class NotBegun {
   readonly endpoint: Endpoint
   readonly why: Skipped | HostFailed
@@ -127,7 +127,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
   private encoded: Encoded
   /** What signing added to the request. */
   private signature = unsignedYet
-  private isHeld = false
+  private isReserved = false
   private reserving: Reserving | null = null
   /** Set by the step `reserved`, and read by later ones only. */
   private reservation!: Reservation
@@ -159,7 +159,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
 
   private reserved(reservation: Reservation): void {
     this.reservation = reservation
-    this.isHeld = true
+    this.isReserved = true
     this.reserving = this.reservingFrom(this.reserving?.began)
     const { planned, endpoint, request } = this.call
     if (within(request, reservation)) this.sign()
@@ -207,14 +207,14 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const attempt = new Attempt(context, host, reservation, permit, key, all, tools, signature)
     attempt.reserving = this.reserving
     // It is the attempt's now.
-    this.isHeld = false
+    this.isReserved = false
     this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host) })
   }
 
-  /** Nothing stays held for a call that is not made. */
+  /** Nothing stays reserved for a call that is not made. */
   protected override failed(cause: Cause.Cause<Skipped | HostFailed>): void {
-    if (this.isHeld) this.services.meter.release(this.reservation)
-    this.isHeld = false
+    if (this.isReserved) this.services.meter.release(this.reservation)
+    this.isReserved = false
     const failure = Cause.failureOrCause(cause)
     if (Either.isLeft(failure)) this.succeed(new NotBegun(this.call.planned, failure.left))
     else this.end(Exit.failCause(failure.right))

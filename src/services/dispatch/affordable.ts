@@ -27,9 +27,9 @@ export const withAffordable = <Failed>(
   if (!(failure instanceof PaymentRequired) || isUnary(request)) return failure
   // Its endpoint takes no bound, so none that is lower could be asked for.
   if (request.native?.compacts === true) return failure
-  const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
+  const { reason, limitSource, limit, spend, reserved, required, resetsAt, retryAfterSeconds } = failure
   if (reason !== "request_exceeds_budget" && reason !== "in_flight_budget_exhausted") return failure
-  const budget = { limit, spend, held, source: limitSource, resetsAt }
+  const budget = { limit, spend, reserved, source: limitSource, resetsAt }
   return new PaymentRequired({
     ...budget,
     reason,

@@ -62,7 +62,7 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
     this.resume?.(written === "durable" ? Exit.succeed(this.charge) : Exit.fail(unwritable()))
   }
 
-  // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
+  // A row in the backlog keeps its money reserved, so that the key cannot spend the money again. A refused row does not.
   onResolved(booked: LedgerRow | undefined): void {
     const { reservations, journal, observers } = this.services
     const { account, providerKey } = this.reservation

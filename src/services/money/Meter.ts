@@ -28,7 +28,7 @@ import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
 import { type LedgerObserver, LedgerObservers } from "./LedgerObservers.ts"
 import { makeLedgerWriter, type PendingRows, unwritable } from "./LedgerWriter.ts"
-import { crashedRow, heldIn, ledgerRow } from "./ledgerRow.ts"
+import { crashedRow, ledgerRow, reservedIn } from "./ledgerRow.ts"
 import { noLimit, OpenReservations, type ReservationRequest } from "./OpenReservations.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease, type ProcessLease } from "./ProcessLease.ts"
@@ -63,7 +63,7 @@ export interface Settlements extends Pick<Reservations, "release"> {
 /** What the meter has to do at this moment. */
 export interface MeterFigures extends PendingRows {
   /** What running requests have reserved, in all. */
-  readonly held: Picodollars
+  readonly reserved: Picodollars
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
@@ -75,7 +75,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       /** Whether the ledger accepts rows. If not, `reserve` fails. */
       readonly writable: () => boolean
       /** What a key has spent, and what its requests in flight have reserved. */
-      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly reserved: Picodollars }, Unavailable>
       /** Tells `observer` of every row of the ledger that this process writes from now on, until the scope is closed. Absent: nobody is told. */
       readonly observe?: (observer: LedgerObserver) => Effect.Effect<void, never, Scope.Scope>
       /** Names this process among those that use the database. Absent: there are no others, or none that are known. */
@@ -203,7 +203,7 @@ class Metering {
     try {
       return this.book(reservation, settlement)
     } catch (defect) {
-      // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
+      // A result like any other, so that a stream that waits for it ends. The money stays reserved: what is due is not known.
       return Exit.die(defect)
     }
   }
@@ -217,16 +217,16 @@ class Metering {
     return reached(storage.ledger.spendOf(keys, now()))
   }
 
-  spent(key: KeyId): Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable> {
+  spent(key: KeyId): Effect.Effect<Spend & { readonly reserved: Picodollars }, Unavailable> {
     const { storage, accounts, reached, now } = this.parts
     if (storage.shared === undefined)
-      return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+      return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), reserved: account.reserved }))
     // Other processes spend too. While the database is away, what this one knows.
     const known = accounts.known(key)
     return storage.ledger.spend(key, now()).pipe(
       Effect.catchAll((failure) => (known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())))),
       reached,
-      Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+      Effect.map((spend) => ({ ...spend, reserved: known?.reserved ?? 0n })),
     )
   }
 
@@ -244,9 +244,9 @@ class Metering {
 
   figures(): MeterFigures {
     const { reservations, ledger, now } = this.parts
-    let held = 0n
-    for (const { amount } of reservations.open) held += amount
-    return { held, ...ledger.pending(now()) }
+    let reserved = 0n
+    for (const { amount } of reservations.open) reserved += amount
+    return { reserved, ...ledger.pending(now()) }
   }
 
   private hindrance(): Hindrance | undefined {
@@ -282,7 +282,7 @@ class Metering {
     }
     const settled = ledgerRow(reservation, settlement, charge, facts)
     const row =
-      reservation.slice === undefined ? settled : { ...settled, heldIn: heldIn(reservation, reservation.slice) }
+      reservation.slice === undefined ? settled : { ...settled, reservedIn: reservedIn(reservation, reservation.slice) }
     return new Booking(this.parts, reservation, settlement, charge, row)
   }
 }

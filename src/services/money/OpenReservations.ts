@@ -49,7 +49,7 @@ interface Services {
 }
 
 /** Of a key without a limit. */
-export const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
+export const noLimit: BudgetSnapshot = { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
 
 /** The open reservations of this process, and how they are taken, grown and given back. */
 export class OpenReservations {
@@ -63,11 +63,11 @@ export class OpenReservations {
 
   /** What is left of the key's whole budget. */
   budget({ limit, limitReset }: KeyRecord, account: KeyAccount): BudgetSnapshot {
-    const { held } = account
-    if (limitReset === null) return { limit, spend: account.total, held, source: "total", resetsAt: null }
+    const { reserved } = account
+    if (limitReset === null) return { limit, spend: account.total, reserved, source: "total", resetsAt: null }
     const at = this.services.now()
     const spend = account.spendAt(at)[limitReset]
-    return { limit, spend, held, source: limitReset, resetsAt: nextReset(limitReset, at) }
+    return { limit, spend, reserved, source: limitReset, resetsAt: nextReset(limitReset, at) }
   }
 
   /** Reserves the most that this host could charge. Fails when less is left. May wait for the database where that is shared. */

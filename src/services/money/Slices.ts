@@ -260,7 +260,7 @@ class LeasedSlices implements Slices {
     return forEachToItsEnd(idle, (served) =>
       Effect.map(this.giveBack(served), () => {
         const { slice, isUncertain } = served
-        const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
+        const isEmpty = slice.free === 0n && slice.reserved === 0n && !isUncertain
         if (isEmpty && served.isIdle(idleSince)) this.all.delete(nameOf(slice.budget))
       }),
     )
@@ -357,7 +357,7 @@ class LeasedSlices implements Slices {
   private readonly giveBack = (served: Served) =>
     Effect.gen(this, function* () {
       const { slice } = served
-      if (served.isUncertain && slice.held === 0n) {
+      if (served.isUncertain && slice.reserved === 0n) {
         // Nothing can be taken meanwhile.
         slice.free = 0n
         slice.free = yield* this.shared.slices.kept(slice.process, slice.budget)

@@ -7,7 +7,7 @@ import { parseUsage } from "../../domain/price/Usage.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { withEnds } from "../../domain/routing/routed.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
+import { type LedgerRow, type ReservedIn, rareUsage } from "../storage/ledger.ts"
 import type { Reservation, Settlement, Streamed } from "./Reservation.ts"
 
 /** What of a row is neither its request's nor its answer's. */
@@ -37,7 +37,7 @@ export const crashedRow = (reservation: Reservation, facts: RowFacts): LedgerRow
 }
 
 /** What of a slice the row settles. */
-export const heldIn = ({ amount }: Reservation, { process, budget }: Slice): HeldIn => ({
+export const reservedIn = ({ amount }: Reservation, { process, budget }: Slice): ReservedIn => ({
   process,
   window: budget.window,
   amount,

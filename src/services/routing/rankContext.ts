@@ -40,9 +40,9 @@ export const rankContext = (facts: RankFacts): RankContext => {
   }
 }
 
-const budgetView = ({ limit, spend, held, resetsAt }: BudgetSnapshot): BudgetView => {
+const budgetView = ({ limit, spend, reserved, resetsAt }: BudgetSnapshot): BudgetView => {
   if (limit === null) return unlimitedBudget
-  const left = limit - spend - held
+  const left = limit - spend - reserved
   return { limit, left: left > 0n ? left : 0n, resetsAt }
 }
 

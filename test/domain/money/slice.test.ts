@@ -14,8 +14,8 @@ const reserving = () => {
 }
 
 const leftOf = (slice: Slice) => {
-  const { spend, held } = slice.atBest(limit, 0)
-  return limit - spend - held
+  const { spend, reserved } = slice.atBest(limit, 0)
+  return limit - spend - reserved
 }
 
 test("a cost that the database tells of before its booking is confirmed was counted twice: with its reservation, then for ever", () => {
@@ -24,13 +24,13 @@ test("a cost that the database tells of before its booking is confirmed was coun
   slice.learn({ granted: 0n, spent: 30n, others: 0n })
   expect(leftOf(slice)).toBe(70n)
   slice.settled(40n, 30n, since)
-  expect([leftOf(slice), slice.free, slice.held]).toEqual([70n, 10n, 0n])
+  expect([leftOf(slice), slice.free, slice.reserved]).toEqual([70n, 10n, 0n])
 })
 
 test("a cost that the database does not tell of is counted when it is booked", () => {
   const slice = reserving()
   slice.settled(40n, 30n, slice.settles(40n))
-  expect([leftOf(slice), slice.free, slice.held]).toEqual([70n, 10n, 0n])
+  expect([leftOf(slice), slice.free, slice.reserved]).toEqual([70n, 10n, 0n])
 })
 
 test("an answer of the database from before a booking leaves that out until the next answer", () => {

@@ -67,7 +67,7 @@ test.each(defects)("%s was not logged: it is, and its place and its reservation 
   }
   // Whether the stream breaks off or ends with an error does not matter here.
   await response.text().catch(() => "broken")
-  await until(async () => (await account.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
   expect((await ask(false)).status).toBe(200)
   expect(gateway.log()).toContain(response.headers.get("x-gw-request-id") ?? "no id")
 })

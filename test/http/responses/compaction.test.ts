@@ -54,7 +54,7 @@ describe("at a host of the form", () => {
     expect(await account.rows()).toMatchObject([
       { form: "responses", outcome: "finished", finishReason: "stop", host: "first", cost, estimated: false },
     ])
-    expect([await account.held(), await account.total()]).toEqual([0n, cost])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, cost])
   })
 
   test("a stream whose only output is such an item is no empty answer", async () => {
@@ -71,7 +71,7 @@ describe("at a host of the form", () => {
     expect(await account.rows()).toMatchObject([
       { outcome: "finished", finishReason: "stop", host: "first", streamed: true, cost, estimated: false },
     ])
-    expect([await account.held(), await account.total()]).toEqual([0n, cost])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, cost])
   })
 
   test.each([2, 3])("the event that says that it is being made passes as event %i", async (at) => {

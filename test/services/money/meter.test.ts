@@ -16,7 +16,7 @@ const bounds = {
   ...{ maxTokens: 5, choices: 1 },
 }
 
-test("a defect while the cost is computed is a result, not a throw, and what the attempt could cost stays held", async () => {
+test("a defect while the cost is computed is a result, not a throw, and what the attempt could cost stays reserved", async () => {
   const gateway = await gatewayWithoutSocket()
   const newKey = { kind: "ordinary" as const, name: "test", limit: 1_000_000_000_000n }
   const { record: key } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.create(newKey)))
@@ -46,7 +46,7 @@ test("a defect while the cost is computed is a result, not a throw, and what the
   }
   const exit = await gateway.run(Effect.exit(meter.settle(reservation, broken)))
   expect(Exit.isFailure(exit) && Cause.isDie(exit.cause)).toBe(true)
-  expect((await gateway.run(meter.spent(key.id))).held).toBe(reservation.amount)
+  expect((await gateway.run(meter.spent(key.id))).reserved).toBe(reservation.amount)
   expect(reservation.amount).toBeGreaterThan(0n)
   await gateway.stop()
 })

@@ -68,8 +68,8 @@ const scene = async () => {
     return made
   }
   const money = async (key: KeyRecord) => {
-    const { held, total } = await run(meter.spent(key.id))
-    return [held, total]
+    const { reserved, total } = await run(meter.spent(key.id))
+    return [reserved, total]
   }
   const settle = (one: Reservation, settlement = finished) => run(Effect.merge(meter.settle(one, settlement)))
   const rows = (key: KeyRecord) => run(storage.ledger.rows(key.id, 99))
@@ -90,7 +90,7 @@ describe("what is reserved", () => {
     const first = await reserved(key)
     expect(await reserve(key)).toMatchObject({
       ...{ _tag: "PaymentRequired", reason: "in_flight_budget_exhausted", retryAfterSeconds: 1 },
-      ...{ limit: 50n, held: 36n, spend: 0n, required: 36n },
+      ...{ limit: 50n, reserved: 36n, spend: 0n, required: 36n },
     })
     await settle(first)
     const second = await reserved(key)
@@ -181,7 +181,7 @@ test("a daily limit is that of the day in UTC, and says when it ends", async () 
   const budget = () => run(meter.budget({ _tag: "Key", key }))
   await settle(await reserved(key))
   expect(await budget()).toEqual({
-    ...{ limit: 40n, spend: 10n, held: 0n, source: "daily" },
+    ...{ limit: 40n, spend: 10n, reserved: 0n, source: "daily" },
     resetsAt: clock.unsafeCurrentTimeMillis() + dayMs,
   })
   clock.advance(dayMs)

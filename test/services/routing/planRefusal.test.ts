@@ -6,7 +6,7 @@ import { planRefusal } from "../../../src/services/routing/planRefusal.ts"
 import { Exclusions } from "../../../src/services/routing/usableHosts.ts"
 import { hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
-const budget: BudgetSnapshot = { limit: 5n, spend: 1n, held: 0n, source: "total", resetsAt: null }
+const budget: BudgetSnapshot = { limit: 5n, spend: 1n, reserved: 0n, source: "total", resetsAt: null }
 const host = hostFor("upstream")
 
 type Finding = Omit<Exclusion, "host" | "model">

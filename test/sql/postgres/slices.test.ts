@@ -87,10 +87,10 @@ describePostgres("slices of a budget", () => {
             if (reservation === undefined) continue
             // One that could not be booked in time is free.
             const cost = act === "late" ? 0n : BigInteger.min(amount, reservation)
-            const heldIn = { process: slice.process, window: "total", amount: reservation } as const
+            const reservedIn = { process: slice.process, window: "total", amount: reservation } as const
             const providerKey = rows % 2 === 0 ? "" : `several/${key}`
             charged += providerKey === "" ? 0n : 2n
-            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), heldIn }
+            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), reservedIn }
             await run(storage.ledger.append([row]))
             // A second try of the same batch changes nothing.
             await run(storage.ledger.append([row]))
@@ -110,7 +110,7 @@ describePostgres("slices of a budget", () => {
           expect(spend).toBeGreaterThanOrEqual(spent)
           // A lower limit takes back nothing that is leased, and gives nothing more.
           expect(spend + leased).toBeLessThanOrEqual(BigInteger.max(limit, before))
-          expect(leased).toBe(all.reduce((sum, { slice: { free, held } }) => sum + free + held, 0n))
+          expect(leased).toBe(all.reduce((sum, { slice: { free, reserved } }) => sum + free + reserved, 0n))
           expect((await run(storage.ledger.providerSpend(`several/${key}`, 0))).total).toBe(charged)
           spent = spend
           before = spend + leased
@@ -126,8 +126,8 @@ describePostgres("slices of a budget", () => {
     await run(shared.leases.take("a", 60_000))
     await run(shared.slices.take("a", total(), 1_000_000n, 100n))
     const { leased: before } = await books(alice)
-    const heldIn = { process: "a", window: "total", amount: 10n } as const
-    await run(storage.ledger.append([{ ...sampleRow("above", { cost: 50n }), heldIn }]))
+    const reservedIn = { process: "a", window: "total", amount: 10n } as const
+    await run(storage.ledger.append([{ ...sampleRow("above", { cost: 50n }), reservedIn }]))
     const { leased, spend } = await books(alice)
     expect({ left: before - leased, spend }).toEqual({ left: 10n, spend: 50n })
   })
@@ -140,7 +140,7 @@ describePostgres("slices of a budget", () => {
     const limit = 1_000_000n
     for (const process of processes)
       for (const key of keys) await run(shared.slices.take(process, total(key), limit, 1000n))
-    const heldIn = (process: string) => ({ process, window: "total", amount: 10n }) as const
+    const reservedIn = (process: string) => ({ process, window: "total", amount: 10n }) as const
     const batch = (at: number, process: string) => {
       const rows = keys.map((key) => ({
         ...sampleRow(`${process}-${at}-${key}`, {
@@ -148,7 +148,7 @@ describePostgres("slices of a budget", () => {
           cost: 7n,
           providerKey: at % 3 === 0 ? "" : `several/${at % 3}`,
         }),
-        heldIn: heldIn(process),
+        reservedIn: reservedIn(process),
       }))
       return storage.ledger.append(at % 2 === 0 ? rows : rows.toReversed())
     }

@@ -17,7 +17,7 @@ export interface TestAccount {
   readonly chat: (body: Readonly<Record<string, unknown>>) => Promise<Response>
   /** Newest first. */
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
-  readonly held: () => Promise<Picodollars>
+  readonly reserved: () => Promise<Picodollars>
   readonly total: () => Promise<Picodollars>
 }
 
@@ -34,7 +34,7 @@ export const openAccount = async (
     id,
     chat: (body) => gateway.chat({ model: "acme/small", ...body }, { headers: { authorization: `Bearer ${secret}` } }),
     rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
-    held: async () => (await spent()).held,
+    reserved: async () => (await spent()).reserved,
     total: async () => (await spent()).total,
   }
 }

@@ -18,7 +18,7 @@ import { ManualClock } from "../clocks/manualClock.ts"
 import { ownPlugins } from "./gateway.ts"
 import { resolvedFrom } from "./resolved.ts"
 
-export const unlimited: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
+export const unlimited: BudgetSnapshot = { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
 
 export interface Planner {
   /** The plan for a body of a chat completion; throws when the body is invalid. */

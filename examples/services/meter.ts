@@ -11,9 +11,9 @@ const OurMeter = Layer.effect(
   Meter,
   Effect.map(Meter, (meter) => ({
     ...meter,
-    settle: (hold, settlement) =>
-      Effect.tap(meter.settle(hold, settlement), ({ usage }) => {
-        const { id } = hold.context.key
+    settle: (reservation, settlement) =>
+      Effect.tap(meter.settle(reservation, settlement), ({ usage }) => {
+        const { id } = reservation.context.key
         used.set(id, (used.get(id) ?? 0) + usage.completionTokens)
       }),
   })),

@@ -77,13 +77,13 @@ const described = (failure: Failure): Rendered => {
         headers: { "www-authenticate": "Bearer" },
       }
     case "PaymentRequired": {
-      const { reason, limitSource, limit, spend, held, left, required, resetsAt, affordableTokens } = failure
+      const { reason, limitSource, limit, spend, reserved, left, required, resetsAt, affordableTokens } = failure
       const metadata = {
         reason,
         limit_source: limitSource,
         limit_usd: toUsd(limit),
         spend_usd: toUsd(spend),
-        held_usd: toUsd(held),
+        held_usd: toUsd(reserved),
         left_usd: toUsd(left),
         ...(required === undefined ? {} : { required_usd: toUsd(required) }),
         ...(affordableTokens === undefined ? {} : { affordable_tokens: affordableTokens }),

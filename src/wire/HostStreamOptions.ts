@@ -1,5 +1,5 @@
 /** What the stream of one host is read and written by. */
-import type { OutputAllowance } from "../domain/money/hold.ts"
+import type { OutputAllowance } from "../domain/money/reservation.ts"
 import type { Tool } from "../domain/request/chat.ts"
 import type { ChunkWriter } from "./ChunkWriter.ts"
 import type { Decoder, Protocol } from "./Protocol.ts"

@@ -3,7 +3,7 @@
  * Synchronous; made for one stream.
  */
 
-import type { OutputAllowance } from "../domain/money/hold.ts"
+import type { OutputAllowance } from "../domain/money/reservation.ts"
 import { isCount } from "../domain/price/Usage.ts"
 import type { ChatUsage } from "../domain/request/chat.ts"
 import { bytesOfTokens, tokensIn } from "../domain/request/estimate.ts"

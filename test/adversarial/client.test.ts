@@ -59,7 +59,7 @@ describe("a host that answers with", () => {
         const response = await ask(stream)
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "b"])
         expect(await response.text()).toContain("two")
-        expect(await account.held()).toBe(0n)
+        expect(await account.reserved()).toBe(0n)
         await until(() => host.open() === 0, "the end of the connection")
       })
 })

@@ -60,7 +60,7 @@ const start = async (script: (peer: Peer) => void, limits: Record<string, unknow
     host,
     url,
     headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
-    held: async () => (await run(Effect.flatMap(Meter, (meter) => meter.spent(made.record.id)))).held,
+    reserved: async () => (await run(Effect.flatMap(Meter, (meter) => meter.spent(made.record.id)))).reserved,
     rows: () => run(Effect.flatMap(Storage, ({ ledger }) => ledger.rows(made.record.id, 100))),
   }
 }
@@ -89,7 +89,7 @@ describe("embedded on a socket", () => {
     ["stream, in the middle", true, true],
   ] as const)
     test(`a caller leaves: ${name}`, async () => {
-      const { url, headers, host, held, rows } = await start((peer) => {
+      const { url, headers, host, reserved, rows } = await start((peer) => {
         if (speaks) {
           peer.write(streamHead)
           peer.write(delta("one"))
@@ -101,13 +101,13 @@ describe("embedded on a socket", () => {
       else await until(() => host.requests() === 1, "the call")
       caller.hangUp()
       await until(() => host.open() === 0, "the host's connection")
-      await until(async () => (await held()) === 0n, "the release")
+      await until(async () => (await reserved()) === 0n, "the release")
       expect((await rows()).map(({ outcome }) => outcome)).toEqual(["caller-gone"])
     })
 
   test("a caller who takes nothing is cut, and the host is not read on", async () => {
     const pad = "x".repeat(60_000)
-    const { url, headers, host, held } = await start(
+    const { url, headers, host, reserved } = await start(
       (peer) => {
         peer.write(streamHead)
         for (let at = 0; at < 500; at++) peer.write(delta(pad))
@@ -122,7 +122,7 @@ describe("embedded on a socket", () => {
     socket.write(requestOf("POST /api/v1/chat/completions", headers, body(true)))
     await until(() => host.requests() === 1, "the call")
     await until(() => host.open() === 0, "the cut")
-    await until(async () => (await held()) === 0n, "the release")
+    await until(async () => (await reserved()) === 0n, "the release")
     socket.terminate()
   })
 

@@ -1,4 +1,4 @@
-/** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
+/** Every end of a request at every phase of it: afterwards its place is free and nothing is reserved. */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import { rawCaller, requestOf } from "../support/clients/rawCaller.ts"

@@ -78,7 +78,7 @@ describe("a `sign` that never ends", () => {
         { limits: { deadline_ms: 300 } },
       )
       expect((await settled(ask(stream))).status).toBe(408)
-      expect(await account.held()).toBe(0n)
+      expect(await account.reserved()).toBe(0n)
     })
 
     test(`is ended by the caller, stream ${stream}`, async () => {
@@ -90,10 +90,10 @@ describe("a `sign` that never ends", () => {
       )
       const leave = new AbortController()
       const asked = ask(stream, "first", { signal: leave.signal }).catch(() => "left")
-      await until(async () => (await account.held()) > 0n, "the call")
+      await until(async () => (await account.reserved()) > 0n, "the call")
       leave.abort()
       await asked
-      await until(async () => (await account.held()) === 0n, "the release")
+      await until(async () => (await account.reserved()) === 0n, "the release")
       await until(async () => (await ask(false, "second")).status === 200, "the place")
     })
   }
@@ -174,7 +174,7 @@ describe("a failure whose members have other types than the contract says", () =
         const response = await settled(ask(stream))
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
         await response.text()
-        expect(await account.held()).toBe(0n)
+        expect(await account.reserved()).toBe(0n)
       })
       test(`error: ${name}, stream ${stream}, the only host: a documented error`, async () => {
         const provider = () => ({ protocols: { chat: chatProtocol() }, error: () => new HostFailed(members) })
@@ -183,7 +183,7 @@ describe("a failure whose members have other types than the contract says", () =
         expect(response.status).toBeOneOf([429, 502, 503])
         const text = await response.text()
         expect(JSON.parse(text)).toMatchObject({ error: { code: response.status } })
-        expect(await account.held()).toBe(0n)
+        expect(await account.reserved()).toBe(0n)
       })
     }
     test(`decode: ${name}: the next host answers`, async () => {
@@ -194,7 +194,7 @@ describe("a failure whose members have other types than the contract says", () =
       const { account, ask } = await start(provider, { first: good("one"), second: good("two") })
       const response = await settled(ask(false))
       expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
-      expect(await account.held()).toBe(0n)
+      expect(await account.reserved()).toBe(0n)
     })
   }
 })
@@ -221,7 +221,7 @@ describe("an answer that cannot be read twice, or not be written", () => {
     }),
   }
   for (const [name, whole] of Object.entries(wholes)) {
-    test(`${name}: nothing stays held, and who gets an error does not pay`, async () => {
+    test(`${name}: nothing stays reserved, and who gets an error does not pay`, async () => {
       const chat = chatProtocol()
       const provider = () => ({
         protocols: {
@@ -237,7 +237,7 @@ describe("an answer that cannot be read twice, or not be written", () => {
       })
       const { account, ask } = await start(provider, { first: good("one") })
       const response = await settled(ask(false))
-      expect(await account.held()).toBe(0n)
+      expect(await account.reserved()).toBe(0n)
       if (response.status !== 200) expect(await account.total()).toBe(0n)
     })
   }

@@ -100,7 +100,7 @@ describe("a caller who leaves just when the first event comes", () => {
       }, 20)
       try {
         await until(() => host.open() === 0, "the end of the host's connections")
-        await until(async () => (await account.held()) === 0n, "the release")
+        await until(async () => (await account.reserved()) === 0n, "the release")
       } finally {
         clearInterval(more)
       }
@@ -197,7 +197,7 @@ describe("framing of callers", () => {
     const numbers = [...said(text).matchAll(/(\d+):x+;/g)].map(([, n]) => Number(n))
     expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at))
     expect(text).toContain("[DONE]")
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
   })
 })
 

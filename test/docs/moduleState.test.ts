@@ -12,7 +12,6 @@ const constants = ["Histogram.ts none", "installedCatalogue.ts none", "JsonScan.
 /** Results of pure functions: of objects that one gateway alone has and that do not change, or of texts, bounded. */
 const memos = [
   "configFile.ts modulesOf",
-  "hold.ts rough",
   "hostFacts.ts hosts",
   "hostFacts.ts models",
   "hostFacts.ts sets",
@@ -21,6 +20,7 @@ const memos = [
   "walk.ts seenTypes",
   "price.ts known",
   "rankBy.ts prices",
+  "reservation.ts rough",
   "response.ts finishWords",
 ]
 

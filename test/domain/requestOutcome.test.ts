@@ -16,7 +16,7 @@ import { requestOutcome, requestOutcomes } from "../../src/domain/failures/Reque
 import type { EndFailure } from "../../src/services/request/ServedRequest.ts"
 
 const issues = [{ path: "model", message: "is unknown" }] as const
-const limits = { limitSource: "total", limit: 1n, spend: 1n, held: 0n, resetsAt: null }
+const limits = { limitSource: "total", limit: 1n, spend: 1n, reserved: 0n, resetsAt: null }
 const rate = { limit: 1, resetsAt: 0, retryAfterSeconds: 1 }
 
 test.each<readonly [string, EndFailure]>([

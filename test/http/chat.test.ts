@@ -488,7 +488,7 @@ describe.each([
       const spent = await gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key))))
       expect(rows).toHaveLength(12)
       expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(reported)
-      expect(spent).toEqual({ total: reported, daily: reported, weekly: reported, monthly: reported, held: 0n })
+      expect(spent).toEqual({ total: reported, daily: reported, weekly: reported, monthly: reported, reserved: 0n })
       expect(rows[0]).toMatchObject({
         host: "acme/eu",
         provider: "acme",

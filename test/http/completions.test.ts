@@ -225,7 +225,7 @@ test.each<[string, JsonObject, string]>([
   expect(issues).toEqual([path])
 })
 
-test("what a host picks from is held for and paid", () => {
+test("what a host picks from is reserved for and paid", () => {
   const { bounds } = Either.getOrThrow(decodeCompletions(ask({ n: 2, best_of: 5 })))
   expect(bounds.choices).toBe(5)
 })

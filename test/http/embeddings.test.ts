@@ -78,7 +78,7 @@ describe("an answer", () => {
     expect(await account.rows()).toMatchObject([
       { form: "embeddings", operation: "embeddings", promptTokens: 7, completionTokens: 0, cost: 7_000_000n },
     ])
-    expect([await account.held(), await account.total()]).toEqual([0n, 7_000_000n])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, 7_000_000n])
     const generation = await gateway.call(`/generation?id=${body.id}`, {
       headers: { authorization: `Bearer ${account.secret}` },
     })
@@ -226,7 +226,7 @@ describe("routing", () => {
         post({ input: ["a", "b"] }, { headers: { authorization: `Bearer ${account.secret}` } }),
       )
       expect(status).toBeGreaterThanOrEqual(500)
-      expect([await account.rows(), await account.held()]).toEqual([[], 0n])
+      expect([await account.rows(), await account.reserved()]).toEqual([[], 0n])
     },
   )
 

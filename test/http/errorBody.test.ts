@@ -74,7 +74,7 @@ const previous = {
 const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, message: "must be a string" }))
 const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
-const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
+const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, reserved: 400_000_000_000n }
 const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4, left_usd: 0.1 }
 
 const inFlight = {
@@ -432,7 +432,7 @@ describe("whether agents repeat a request that failed", () => {
     ["hosts that failed", exhausted("unavailable", [limitedAttempt]), undefined],
     ["a stop", new Unavailable({ why: "draining", retryAfterSeconds: 1 }), undefined],
     ["no money until the reset", new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: 1 }), "false"],
-    ["money that running requests hold", new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }), "true"],
+    ["money that running requests have reserved", new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }), "true"],
   ])("%s", (_name, failure, advice) => {
     expect(render(failure).headers?.["x-should-retry"]).toBe(advice)
   })

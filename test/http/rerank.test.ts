@@ -60,7 +60,7 @@ test("an answer is sorted, has the documents, and is charged by tokens", async (
   expect(await account.rows()).toMatchObject([
     { form: "rerank", operation: "rerank", promptTokens: 12, cost: 12_000_000n },
   ])
-  expect(await account.held()).toBe(0n)
+  expect(await account.reserved()).toBe(0n)
 })
 
 test("search units are charged by the price of a request, and kept in the ledger", async () => {
@@ -80,7 +80,7 @@ test("a host that counts no units takes the price of a request once", async () =
   expect((await answered(post(ask))).body.usage).toEqual({ total_tokens: 12, cost: 0.002 })
 })
 
-test("the hold covers the query with every document, and every search unit", async () => {
+test("the reservation covers the query with every document, and every search unit", async () => {
   const units = { one: { pricing: { prompt: "0", completion: "0", request: "0.002" } } }
   const { gateway, post, hosts } = await scene({ one: giving([[0, 1]]) }, units)
   // 250 documents are three search units at least: six thousandths.

@@ -1,5 +1,5 @@
 /**
- * Every route of the data plane, from its table (`everyRoute.ts`): no request reaches a host without a key, a hold, a row in the ledger and
+ * Every route of the data plane, from its table (`everyRoute.ts`): no request reaches a host without a key, a reservation, a row in the ledger and
  * a cost that the caller learns.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
@@ -146,7 +146,7 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     expect(statuses).toEqual([402, 402])
   })
 
-  test("holds money, tells its cost and is in the ledger", async () => {
+  test("reserves money, tells its cost and is in the ledger", async () => {
     const account = await openAccount(gateway)
     const arriving = new Promise<Arrived>((resolve) => {
       onArrival = resolve
@@ -154,7 +154,7 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     const answering = post(path, asked, `Bearer ${account.secret}`)
     const arrived = await arriving
     onArrival = undefined
-    expect(await account.held()).toBeGreaterThan(0n)
+    expect(await account.reserved()).toBeGreaterThan(0n)
     arrived.answer()
     const response = await answering
     const text = await response.text()
@@ -167,6 +167,6 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
     const told = stream ? costs.at(-1) : response.headers.get("x-gw-cost-usd")
     expect(rows[0]?.cost).toBeGreaterThan(0n)
     expect(picodollars(told)).toBe(rows[0]?.cost ?? -1n)
-    expect([await account.held(), await account.total()]).toEqual([0n, picodollars(told)])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, picodollars(told)])
   })
 })

@@ -1,6 +1,6 @@
 /**
  * Faults of hosts in the middle of a stream, on real sockets. Each has one outcome for the caller and in the ledger.
- * Afterwards no money is held and no connection is left. docs/guarantees.md#g10
+ * Afterwards no money is reserved and no connection is left. docs/guarantees.md#g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
@@ -78,10 +78,10 @@ const raw = (script: (peer: Peer, call: number) => void): RawHost => {
   return host
 }
 
-/** Checks that nothing is left of the request but its row: no hold, no connection, no place in flight. */
+/** Checks that nothing is left of the request but its row: no reservation, no connection, no place in flight. */
 const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: number) => {
   await until(async () => (await account.rows()).length >= rows, "the row")
-  await until(async () => (await account.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
   if (host !== undefined) await until(() => host.open() === 0, "the end of the host's connection")
   expect((await account.rows()).length).toBe(rows)
 }
@@ -453,11 +453,11 @@ describe("a head that goes out before any event", () => {
   })
 })
 
-test("the money of a running stream is held", async () => {
+test("the money of a running stream is reserved", async () => {
   const host = raw((peer) => say(peer, streamHead, delta("Hello")))
   const stage = await scene(host.url)
   const response = await stage.request()
-  expect(await stage.account.held()).toBeGreaterThan(0n)
+  expect(await stage.account.reserved()).toBeGreaterThan(0n)
   await readAround(response, "Hello", () => say(host.peer(), finish, usage, done, lastPart))
   await expectClean(stage, undefined, 1)
 })

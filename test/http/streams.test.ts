@@ -143,7 +143,7 @@ describe.each([
     expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 2, estimated: true, streamed: true })
     expect(row?.cost).toBe(row?.upstreamCost)
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(await spent(gateway)).toMatchObject({ total: row?.cost ?? 0n, held: 0n })
+    expect(await spent(gateway)).toMatchObject({ total: row?.cost ?? 0n, reserved: 0n })
   })
 
   test.each([true, false])(

@@ -88,8 +88,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "the journal is not told that a released request is closed",
     file: "src/services/money/Meter.ts",
-    from: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n    journal.closed(hold)\n",
-    to: "    if (holds.close(hold)) holds.giveBack(hold, 0n)\n",
+    from: "    if (reservations.close(reservation)) reservations.giveBack(reservation, 0n)\n    journal.closed(reservation)\n",
+    to: "    if (reservations.close(reservation)) reservations.giveBack(reservation, 0n)\n",
     tests: ["test/http/lifecycle/journal.test.ts"],
   },
   {
@@ -129,10 +129,10 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "media of several texts is reserved as one",
-    file: "src/domain/money/hold.ts",
+    file: "src/domain/money/reservation.ts",
     from: "(bounds.longestBytes === undefined ? 1 : bounds.mediaParts)",
     to: "1",
-    tests: ["test/domain/money/hold.test.ts"],
+    tests: ["test/domain/money/reservation.test.ts"],
   },
   {
     name: "one more block is reserved at most, however long the event",
@@ -268,7 +268,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/http/responses/compaction.test.ts", "test/http/routing/explainForms.test.ts"],
   },
   {
-    name: "a compaction holds money for a usual answer, although its host is sent no bound",
+    name: "a compaction reserves money for a usual answer, although its host is sent no bound",
     file: "src/http/data/responses/decodeCompact.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",

@@ -117,18 +117,18 @@ test("rows go to the database, and nothing to the spool, while it is there", asy
   expect([await idsOf(server), readdirSync(folder)]).toEqual([["a"], []])
 })
 
-test("a spooled row keeps the slice of a budget that it was held in", async () => {
+test("a spooled row keeps the slice of a budget that it was reserved in", async () => {
   const server = await makeServer()
   const written: Array<unknown> = []
   const append: Service["ledger"]["append"] = (rows) =>
-    Effect.tap(server.reached.ledger.append(rows), () => void written.push(...rows.map(({ heldIn }) => heldIn)))
+    Effect.tap(server.reached.ledger.append(rows), () => void written.push(...rows.map(({ reservedIn }) => reservedIn)))
   const { storage } = await open({ ...server.reached, ledger: { ...server.reached.ledger, append } })
-  const heldIn = { process: "one", window: "daily", amount: 12_345_678_901_234_567_890n } as const
+  const reservedIn = { process: "one", window: "daily", amount: 12_345_678_901_234_567_890n } as const
   server.isAway = true
-  await run(storage.ledger.append([{ ...sampleRow("a"), heldIn }, sampleRow("b")]))
+  await run(storage.ledger.append([{ ...sampleRow("a"), reservedIn }, sampleRow("b")]))
   server.isAway = false
   await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
-  expect(written).toEqual([heldIn, undefined])
+  expect(written).toEqual([reservedIn, undefined])
 })
 
 test("rows of an outage are spooled, and written in their order, once, when it is over", async () => {

@@ -107,7 +107,7 @@ test.each<[string, ProviderSubject]>([
 const broken: ReadonlyArray<Broken<ProviderSubject>> = [
   [
     "sign() completes a request, and keeps its body",
-    "a body that is changed after money is held for it",
+    "a body that is changed after money is reserved for it",
     signing((encoded) => Effect.succeed({ ...encoded, body: `${encoded.body} ` })),
     "changes the body",
   ],

@@ -183,7 +183,7 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "chat: encode() bounds the output",
     "the caller's own bound",
     withBody((body) => ({ ...body, max_tokens: 3777 })),
-    "money is held",
+    "money is reserved",
   ],
   [
     "chat: encode() sends or refuses every kind of part",

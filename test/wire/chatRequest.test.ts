@@ -105,7 +105,7 @@ describe("request", () => {
       expect(dropped).toEqual([...lost])
     })
 
-    test("the bound of the output is always sent, since the hold depends on it", () => {
+    test("the bound of the output is always sent, since the reservation depends on it", () => {
       expect(sent({}, { drop: ["max_tokens"] }, { maxTokens: 5 })["max_tokens"]).toBe(5)
     })
   })

@@ -207,7 +207,7 @@ const optionsOf = ({ payload, maxTokens }: ChatRequest, contextTokens: number | 
     if (called !== undefined && payload[name] != null) chosen[called] = payload[name]
   }
   if (stop != null && stop.length > 0) chosen["stop"] = typeof stop === "string" ? [stop] : stop
-  // Never the caller's own: the hold depends on it.
+  // Never the caller's own: the reservation depends on it.
   if (maxTokens !== undefined) chosen["num_predict"] = maxTokens
   else delete chosen["num_predict"]
   return chosen

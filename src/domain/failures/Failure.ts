@@ -48,7 +48,7 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   readonly limitSource: string
   readonly limit: Picodollars
   readonly spend: Picodollars
-  readonly held: Picodollars
+  readonly reserved: Picodollars
   /** The least that has to be reserved for the request; absent: not known. */
   readonly required?: Picodollars | undefined
   /** Unix milliseconds; `null`: the limit never resets. */
@@ -64,12 +64,12 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
 }> {
   /** What is neither spent nor reserved. */
   get left(): Picodollars {
-    const left = this.limit - this.spend - this.held
+    const left = this.limit - this.spend - this.reserved
     return left > 0n ? left : 0n
   }
 
   override get message() {
-    const { limitSource, limit, held, required, left } = this
+    const { limitSource, limit, reserved, required, left } = this
     const of = `of the ${limitSource} limit of $${formatUsd(limit)}`
     const needs = required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `
     switch (this.reason) {
@@ -78,7 +78,7 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
       case "request_exceeds_budget":
         return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left${this.tokens}; ${this.affordableTokens === undefined ? "" : "lower max_tokens, "}shorten the prompt, or raise the limit.`
       case "in_flight_budget_exhausted":
-        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held${this.tokens}; try again in a moment, or send fewer requests at once.`
+        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(reserved)} is held${this.tokens}; try again in a moment, or send fewer requests at once.`
       default:
         return "No price is known for this model's hosts, so a key with a limit may not call it."
     }

@@ -1,10 +1,10 @@
-/** What one key has spent per window, and the holds of its requests in flight. */
+/** What one key has spent per window, and the reservations of its requests in flight. */
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 
 /** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
 export class KeyAccount {
-  held: Picodollars = 0n
+  reserved: Picodollars = 0n
   /** Requests that are not booked yet. An account with open requests must stay in memory. */
   open = 0
   /** Spent since the key was made. */
@@ -19,17 +19,17 @@ export class KeyAccount {
 
   take(amount: Picodollars): void {
     this.open += 1
-    this.held += amount
+    this.reserved += amount
   }
 
-  /** Adds to a hold that was taken. */
-  addToHold(amount: Picodollars): void {
-    this.held += amount
+  /** Adds to a reservation that was taken. */
+  addToReservation(amount: Picodollars): void {
+    this.reserved += amount
   }
 
   giveBack(amount: Picodollars): void {
     this.open -= 1
-    this.held -= amount
+    this.reserved -= amount
   }
 
   /** Books a cost into the windows in which its request was admitted. */

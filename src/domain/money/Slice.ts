@@ -1,13 +1,13 @@
 /**
- * A slice of a budget: what one of several processes has leased of what a key may still spend in a window. The process takes
- * holds out of it without asking the database. See docs/decisions/0022-replicas.md. Pure.
+ * A slice of a budget: what one of several processes has leased of what a key may still spend in a window. The process makes
+ * reservations out of it without asking the database. See docs/decisions/0022-replicas.md. Pure.
  */
 import * as BigInteger from "effect/BigInt"
 import type { KeyId } from "../ids.ts"
 import type { KeyRecord } from "../keys/key.ts"
 import { type LimitReset, nextReset, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
-import type { BudgetSnapshot } from "./hold.ts"
+import type { BudgetSnapshot } from "./reservation.ts"
 
 /** What a key may spend in one window. */
 export interface BudgetWindow {
@@ -33,18 +33,18 @@ export interface Grant {
   readonly others: Picodollars
 }
 
-/** `free` and `held` together are never more than the database has as this process's slice. */
+/** `free` and `reserved` together are never more than the database has as this process's slice. */
 export class Slice {
   readonly budget: BudgetWindow
   /** The lease of the process that has the slice. */
   readonly process: string
-  /** Not held by a request. */
+  /** Not reserved by a request. */
   free: Picodollars = 0n
-  held: Picodollars = 0n
+  reserved: Picodollars = 0n
   /** As the database last said it, and what was booked here since. */
   private spent: Picodollars = 0n
   private others: Picodollars = 0n
-  /** Holds whose cost is being booked: it may be in `spent` already. */
+  /** Reservations whose cost is being booked: it may be in `spent` already. */
   private settling: Picodollars = 0n
   private learned = 0
 
@@ -55,17 +55,17 @@ export class Slice {
 
   /** What there is at best: the others may return all that they have leased. */
   atBest(limit: Picodollars, at: number): BudgetSnapshot {
-    return this.snapshot(limit, this.held - this.settling, at)
+    return this.snapshot(limit, this.reserved - this.settling, at)
   }
 
   /** What there is for this process, as far as it knows. */
   asKnown(limit: Picodollars, at: number): BudgetSnapshot {
-    return this.snapshot(limit, this.held + this.others, at)
+    return this.snapshot(limit, this.reserved + this.others, at)
   }
 
   /** What nobody has leased, as far as this process knows. */
   unleased(limit: Picodollars): Picodollars {
-    return BigInteger.max(0n, limit - this.spent - this.others - this.held - this.free)
+    return BigInteger.max(0n, limit - this.spent - this.others - this.reserved - this.free)
   }
 
   get othersHave(): boolean {
@@ -84,28 +84,37 @@ export class Slice {
   take(amount: Picodollars): boolean {
     if (amount > this.free) return false
     this.free -= amount
-    this.held += amount
+    this.reserved += amount
     return true
   }
 
-  /** The cost of a hold is about to be booked. Returns what `settled` needs to know. */
-  settles(hold: Picodollars): number {
-    this.settling += hold
+  /** The cost of a reservation of this amount is about to be booked. Returns what `settled` needs to know. */
+  settles(amount: Picodollars): number {
+    this.settling += amount
     return this.learned
   }
 
-  /** Ends a hold. `cost`: what was booked for its request, which has left the slice. `since`: what `settles` returned, if it was called. */
-  settled(hold: Picodollars, cost: Picodollars, since?: number): void {
-    this.held -= hold
-    this.free += hold - BigInteger.min(hold, cost)
-    if (since !== undefined) this.settling -= hold
+  /**
+   * Ends a reservation of this amount. `cost`: what was booked for its request, which has left the slice. `since`: what `settles`
+   * returned, if it was called.
+   */
+  settled(amount: Picodollars, cost: Picodollars, since?: number): void {
+    this.reserved -= amount
+    this.free += amount - BigInteger.min(amount, cost)
+    if (since !== undefined) this.settling -= amount
     // Else the database has told of it, or may have: counted twice it would refuse requests that there is money for.
     if (since === undefined || since === this.learned) this.spent += cost
   }
 
-  private snapshot(limit: Picodollars, held: Picodollars, at: number): BudgetSnapshot {
+  private snapshot(limit: Picodollars, reserved: Picodollars, at: number): BudgetSnapshot {
     const { window } = this.budget
     const { spent } = this
-    return { limit, spend: spent, held, source: window, resetsAt: nextReset(window === "total" ? null : window, at) }
+    return {
+      limit,
+      spend: spent,
+      reserved,
+      source: window,
+      resetsAt: nextReset(window === "total" ? null : window, at),
+    }
   }
 }

@@ -1,4 +1,4 @@
-/** What a request probably costs at a host: an estimate to compare hosts by, not a bound (`hold.ts`). Pure. */
+/** What a request probably costs at a host: an estimate to compare hosts by, not a bound (`reservation.ts`). Pure. */
 
 import type { Host } from "../hosts/Host.ts"
 import type { Picodollars } from "../price/money.ts"

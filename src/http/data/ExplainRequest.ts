@@ -1,13 +1,13 @@
 /**
  * `POST /route/explain`: how a request would be routed now, and why. Takes the body of any form, which `form` of the query names,
- * calls no host and holds nothing. `docs/routing.md` describes the answer.
+ * calls no host and reserves nothing. `docs/routing.md` describes the answer.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/failures/Failure.ts"
 import { KeyId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import type { BudgetSnapshot } from "../../domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { formatUsd } from "../../domain/price/money.ts"
 import { formPaths } from "../../domain/request/forms.ts"
 import { conversationOf } from "../../services/request/Conversations.ts"

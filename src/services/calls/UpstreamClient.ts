@@ -55,7 +55,7 @@ class HostClient implements UpstreamClient {
     try {
       return transport === undefined ? this.upstream.exchange(call, sink) : callFunction(transport, call, sink)
     } catch (cause) {
-      // A defect of ours. The attempt has to end all the same, since it holds money and a place at the host.
+      // A defect of ours. The attempt has to end all the same, since it has a reservation and a place at the host.
       sink.failed(new HostFailed({ reason: "defect", cause }))
       return noExchange
     }

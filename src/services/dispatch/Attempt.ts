@@ -1,6 +1,6 @@
 /**
  * One try of one request at one host. A request may have several, one after another or side by side: each has its own
- * start, hold and exchange, and stopping one does not touch the others. It ends in `EndAttempt.ts`.
+ * start, reservation and exchange, and stopping one does not touch the others. It ends in `EndAttempt.ts`.
  */
 
 import type { Endpoint } from "../../catalogue/endpoints.ts"
@@ -10,7 +10,7 @@ import type { Tool } from "../../domain/request/chat.ts"
 import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
-import type { Hold } from "../money/Hold.ts"
+import type { Reservation } from "../money/Reservation.ts"
 import type { Observation, ObservedAttempt, Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 
@@ -18,7 +18,7 @@ export class Attempt {
   readonly context: RequestContext
   readonly host: Host
   /** The money that is reserved for it. */
-  readonly hold: Hold
+  readonly reservation: Reservation
   /** Its place at the host. Given back when it is closed. */
   readonly permit: Permit
   /** Which of several keys of its provider it is made with; `undefined`: there are no several. */
@@ -53,7 +53,7 @@ export class Attempt {
   constructor(
     context: RequestContext,
     host: Host,
-    hold: Hold,
+    reservation: Reservation,
     permit: Permit,
     key: ChosenKey | undefined,
     dropped: ReadonlyArray<string>,
@@ -62,14 +62,14 @@ export class Attempt {
   ) {
     this.context = context
     this.host = host
-    this.hold = hold
+    this.reservation = reservation
     this.permit = permit
     this.key = key
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.signature = signature
     this.beganMs = context.elapsedMs()
-    hold.progress = "dispatched"
+    reservation.progress = "dispatched"
     context.calling = host
     context.lifetime.onEnd(this.onEnd)
   }
@@ -144,7 +144,7 @@ export class Attempt {
     const began = this.context.startedMs - observed.startedMs + this.beganMs
     const firstEvent = this.latencyMs === undefined ? null : began + this.latencyMs
     const received = this.receivedMs === undefined ? null : began + this.receivedMs
-    const { host, hold, reserving, modelSaid = null } = this
+    const { host, reservation, reserving, modelSaid = null } = this
     const spanId = observed.trace?.isSampled === true ? (this.spanId ?? observed.trace.newSpanId()) : null
     const ended = observed.elapsed()
     return {
@@ -152,7 +152,7 @@ export class Attempt {
       outcome,
       failure,
       began,
-      hold: hold.amount,
+      reserved: reservation.amount,
       spanId,
       reserving,
       modelSaid,

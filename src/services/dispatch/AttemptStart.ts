@@ -1,6 +1,6 @@
 /**
- * Prepares an attempt at one host: encodes the request, takes the hold, signs, counts it where the host is free, and takes the
- * permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
+ * Prepares an attempt at one host: encodes the request, makes the reservation, signs, counts it where the host is free, and takes
+ * the permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
  * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
  */
 import * as Cause from "effect/Cause"
@@ -16,7 +16,7 @@ import {
   type Unsupported,
 } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { canGrow, mostHiddenTokens } from "../../domain/money/hold.ts"
+import { canGrow, mostHiddenTokens } from "../../domain/money/reservation.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
 import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
@@ -32,7 +32,7 @@ import { type HostPermits, Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey, KeyChoice, KeysOut } from "../hosts/ProviderKeys.ts"
 import type { FreeRequestLimit } from "../keys/RequestLimits.ts"
 import type { GuardedMeter } from "../money/GuardedMeter.ts"
-import type { Hold } from "../money/Hold.ts"
+import type { Reservation } from "../money/Reservation.ts"
 import type { EffectRunner } from "../request/EffectRunner.ts"
 import type { Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
@@ -59,7 +59,7 @@ export interface CallListener<A> {
   readonly answered: (begun: Begun, answer: A | HostFailed) => void
 }
 
-/** The host cannot be called, or what prepares its call has failed. Nothing is held for it. */
+/** The host cannot be called, or what prepares its call has failed. Nothing is reserved for it. */
 export class NotBegun {
   readonly endpoint: Endpoint
   readonly why: Skipped | HostFailed
@@ -127,10 +127,10 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
   private encoded: Encoded
   /** What signing added to the request. */
   private signature = unsignedYet
-  private isHeld = false
+  private isReserved = false
   private reserving: Reserving | null = null
   /** Set by the step `reserved`, and read by later ones only. */
-  private hold!: Hold
+  private reservation!: Reservation
 
   constructor(services: StartServices, context: RequestContext, call: Call, encoded: Encoded) {
     super()
@@ -157,13 +157,13 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     this.ask(this.services.meter.reserve({ _tag: "Key", key: context.key }, context, ask, host), this.reserved)
   }
 
-  private reserved(hold: Hold): void {
-    this.hold = hold
-    this.isHeld = true
+  private reserved(reservation: Reservation): void {
+    this.reservation = reservation
+    this.isReserved = true
     this.reserving = this.reservingFrom(this.reserving?.began)
     const { planned, endpoint, request } = this.call
-    if (within(request, hold)) this.sign()
-    else this.after(encodeFor(endpoint, bounded(request, hold), planned.host), this.encodedAgain)
+    if (within(request, reservation)) this.sign()
+    else this.after(encodeFor(endpoint, bounded(request, reservation), planned.host), this.encodedAgain)
   }
 
   /** The time up to here, since `began` or from here on. The clock is read only where it is told. */
@@ -193,7 +193,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
   }
 
   private permit(): void {
-    const { context, call, hold, encoded, signature } = this
+    const { context, call, reservation, encoded, signature } = this
     const { planned, endpoint, key, isEmergency, request, dropped } = call
     const { host } = planned
     const permit = this.services.health.acquire(endpoint, isEmergency, context.key.id)
@@ -204,17 +204,17 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const { dropped: untranslated = [] } = encoded
     const tools = isUnary(request) ? undefined : toolsCalled(request, endpoint)
     const all = joinedNames(dropped, untranslated)
-    const attempt = new Attempt(context, host, hold, permit, key, all, tools, signature)
+    const attempt = new Attempt(context, host, reservation, permit, key, all, tools, signature)
     attempt.reserving = this.reserving
     // It is the attempt's now.
-    this.isHeld = false
+    this.isReserved = false
     this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host) })
   }
 
-  /** Nothing stays held for a call that is not made. */
+  /** Nothing stays reserved for a call that is not made. */
   protected override failed(cause: Cause.Cause<Skipped | HostFailed>): void {
-    if (this.isHeld) this.services.meter.release(this.hold)
-    this.isHeld = false
+    if (this.isReserved) this.services.meter.release(this.reservation)
+    this.isReserved = false
     const failure = Cause.failureOrCause(cause)
     if (Either.isLeft(failure)) this.succeed(new NotBegun(this.call.planned, failure.left))
     else this.end(Exit.failCause(failure.right))
@@ -232,12 +232,12 @@ const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): 
 /** The request was ended before it was signed: `lifetime.ending` has the reason. */
 const unsigned = () => new HostFailed({ reason: "ended" })
 
-/** Whether the request already has the output bound of the hold. */
-const within = (request: AnyRequest, { outputBound }: Hold): boolean =>
+/** Whether the request already has the output bound of the reservation. */
+const within = (request: AnyRequest, { outputBound }: Reservation): boolean =>
   outputBound === undefined || outputBound === request.maxTokens
 
 /** An operation that is no conversation has no output to bound. */
-const bounded = (request: AnyRequest, { outputBound }: Hold): AnyRequest =>
+const bounded = (request: AnyRequest, { outputBound }: Reservation): AnyRequest =>
   isUnary(request) ? request : { ...request, maxTokens: outputBound }
 
 /** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */

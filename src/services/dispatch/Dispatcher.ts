@@ -27,7 +27,7 @@ import type { DispatchFailure } from "./outcomeOf.ts"
 import { type StreamHead, StreamOpening, type StreamTarget } from "./StreamOpening.ts"
 import { type Completed, WholeAnswer } from "./WholeAnswer.ts"
 
-/** Neither method can be interrupted, since money is held. The request's lifetime ends them. */
+/** Neither method can be interrupted, since money is reserved. The request's lifetime ends them. */
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {

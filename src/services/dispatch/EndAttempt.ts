@@ -1,4 +1,4 @@
-/** Ends an attempt: settles or releases its hold, records the outcome for its host, and writes the log. */
+/** Ends an attempt: settles or releases its reservation, records the outcome for its host, and writes the log. */
 import * as Effect from "effect/Effect"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
@@ -19,8 +19,8 @@ import type { AnswerContext } from "../../wire/Protocol.ts"
 import { type HostMeasurements, type HostOutcomes, HostStats } from "../hosts/HostStats.ts"
 import { isOfKey, type KeyFailures, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { makeGuardedMeter } from "../money/GuardedMeter.ts"
-import type { Settlement } from "../money/Hold.ts"
 import type { Meter, Settlements } from "../money/Meter.ts"
+import type { Settlement } from "../money/Reservation.ts"
 import { type EffectRunner, makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic, type RequestContext } from "../request/RequestContext.ts"
 import type { Timers } from "../request/Timers.ts"
@@ -75,7 +75,7 @@ export class EndAttempt {
   /** The host answered, in whole or in part: it is charged as its outcome says. */
   delivered(attempt: Attempt, delivered: Delivered): Effect.Effect<Charge, Unavailable> {
     const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished } = delivered
-    const { hold, permit } = attempt
+    const { reservation, permit } = attempt
     if (failure !== undefined) this.blame(attempt, failure)
     else if (verdictOn(quietEnd(outcome)).breaker === "success") {
       permit.succeeded()
@@ -87,12 +87,12 @@ export class EndAttempt {
     const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
     const counted = parseUsage(usage)
     const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
-    const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
+    const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : reservation.mostHidden
     const hidden = this.hiddenBy(attempt, shown, mostHidden)
     // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
     const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
     this.measure(attempt, delivered, counted, durationMs, completionTokens)
-    return this.meter.settle(hold, {
+    return this.meter.settle(reservation, {
       outcome,
       usage: counted,
       outputBytes,
@@ -111,7 +111,7 @@ export class EndAttempt {
     this.blame(attempt, failure)
     attempt.close("failed", failure)
     this.tellResent(attempt)
-    this.meter.release(attempt.hold)
+    this.meter.release(attempt.reservation)
   }
 
   /**
@@ -119,18 +119,18 @@ export class EndAttempt {
    * off by the gateway pays nothing. A deadline counts against a host that had all of the time.
    */
   abandoned(attempt: Attempt): Effect.Effect<unknown, Unavailable> {
-    const { context, hold } = attempt
+    const { context, reservation } = attempt
     if (hadAllTheTime(attempt)) this.blame(attempt, tooSlow)
     attempt.close("abandoned")
     if (context.lifetime.ending?._tag !== "CallerGone") {
-      this.meter.release(hold)
+      this.meter.release(reservation)
       return Effect.void
     }
     // Nothing of a whole answer is seen before all of it is there.
-    const isWholeAnswer = !isUnaryName(context.operation) && !hold.streamed
-    const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
+    const isWholeAnswer = !isUnaryName(context.operation) && !reservation.streamed
+    const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : reservation.mostHidden
     const hidden = this.hiddenBy(attempt, 0, mostHidden)
-    return this.meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
+    return this.meter.settle(reservation, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
   }
 
   /**
@@ -139,7 +139,7 @@ export class EndAttempt {
    * answer.
    */
   lost(attempt: Attempt, { stream, maxTokens }: LostRequest, isSlow: boolean): Effect.Effect<unknown, Unavailable> {
-    const { context, host, hold } = attempt
+    const { context, host, reservation } = attempt
     const elapsedMs = attempt.elapsedMs()
     // Without it the times of a host would look shorter the more of its slow answers are cut off.
     if (isSlow) this.stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
@@ -147,13 +147,13 @@ export class EndAttempt {
     // A host writes a whole answer before it sends anything.
     const written = stream ? 0 : tokensWritten(this.stats.snapshot(host).throughput, elapsedMs)
     const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
-    return this.meter.settle(hold, { ...unanswered("lost", context), outputBytes })
+    return this.meter.settle(reservation, { ...unanswered("lost", context), outputBytes })
   }
 
   /** It was prepared, but its host is not called. */
   unused(attempt: Attempt): void {
     attempt.close(undefined)
-    this.meter.release(attempt.hold)
+    this.meter.release(attempt.reservation)
   }
 
   /** What the outcome says of the host's speed and of the conversation. */

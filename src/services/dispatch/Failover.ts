@@ -155,7 +155,7 @@ export abstract class Failover<A extends object, Result>
     try {
       this.call(begun, this)
     } catch (cause) {
-      // The attempt has to end all the same, since it holds money and a place at the host.
+      // The attempt has to end all the same, since it has a reservation and a place at the host.
       this.answered(begun, new HostFailed({ reason: "defect", cause }))
     }
   }
@@ -286,7 +286,7 @@ export abstract class Failover<A extends object, Result>
       this.failedAt(attempt.host, failure)
     } catch (defect) {
       this.fatal = Cause.die(defect)
-      // It holds money and a place at the host. What was given back already stays so.
+      // It has a reservation and a place at the host. What was given back already stays so.
       this.services.endAttempt.unused(attempt)
     }
   }

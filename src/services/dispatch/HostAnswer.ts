@@ -146,9 +146,9 @@ export class HostAnswer implements Sink {
       usageAfterError: protocol.usageAfterError,
       native: !isWhole && protocol.native?.form === this.attempt.context.form,
       excludeReasoning: context.request.reasoning.exclude,
-      output: this.attempt.hold.output,
+      output: this.attempt.reservation.output,
     })
-    this.attempt.hold.progress = this.stream
+    this.attempt.reservation.progress = this.stream
     return this.stream
   }
 

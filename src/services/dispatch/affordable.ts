@@ -1,12 +1,13 @@
 /**
- * How many output tokens a refused request could ask for, by the arithmetic of its hold (`domain/money/hold.ts`). Run for refused requests
- * alone: it writes the request once more for the hosts that decide. See docs/guarantees.md#g1.
+ * How many output tokens a refused request could ask for, by the arithmetic of its reservation
+ * (`domain/money/reservation.ts`). Run for refused requests alone: it writes the request once more for the hosts that decide.
+ * See docs/guarantees.md#g1.
  */
 import * as Either from "effect/Either"
 import { endpointFor } from "../../catalogue/endpoints.ts"
 import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
 import { PaymentRequired } from "../../domain/failures/Failure.ts"
-import { affordableTokens, type BudgetSnapshot } from "../../domain/money/hold.ts"
+import { affordableTokens, type BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"
@@ -26,9 +27,9 @@ export const withAffordable = <Failed>(
   if (!(failure instanceof PaymentRequired) || isUnary(request)) return failure
   // Its endpoint takes no bound, so none that is lower could be asked for.
   if (request.native?.compacts === true) return failure
-  const { reason, limitSource, limit, spend, held, required, resetsAt, retryAfterSeconds } = failure
+  const { reason, limitSource, limit, spend, reserved, required, resetsAt, retryAfterSeconds } = failure
   if (reason !== "request_exceeds_budget" && reason !== "in_flight_budget_exhausted") return failure
-  const budget = { limit, spend, held, source: limitSource, resetsAt }
+  const budget = { limit, spend, reserved, source: limitSource, resetsAt }
   return new PaymentRequired({
     ...budget,
     reason,

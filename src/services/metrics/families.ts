@@ -120,7 +120,7 @@ export const serviceFamilies = {
   places: family("gauge", "headgate_places_used", [], "Requests that have one of the places."),
   mostPlaces: family("gauge", "headgate_places", [], "Places: limits.max_in_flight, of all processes together."),
   bodyBytes: family("gauge", "headgate_body_bytes", [], "Bytes of bodies of running requests that are kept."),
-  held: family("gauge", "headgate_held_usd", [], "Reserved by running requests.", { isMoney: true }),
+  reserved: family("gauge", "headgate_held_usd", [], "Reserved by running requests.", { isMoney: true }),
   keyBudget: family(
     "gauge",
     "headgate_key_budget_left_usd",

@@ -20,8 +20,8 @@ export const ofInFlight = (figures: () => InFlightFigures): Collector => ({
 
 export const ofMeter = (figures: () => MeterFigures, writable: () => boolean): Collector => ({
   collect: (scrape) => {
-    const { held, backlog, oldestMs } = figures()
-    scrape.set(families.held, [], held)
+    const { reserved, backlog, oldestMs } = figures()
+    scrape.set(families.reserved, [], reserved)
     scrape.set(families.backlog, [], backlog)
     scrape.set(families.lag, [], oldestMs / 1000)
     scrape.set(families.writable, [], writable() ? 1 : 0)

@@ -6,39 +6,39 @@ import type { Picodollars } from "../../domain/price/money.ts"
 import { Wait } from "../request/EffectRunner.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
 import type { Written } from "./GroupCommit.ts"
-import type { Hold, Settlement } from "./Hold.ts"
-import type { Holds } from "./Holds.ts"
 import type { Journal } from "./Journal.ts"
 import type { LedgerObserver } from "./LedgerObservers.ts"
 import { type LedgerWriter, type Settled, unwritable } from "./LedgerWriter.ts"
+import type { OpenReservations } from "./OpenReservations.ts"
+import type { Reservation, Settlement } from "./Reservation.ts"
 
 /** What a booking changes. */
 export interface Bookkeeping {
   readonly ledger: LedgerWriter
-  readonly holds: Holds
-  readonly journal: Journal<Hold>
+  readonly reservations: OpenReservations
+  readonly journal: Journal<Reservation>
   readonly observers: LedgerObserver
 }
 
-/** Books the row of a closed hold. Succeeds with its charge once the row is durable. It can be run once. */
+/** Books the row of a closed reservation. Succeeds with its charge once the row is durable. It can be run once. */
 export class Booking extends Wait<Charge, Unavailable> implements Settled {
   readonly row: LedgerRow
   private readonly services: Bookkeeping
-  private readonly hold: Hold
+  private readonly reservation: Reservation
   private readonly settlement: Settlement
   private readonly charge: Charge
-  /** What `Slice.settles` returned; `undefined`: the hold is not of a slice. */
+  /** What `Slice.settles` returned; `undefined`: the reservation is not of a slice. */
   private readonly since: number | undefined
   private resume: ((exit: Exit.Exit<Charge, Unavailable>) => void) | undefined
 
-  constructor(services: Bookkeeping, hold: Hold, settlement: Settlement, charge: Charge, row: LedgerRow) {
+  constructor(services: Bookkeeping, reservation: Reservation, settlement: Settlement, charge: Charge, row: LedgerRow) {
     super()
     this.services = services
-    this.hold = hold
+    this.reservation = reservation
     this.settlement = settlement
     this.charge = charge
     this.row = row
-    this.since = hold.slice?.settles(hold.amount)
+    this.since = reservation.slice?.settles(reservation.amount)
   }
 
   /** A caller who gets an error in place of the answer must not pay for it later. */
@@ -55,23 +55,23 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
     const { isAwaited, outcome } = this.settlement
     const isBooked = written === "durable" || !isAwaited
     if (isBooked && outcome !== "lost") {
-      const { context } = this.hold
+      const { context } = this.reservation
       context.booked = this.row
       if (written === "durable") context.observed?.wasBooked()
     }
     this.resume?.(written === "durable" ? Exit.succeed(this.charge) : Exit.fail(unwritable()))
   }
 
-  // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
+  // A row in the backlog keeps its money reserved, so that the key cannot spend the money again. A refused row does not.
   onResolved(booked: LedgerRow | undefined): void {
-    const { holds, journal, observers } = this.services
-    const { account, providerKey } = this.hold
+    const { reservations, journal, observers } = this.services
+    const { account, providerKey } = this.reservation
     if (booked !== undefined) {
       account.spend(booked.cost, booked.admittedAt)
       providerKey?.booked(booked.upstreamCost, booked.admittedAt)
     }
-    holds.giveBack(this.hold, booked?.cost ?? 0n, this.since)
-    journal.closed(this.hold)
+    reservations.giveBack(this.reservation, booked?.cost ?? 0n, this.since)
+    journal.closed(this.reservation)
     if (booked !== undefined) observers.booked(booked)
   }
 }

@@ -12,9 +12,9 @@ import { logEvent } from "../../process/log/logEvent.ts"
 import { type EffectRunner, isFinished, makeEffectRunner, Startable, wait } from "../request/EffectRunner.ts"
 import type { Ending, RequestContext } from "../request/RequestContext.ts"
 import { type TickTimers, type Timer, Timers } from "../request/Timers.ts"
-import type { Hold, Settlement } from "./Hold.ts"
-import type { HoldAsk } from "./Holds.ts"
 import { type Account, Meter, type Reservations, type Settlements } from "./Meter.ts"
+import type { ReservationRequest } from "./OpenReservations.ts"
+import type { Reservation, Settlement } from "./Reservation.ts"
 
 /** The request was ended before its money was reserved: `lifetime.ending` has the reason. */
 const unreserved = new HostFailed({ reason: "ended" })
@@ -43,17 +43,17 @@ export class GuardedMeter implements Settlements {
   reserve(
     account: Account,
     context: RequestContext,
-    ask: HoldAsk,
+    ask: ReservationRequest,
     host: Host,
-  ): Effect.Effect<Hold, PaymentRequired | Unavailable | HostFailed> {
+  ): Effect.Effect<Reservation, PaymentRequired | Unavailable | HostFailed> {
     const reserving = this.meter.reserve(account, context, ask, host)
     return isSure(reserving) ? reserving : this.reservedInTime(reserving, context)
   }
 
   private reservedInTime(
-    reserving: Effect.Effect<Hold, PaymentRequired | Unavailable>,
+    reserving: Effect.Effect<Reservation, PaymentRequired | Unavailable>,
     { lifetime }: RequestContext,
-  ): Effect.Effect<Hold, PaymentRequired | Unavailable | HostFailed> {
+  ): Effect.Effect<Reservation, PaymentRequired | Unavailable | HostFailed> {
     return wait((resume) => {
       let isGivenUp = false
       const giveUp = () => {
@@ -69,19 +69,19 @@ export class GuardedMeter implements Settlements {
     })
   }
 
-  release(hold: Hold): void {
+  release(reservation: Reservation): void {
     try {
-      this.meter.release(hold)
+      this.meter.release(reservation)
     } catch (defect) {
       this.log(logEvent("background_defect", { what: "Meter.release" }, defect))
     }
   }
 
   /** The booking itself is never interrupted. */
-  settle(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
+  settle(reservation: Reservation, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     try {
-      const settling = this.meter.settle(hold, settlement)
-      return isSure(settling) ? settling : this.settledInTime(settling, hold)
+      const settling = this.meter.settle(reservation, settlement)
+      return isSure(settling) ? settling : this.settledInTime(settling, reservation)
     } catch (defect) {
       return Exit.die(defect)
     }
@@ -89,7 +89,7 @@ export class GuardedMeter implements Settlements {
 
   private settledInTime(
     settling: Effect.Effect<Charge, Unavailable>,
-    { context: { lifetime, requestId } }: Hold,
+    { context: { lifetime, requestId } }: Reservation,
   ): Effect.Effect<Charge, Unavailable> {
     return wait((resume) => {
       let timer: Timer | undefined

@@ -1,4 +1,4 @@
-/** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
+/** The accounts of keys in use, in memory: what each has spent per window, and the reservations of its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
 import type { Spend } from "../../domain/keys/limitWindows.ts"
@@ -7,7 +7,10 @@ import type { Picodollars } from "../../domain/price/money.ts"
 
 const mostAccounts = 10_000
 
-/** Accounts by key, read from the ledger at first use. When there are too many, those without a hold are removed, the oldest first. */
+/**
+ * Accounts by key, read from the ledger at first use. When there are too many, those without a reservation are removed, the oldest
+ * first.
+ */
 export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   /** How often a cost was booked of a key whose account was not in memory. */
@@ -28,7 +31,7 @@ export class KeyAccounts<E> {
     return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))
   }
 
-  /** Books a cost of a request that had no hold here: what a killed process left. */
+  /** Books a cost of a request that had no reservation here: what a killed process left. */
   booked(key: KeyId, cost: Picodollars, admittedAt: number): void {
     const known = this.accounts.get(key)
     if (known !== undefined) known.spend(cost, admittedAt)

@@ -1,6 +1,6 @@
 /**
  * Metering: reserves what a request can cost at most, computes what it did cost, and makes that durable before it is
- * reported. Holds and spend of the keys in use are kept in memory, in integer picodollars; `Storage` keeps the ledger.
+ * reported. Reservations and spend of the keys in use are kept in memory, in integer picodollars; `Storage` keeps the ledger.
  * See docs/guarantees.md#g1, #g3 and #g5.
  */
 import * as Context from "effect/Context"
@@ -16,7 +16,7 @@ import type { KeyId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Spend } from "../../domain/keys/limitWindows.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
-import type { BudgetSnapshot } from "../../domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { type Hindrance, type Outage, outageOf } from "../storage/Outage.ts"
@@ -24,15 +24,15 @@ import { type DataAtRest, Storage } from "../storage/Storage.ts"
 import { hindranceOf, orUnavailable, reportTo } from "../storage/StorageUnavailable.ts"
 import { survivingDefects } from "../storage/survivingDefects.ts"
 import { Booking, type Bookkeeping } from "./Booking.ts"
-import type { Hold, Settlement } from "./Hold.ts"
-import { type HoldAsk, Holds, noLimit } from "./Holds.ts"
 import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
 import { type LedgerObserver, LedgerObservers } from "./LedgerObservers.ts"
 import { makeLedgerWriter, type PendingRows, unwritable } from "./LedgerWriter.ts"
-import { crashedRow, heldIn, ledgerRow } from "./ledgerRow.ts"
+import { crashedRow, ledgerRow, reservedIn } from "./ledgerRow.ts"
+import { noLimit, OpenReservations, type ReservationRequest } from "./OpenReservations.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease, type ProcessLease } from "./ProcessLease.ts"
+import type { Reservation, Settlement } from "./Reservation.ts"
 import { makeSlices, type Slices } from "./Slices.ts"
 
 /** Who pays for a request. One kind in this version: the caller's key. */
@@ -47,23 +47,23 @@ export interface Reservations {
   readonly reserve: (
     account: Account,
     context: RequestContext,
-    ask: HoldAsk,
+    ask: ReservationRequest,
     host: Host,
-  ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
-  /** Ends the hold without a charge. */
-  readonly release: (hold: Hold) => void
+  ) => Effect.Effect<Reservation, PaymentRequired | Unavailable>
+  /** Ends the reservation without a charge. */
+  readonly release: (reservation: Reservation) => void
 }
 
-/** How holds end. Of `release` and `settle` the first one counts. */
+/** How reservations end. Of `release` and `settle` the first one counts. */
 export interface Settlements extends Pick<Reservations, "release"> {
-  /** Books the true cost in place of the hold. Succeeds once the row is durable. */
-  readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
+  /** Books the true cost in place of the reservation. Succeeds once the row is durable. */
+  readonly settle: (reservation: Reservation, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
 }
 
 /** What the meter has to do at this moment. */
 export interface MeterFigures extends PendingRows {
-  /** What running requests hold, in all. */
-  readonly held: Picodollars
+  /** What running requests have reserved, in all. */
+  readonly reserved: Picodollars
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
@@ -74,8 +74,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
       readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
       /** Whether the ledger accepts rows. If not, `reserve` fails. */
       readonly writable: () => boolean
-      /** What a key has spent, and what its requests in flight hold. */
-      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+      /** What a key has spent, and what its requests in flight have reserved. */
+      readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly reserved: Picodollars }, Unavailable>
       /** Tells `observer` of every row of the ledger that this process writes from now on, until the scope is closed. Absent: nobody is told. */
       readonly observe?: (observer: LedgerObserver) => Effect.Effect<void, never, Scope.Scope>
       /** Names this process among those that use the database. Absent: there are no others, or none that are known. */
@@ -110,14 +110,14 @@ const make = Effect.gen(function* () {
   const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
   const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease, reportTo(outage)))
   const observers = new LedgerObservers()
-  const holds = new Holds({ registry, now, shared: slices && lease && { slices, lease } })
-  const journal = yield* makeJournal<Hold>(
+  const reservations = new OpenReservations({ registry, now, shared: slices && lease && { slices, lease } })
+  const journal = yield* makeJournal<Reservation>(
     { ledger: ledgerOf, journal: journalOf },
     {
-      open: () => holds.open,
-      crashed: (hold) => {
-        const priceVersion = prices.idOf(hold.host.pricing)
-        return crashedRow(hold, { installation: storage.installation, priceVersion, settledAt: now() })
+      open: () => reservations.open,
+      crashed: (reservation) => {
+        const priceVersion = prices.idOf(reservation.host.pricing)
+        return crashedRow(reservation, { installation: storage.installation, priceVersion, settledAt: now() })
       },
       onBooked: (row) => {
         accounts.booked(row.key, row.cost, row.admittedAt)
@@ -134,14 +134,14 @@ const make = Effect.gen(function* () {
   )
   observers.opened()
   const metering = new Metering({
-    ...{ storage, outage, reached, accounts, prices, holds, journal, ledger, lease, slices, observers, now },
+    ...{ storage, outage, reached, accounts, prices, reservations, journal, ledger, lease, slices, observers, now },
   })
   yield* Effect.scheduleForked(survivingDefects("the watch for outages")(metering.watch), Schedule.spaced("1 second"))
   return Meter.of({
     budget: (account) => metering.budget(account),
     reserve: (account, context, ask, host) => metering.reserve(account, context, ask, host),
-    release: (hold) => metering.release(hold),
-    settle: (hold, settlement) => metering.settle(hold, settlement),
+    release: (reservation) => metering.release(reservation),
+    settle: (reservation, settlement) => metering.settle(reservation, settlement),
     writable: () => metering.isWritable,
     spentByEach: (keys) => metering.spentByEach(keys),
     spent: (key) => metering.spent(key),
@@ -173,37 +173,37 @@ class Metering {
 
   budget({ key }: Account): Effect.Effect<BudgetSnapshot, Unavailable> {
     if (key.limit === null) return unlimited
-    const { slices, accounts, holds, now } = this.parts
+    const { slices, accounts, reservations, now } = this.parts
     if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
     const known = accounts.known(key.id)
-    return known !== undefined ? Exit.succeed(holds.budget(key, known)) : this.readBudget(key)
+    return known !== undefined ? Exit.succeed(reservations.budget(key, known)) : this.readBudget(key)
   }
 
   reserve(
     { key }: Account,
     context: RequestContext,
-    ask: HoldAsk,
+    ask: ReservationRequest,
     host: Host,
-  ): Effect.Effect<Hold, PaymentRequired | Unavailable> {
+  ): Effect.Effect<Reservation, PaymentRequired | Unavailable> {
     if (!this.isWritable) return Exit.fail(unwritable())
-    const { accounts, holds } = this.parts
+    const { accounts, reservations } = this.parts
     const known = accounts.known(key.id)
     return known !== undefined
-      ? holds.take(key, known, context, ask, host)
+      ? reservations.take(key, known, context, ask, host)
       : this.readAndReserve(key, context, ask, host)
   }
 
-  release(hold: Hold): void {
-    const { holds, journal } = this.parts
-    if (holds.close(hold)) holds.giveBack(hold, 0n)
-    journal.closed(hold)
+  release(reservation: Reservation): void {
+    const { reservations, journal } = this.parts
+    if (reservations.close(reservation)) reservations.giveBack(reservation, 0n)
+    journal.closed(reservation)
   }
 
-  settle(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
+  settle(reservation: Reservation, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     try {
-      return this.book(hold, settlement)
+      return this.book(reservation, settlement)
     } catch (defect) {
-      // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
+      // A result like any other, so that a stream that waits for it ends. The money stays reserved: what is due is not known.
       return Exit.die(defect)
     }
   }
@@ -217,16 +217,16 @@ class Metering {
     return reached(storage.ledger.spendOf(keys, now()))
   }
 
-  spent(key: KeyId): Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable> {
+  spent(key: KeyId): Effect.Effect<Spend & { readonly reserved: Picodollars }, Unavailable> {
     const { storage, accounts, reached, now } = this.parts
     if (storage.shared === undefined)
-      return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+      return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), reserved: account.reserved }))
     // Other processes spend too. While the database is away, what this one knows.
     const known = accounts.known(key)
     return storage.ledger.spend(key, now()).pipe(
       Effect.catchAll((failure) => (known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())))),
       reached,
-      Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+      Effect.map((spend) => ({ ...spend, reserved: known?.reserved ?? 0n })),
     )
   }
 
@@ -243,10 +243,10 @@ class Metering {
   })
 
   figures(): MeterFigures {
-    const { holds, ledger, now } = this.parts
-    let held = 0n
-    for (const { amount } of holds.open) held += amount
-    return { held, ...ledger.pending(now()) }
+    const { reservations, ledger, now } = this.parts
+    let reserved = 0n
+    for (const { amount } of reservations.open) reserved += amount
+    return { reserved, ...ledger.pending(now()) }
   }
 
   private hindrance(): Hindrance | undefined {
@@ -256,33 +256,34 @@ class Metering {
   // For an account that is not in memory. Methods of their own: with these closures in `budget` and `reserve`, every call of those would
   // keep its variables in an object for them.
   private readBudget(key: KeyRecord): Effect.Effect<BudgetSnapshot, Unavailable> {
-    const { accounts, holds } = this.parts
-    return Effect.map(accounts.of(key.id), (account) => holds.budget(key, account))
+    const { accounts, reservations } = this.parts
+    return Effect.map(accounts.of(key.id), (account) => reservations.budget(key, account))
   }
 
   private readAndReserve(
     key: KeyRecord,
     context: RequestContext,
-    ask: HoldAsk,
+    ask: ReservationRequest,
     host: Host,
-  ): Effect.Effect<Hold, PaymentRequired | Unavailable> {
-    const { accounts, holds } = this.parts
-    return Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
+  ): Effect.Effect<Reservation, PaymentRequired | Unavailable> {
+    const { accounts, reservations } = this.parts
+    return Effect.flatMap(accounts.of(key.id), (account) => reservations.take(key, account, context, ask, host))
   }
 
-  private book(hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
-    const { context, host, errorFinish } = hold
-    const { holds, prices, now, storage } = this.parts
-    const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
-    if (!holds.close(hold)) return Exit.succeed(charge)
+  private book(reservation: Reservation, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
+    const { context, host, errorFinish } = reservation
+    const { reservations, prices, now, storage } = this.parts
+    const charge = chargeFor(host.pricing, settlement, reservation, context.admittedAt, errorFinish)
+    if (!reservations.close(reservation)) return Exit.succeed(charge)
     const facts = {
       installation: storage.installation,
       priceVersion: prices.idOf(host.pricing),
       settledAt: now(),
     }
-    const settled = ledgerRow(hold, settlement, charge, facts)
-    const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
-    return new Booking(this.parts, hold, settlement, charge, row)
+    const settled = ledgerRow(reservation, settlement, charge, facts)
+    const row =
+      reservation.slice === undefined ? settled : { ...settled, reservedIn: reservedIn(reservation, reservation.slice) }
+    return new Booking(this.parts, reservation, settlement, charge, row)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Slices of budgets that this process has leased from a database which several processes share. Holds of requests are taken
- * out of them in memory; only a request that finds its slice used up waits for the database. Before a request is refused
+ * Slices of budgets that this process has leased from a database which several processes share. Reservations of requests are
+ * taken out of them in memory; only a request that finds its slice used up waits for the database. Before a request is refused
  * the other processes are asked to give back what they do not use. See docs/decisions/0022-replicas.md.
  */
 import * as BigInteger from "effect/BigInt"
@@ -10,7 +10,12 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import { type BudgetRefusal, type BudgetSnapshot, type HoldSize, paymentRequired } from "../../domain/money/hold.ts"
+import {
+  type BudgetRefusal,
+  type BudgetSnapshot,
+  paymentRequired,
+  type ReservationSize,
+} from "../../domain/money/reservation.ts"
 import { type BudgetWindow, budgetWindow, Slice } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
@@ -21,8 +26,8 @@ import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
 import { forEachToItsEnd, survivingDefects } from "../storage/survivingDefects.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 
-/** The hold that a request needs of a budget, or why it cannot have one. */
-export type SizeOf = (budget: BudgetSnapshot) => HoldSize | BudgetRefusal
+/** The reservation that a request needs of a budget, or why it cannot have one. */
+export type SizeOf = (budget: BudgetSnapshot) => ReservationSize | BudgetRefusal
 
 /** What a request asks of a slice. */
 export interface SliceAsk {
@@ -34,13 +39,13 @@ export interface SliceAsk {
 export interface Slices {
   /** What there is at best for a request that is admitted at `at` (Unix milliseconds). */
   readonly atBest: (key: KeyRecord, limit: Picodollars, at: number) => BudgetSnapshot
-  /** Takes a hold, at once where the slice has enough. */
+  /** Makes a reservation, at once where the slice has enough. */
   readonly take: <A>(
     key: KeyRecord,
     limit: Picodollars,
     at: number,
     ask: SliceAsk,
-    onTaken: (size: HoldSize, slice: Slice) => A,
+    onTaken: (size: ReservationSize, slice: Slice) => A,
   ) => Effect.Effect<A, PaymentRequired | Unavailable>
   /** Calls `then` when so much is free (at once, if it is), or when that is not to be had; not for a slice that was lost. */
   readonly fill: (slice: Slice, limit: Picodollars, amount: Picodollars, then: () => void) => void
@@ -61,7 +66,7 @@ const unavailable = new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 interface Waiting extends SliceAsk {
   readonly limit: Picodollars
   readonly at: number
-  readonly take: (size: HoldSize) => void
+  readonly take: (size: ReservationSize) => void
   readonly refuse: (failure: PaymentRequired | Unavailable) => void
 }
 
@@ -86,7 +91,7 @@ class Served {
     return this.usedAt < since && !this.isServing && this.fills === 0
   }
 
-  /** Gives the request its hold. Else how much more that takes, or why it cannot have one, in view of what there may be. */
+  /** Gives the request its reservation. Else how much more that takes, or why it cannot have one, in view of what there may be. */
   admit(one: Waiting, view: "atBest" | "asKnown"): "taken" | Picodollars | BudgetRefusal {
     const { slice } = this
     const size = one.sizeOf(slice[view](one.limit, one.at))
@@ -181,7 +186,7 @@ class LeasedSlices implements Slices {
     limit: Picodollars,
     at: number,
     { sizeOf, required }: SliceAsk,
-    onTaken: (size: HoldSize, slice: Slice) => A,
+    onTaken: (size: ReservationSize, slice: Slice) => A,
   ): Effect.Effect<A, PaymentRequired | Unavailable> {
     const served = this.servedOf(budgetWindow(key, at))
     const { slice } = served
@@ -189,7 +194,7 @@ class LeasedSlices implements Slices {
     const size = sizeOf(slice.atBest(limit, at))
     if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size, required()))
     if (slice.take(size.amount)) {
-      // Not near the end of a budget, where the next slice would be smaller than a hold.
+      // Not near the end of a budget, where the next slice would be smaller than a reservation.
       if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount)
         this.fill(slice, limit, size.amount, () => {})
       return Exit.succeed(onTaken(size, slice))
@@ -255,7 +260,7 @@ class LeasedSlices implements Slices {
     return forEachToItsEnd(idle, (served) =>
       Effect.map(this.giveBack(served), () => {
         const { slice, isUncertain } = served
-        const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
+        const isEmpty = slice.free === 0n && slice.reserved === 0n && !isUncertain
         if (isEmpty && served.isIdle(idleSince)) this.all.delete(nameOf(slice.budget))
       }),
     )
@@ -284,7 +289,7 @@ class LeasedSlices implements Slices {
       })
     }).pipe(served.turn.withPermits(1))
 
-  /** Whether the request has its hold: as large as there may be money for, or else as there is. */
+  /** Whether the request has its reservation: as large as there may be money for, or else as there is. */
   private readonly tryFor = (served: Served, first: Waiting, need: Picodollars) =>
     Effect.gen(this, function* () {
       yield* this.grow(served, first.limit, need)
@@ -348,11 +353,11 @@ class LeasedSlices implements Slices {
     )
   }
 
-  /** Gives back what no request holds. When none runs, all that the database has as this slice. */
+  /** Gives back what no request has reserved. When none runs, all that the database has as this slice. */
   private readonly giveBack = (served: Served) =>
     Effect.gen(this, function* () {
       const { slice } = served
-      if (served.isUncertain && slice.held === 0n) {
+      if (served.isUncertain && slice.reserved === 0n) {
         // Nothing can be taken meanwhile.
         slice.free = 0n
         slice.free = yield* this.shared.slices.kept(slice.process, slice.budget)

@@ -1,4 +1,4 @@
-/** Makes the row of an attempt for the ledger from its hold. Pure. */
+/** Makes the row of an attempt for the ledger from its reservation. Pure. */
 
 import { type Host, priceBasis } from "../../domain/hosts/Host.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
@@ -7,8 +7,8 @@ import { parseUsage } from "../../domain/price/Usage.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { withEnds } from "../../domain/routing/routed.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import { type HeldIn, type LedgerRow, rareUsage } from "../storage/ledger.ts"
-import type { Hold, Settlement, Streamed } from "./Hold.ts"
+import { type LedgerRow, type ReservedIn, rareUsage } from "../storage/ledger.ts"
+import type { Reservation, Settlement, Streamed } from "./Reservation.ts"
 
 /** What of a row is neither its request's nor its answer's. */
 export interface RowFacts {
@@ -20,8 +20,8 @@ export interface RowFacts {
 }
 
 /** The row of a request if the process were killed now. */
-export const crashedRow = (hold: Hold, facts: RowFacts): LedgerRow => {
-  const { context, host, progress } = hold
+export const crashedRow = (reservation: Reservation, facts: RowFacts): LedgerRow => {
+  const { context, host, progress } = reservation
   const { outputBytes, outputMedia, usageSoFar } = typeof progress === "string" ? nothingYet : progress
   const settlement: Settlement = {
     outcome: "crashed",
@@ -32,12 +32,12 @@ export const crashedRow = (hold: Hold, facts: RowFacts): LedgerRow => {
     latencyMs: context.elapsedMs(),
     isAwaited: false,
   }
-  const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt)
-  return ledgerRow(hold, settlement, charge, facts)
+  const charge = chargeFor(host.pricing, settlement, reservation, context.admittedAt)
+  return ledgerRow(reservation, settlement, charge, facts)
 }
 
 /** What of a slice the row settles. */
-export const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => ({
+export const reservedIn = ({ amount }: Reservation, { process, budget }: Slice): ReservedIn => ({
   process,
   window: budget.window,
   amount,
@@ -46,7 +46,7 @@ export const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => 
 const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 
 export const ledgerRow = (
-  { context, host, streamed, bounds, providerKey }: Hold,
+  { context, host, streamed, bounds, providerKey }: Reservation,
   settlement: Settlement,
   charge: Charge,
   { installation, priceVersion, settledAt }: RowFacts,

@@ -22,7 +22,7 @@ export interface ObservedAttempt {
   readonly failure: HostFailed | undefined
   readonly began: number
   /** What was reserved for it. */
-  readonly hold: Picodollars
+  readonly reserved: Picodollars
   /** Of its span; `null`: the request is not traced, or not sampled. */
   readonly spanId: string | null
   /** When the reservation was asked for and made. `null`: the request is not traced, or not sampled. */

@@ -1,6 +1,6 @@
 /**
  * Explains how a request would be routed: the plan of the router, and what each host of it would be sent. Calls nobody and
- * holds nothing.
+ * reserves nothing.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -10,7 +10,7 @@ import type { Exclusion } from "../../domain/failures/Exclusion.ts"
 import { type BadRequest, type FailedAttempt, HostFailed, type Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { expectedCost } from "../../domain/money/expectedCost.ts"
-import { type BudgetSnapshot, budgetRefusal, paymentRequired, requiredAmount } from "../../domain/money/hold.ts"
+import { type BudgetSnapshot, budgetRefusal, paymentRequired, requiredAmount } from "../../domain/money/reservation.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
@@ -167,7 +167,7 @@ class Explaining {
       return
     }
     const { dropped: untranslated = [], body } = encoded.right
-    // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
+    // The plan knows only the size of the caller's body. A reservation is made for the bytes that are sent.
     const ask = { ...sent.request, sentBytes: byteLength(body) }
     const refused = budgetRefusal(budget, ask, host)
     if (refused !== undefined) {

@@ -7,7 +7,7 @@ import {
   type PaymentRequired,
   type RoutingExhausted,
 } from "../../domain/failures/Failure.ts"
-import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../../domain/money/hold.ts"
+import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../../domain/money/reservation.ts"
 import { type AnyRequest, operations } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { exhausted } from "../dispatch/exhausted.ts"

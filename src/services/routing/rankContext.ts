@@ -1,6 +1,6 @@
 /** What a ranking is told of a request besides the hosts. What takes time to find out is found out when it is first read. */
 import { expectedCost } from "../../domain/money/expectedCost.ts"
-import type { BudgetSnapshot } from "../../domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import { userHash, userOf } from "../../domain/request/userHash.ts"
 import { randomSequence } from "../../domain/structures/randomSequence.ts"
@@ -40,9 +40,9 @@ export const rankContext = (facts: RankFacts): RankContext => {
   }
 }
 
-const budgetView = ({ limit, spend, held, resetsAt }: BudgetSnapshot): BudgetView => {
+const budgetView = ({ limit, spend, reserved, resetsAt }: BudgetSnapshot): BudgetView => {
   if (limit === null) return unlimitedBudget
-  const left = limit - spend - held
+  const left = limit - spend - reserved
   return { limit, left: left > 0n ? left : 0n, resetsAt }
 }
 

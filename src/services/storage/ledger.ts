@@ -70,11 +70,11 @@ export interface LedgerRow {
 
 /** A row that is not in the ledger yet. */
 export interface NewRow extends LedgerRow {
-  /** The slice of a budget that its request was held in, on a database that several processes share. Not stored. */
-  readonly heldIn?: HeldIn
+  /** The slice of a budget that the money of its request is reserved in, on a database that several processes share. Not stored. */
+  readonly reservedIn?: ReservedIn
 }
 
-export interface HeldIn {
+export interface ReservedIn {
   readonly process: string
   readonly window: BudgetWindow["window"]
   /** At most so much of the cost leaves the slice. */

@@ -34,7 +34,7 @@ export const names = {
   attempt: "headgate.attempt",
   cost: "headgate.cost_usd",
   upstreamCost: "headgate.upstream_cost_usd",
-  hold: "headgate.hold_usd",
+  reserved: "headgate.hold_usd",
   traceName: "headgate.trace_name",
   spanName: "headgate.span_name",
   generationName: "headgate.generation_name",
@@ -45,7 +45,7 @@ export const fractional: ReadonlySet<string> = new Set<string>([
   names.timeToFirstChunk,
   names.cost,
   names.upstreamCost,
-  names.hold,
+  names.reserved,
 ])
 
 /** The convention's names of providers, by the id of our plugin. Any other provider has the id of its plugin. */

@@ -132,7 +132,7 @@ class SpanMaker {
     known.add(names.host, host.tag)
     known.add(names.model, host.model)
     known.add(names.outcome, outcome)
-    known.add(names.hold, toUsd(attempt.hold))
+    known.add(names.reserved, toUsd(attempt.reserved))
     if (failure !== undefined) {
       known.add(names.errorType, failure.reason)
       known.add(names.responseStatus, failure.status)

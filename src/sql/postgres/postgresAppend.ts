@@ -60,7 +60,7 @@ const bookingWithSlices = `, booked AS (${booking}
   RETURNING key_id, window_kind, window_start
 ), used AS (
   SELECT key_id, kind, start, process, SUM(LEAST(cost, amount))::bigint AS amount
-    FROM jsonb_to_recordset($3::jsonb) AS held(request_id TEXT, process TEXT, kind TEXT, amount BIGINT)
+    FROM jsonb_to_recordset($3::jsonb) AS reserved(request_id TEXT, process TEXT, kind TEXT, amount BIGINT)
       JOIN added USING (request_id) JOIN windows USING (day, kind)
     GROUP BY key_id, kind, start, process
 )
@@ -78,18 +78,25 @@ interface Prepared {
 const preparedFor = (rows: ReadonlyArray<NewRow>): Prepared => {
   const days = new Set(rows.map(({ admittedAt }) => windowStart("daily", admittedAt)))
   const windows = Array.from(days, (day) => [day, windowStart("weekly", day), windowStart("monthly", day)])
-  const held = rows.flatMap(({ requestId, heldIn }) =>
-    heldIn === undefined
+  const reserved = rows.flatMap(({ requestId, reservedIn }) =>
+    reservedIn === undefined
       ? []
-      : [{ request_id: requestId, process: heldIn.process, kind: heldIn.window, amount: heldIn.amount.toString() }],
+      : [
+          {
+            request_id: requestId,
+            process: reservedIn.process,
+            kind: reservedIn.window,
+            amount: reservedIn.amount.toString(),
+          },
+        ],
   )
   const values = [JSON.stringify(rows.map(ledger.columnsOf)), JSON.stringify(windows)]
   const hasKeys = rows.some(({ providerKey }) => providerKey !== "")
   const name = hasKeys ? "append with keys" : "append"
   const added = hasKeys ? addition + providerBooking : addition
-  return held.length === 0
+  return reserved.length === 0
     ? { name, text: added + booking, values }
-    : { name: `${name} with slices`, text: added + bookingWithSlices, values: [...values, JSON.stringify(held)] }
+    : { name: `${name} with slices`, text: added + bookingWithSlices, values: [...values, JSON.stringify(reserved)] }
 }
 
 /**

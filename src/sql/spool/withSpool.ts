@@ -34,13 +34,13 @@ const priceEntry = (version: PriceVersion): SpoolEntry => ({
   content: JSON.stringify(version),
 })
 
-/** With the slice of a budget that the row was held in, which its cost has to leave. */
+/** With the slice of a budget that its money is reserved in, which its cost has to leave. */
 const rowEntry = (row: NewRow): SpoolEntry => ({
   id: row.requestId,
   kind: "row",
   content: JSON.stringify({
     row: encodeRow(row),
-    heldIn: row.heldIn && { ...row.heldIn, amount: `${row.heldIn.amount}` },
+    heldIn: row.reservedIn && { ...row.reservedIn, amount: `${row.reservedIn.amount}` },
   }),
 })
 
@@ -49,7 +49,7 @@ const rowIn = (content: string): NewRow | undefined => {
   const { row: text, heldIn } = JSON.parse(content)
   const row = decodeRow(text)
   if (row === undefined || heldIn === undefined) return row
-  return { ...row, heldIn: { ...heldIn, amount: BigInt(heldIn.amount) } }
+  return { ...row, reservedIn: { ...heldIn, amount: BigInt(heldIn.amount) } }
 }
 
 /** What entries stand for; throws where another version of the program wrote one that cannot be read. */

@@ -177,7 +177,7 @@ const boundsOutput = ({ json }: Written, kind: string): void => {
   must(
     numbers.includes(maxTokens.bound) && !numbers.includes(maxTokens.asked),
     `encode() for ${kind} does not carry ChatRequest.maxTokens (${maxTokens.bound}; ${maxTokens.asked} in \`bounds\` does not count): ` +
-      "money is held for as many tokens as that",
+      "money is reserved for as many tokens as that",
     "ChatRequest.maxTokens",
   )
 }

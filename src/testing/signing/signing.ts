@@ -40,7 +40,7 @@ const signs = async (subject: ProviderSubject): Promise<void> => {
   must(expected === undefined, `sign() must return an Effect of ${expected}`, contract)
   must(
     isDeepStrictEqual(value.body, before.body) && (value.method ?? "POST") === (before.method ?? "POST"),
-    "sign() changes the body or the method: the money is held for what encode() gave",
+    "sign() changes the body or the method: the money is reserved for what encode() gave",
     contract,
   )
   const written = `${value.path} ${Object.values(value.headers ?? {}).join(" ")}`

@@ -38,7 +38,7 @@ export interface ChatQuirks {
   readonly cacheControl?: boolean
   /**
    * Further top-level members that the host refuses, by the names under which it would get them. `model`, `stream` and the
-   * bound of the output are sent all the same, since the hold depends on the bound.
+   * bound of the output are sent all the same, since the reservation depends on the bound.
    */
   readonly drop?: ReadonlyArray<string>
   /** The only top-level members that the host takes, by its own names: it refuses all others. Default: any. */

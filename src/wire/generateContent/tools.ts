@@ -35,7 +35,7 @@ export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
 
-/** The usual names of a search; the hold counts what it may cost. Google's other tools have no price in a price list. */
+/** The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price list. */
 const isSearch = ({ type }: Tool): boolean => type.includes("web_search")
 
 const declarationOf = ({ function: { name, description, parameters } }: FunctionTool): JsonObject => {

@@ -37,7 +37,7 @@ const largestBudget = 128_000
 /**
  * `forced`: a tool must be called. Claude cannot do that while it thinks, so it is not asked to think, or told not to.
  * Models that always think are asked all the same. `maxTokens`: the bound that is sent. A thinking budget has to stay
- * below it. It is never raised, since the hold depends on it.
+ * below it. It is never raised, since the reservation depends on it.
  */
 export const thinkingFor = (
   kind: ThinkingKind,

@@ -88,7 +88,7 @@ const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice",
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** At most as many searches as the hold pays for (`mostSearches`). */
+/** At most as many searches as the reservation pays for (`mostSearches`). */
 const boundSearches = (sent: Record<string, unknown>): void => {
   const { tools } = sent
   if (!Array.isArray(tools)) return

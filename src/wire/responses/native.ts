@@ -75,7 +75,7 @@ export const encodeNative = (
   else if (isJsonObject(sent["tool_choice"]))
     sent["tool_choice"] = choiceAmong([...tools, ...added], sent["tool_choice"])
   if (tools.some(isSearch) || added.some(isSearch)) {
-    // The hold pays for at most so many searches.
+    // The reservation pays for at most so many searches.
     const { max_tool_calls: most } = body
     sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
   }

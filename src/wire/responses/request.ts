@@ -65,7 +65,7 @@ export const encodeResponses = (
   }
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))
-  // The hold pays for at most so many searches.
+  // The reservation pays for at most so many searches.
   if (payload["web_search_options"] != null) out["max_tool_calls"] = mostSearches
   const text = textField(payload)
   if (text !== undefined) out["text"] = text
@@ -77,7 +77,7 @@ export const encodeResponses = (
   return Either.right({ path: "/responses", ...jsonBody(out), dropped })
 }
 
-/** The bound is never raised, since the hold depends on it. */
+/** The bound is never raised, since the reservation depends on it. */
 export const belowLeast = (
   { maxTokens }: ChatRequest,
   { leastTokens = 1 }: ResponsesQuirks,

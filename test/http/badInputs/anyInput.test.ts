@@ -12,7 +12,7 @@ import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../suppor
 
 const host = scriptedHost((body) => (body["stream"] === true ? streamAnswer(["Hello."]) : wholeAnswer("Hello.")))
 let gateway: TestGateway
-/** A key with a limit: its requests hold money. */
+/** A key with a limit: its requests reserve money. */
 let limited: string
 let managed: string
 

@@ -1,4 +1,4 @@
-/** A defect after the head of a stream is logged with the id of its request. Its hold and its place are released. */
+/** A defect after the head of a stream is logged with the id of its request. Its reservation and its place are released. */
 import { expect, test } from "bun:test"
 import { until } from "../../support/clocks/until.ts"
 import { openAccount } from "../../support/gateways/account.ts"
@@ -34,7 +34,7 @@ const defects: ReadonlyArray<readonly [what: string, event: NonNullable<Odd["eve
   ],
 ]
 
-test.each(defects)("%s was not logged: it is, and its place and its hold are released", async (_what, event) => {
+test.each(defects)("%s was not logged: it is, and its place and its reservation are released", async (_what, event) => {
   const streams: Array<HeldStream> = []
   const host = opened(
     scriptedHost((body, request) => {
@@ -67,7 +67,7 @@ test.each(defects)("%s was not logged: it is, and its place and its hold are rel
   }
   // Whether the stream breaks off or ends with an error does not matter here.
   await response.text().catch(() => "broken")
-  await until(async () => (await account.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
   expect((await ask(false)).status).toBe(200)
   expect(gateway.log()).toContain(response.headers.get("x-gw-request-id") ?? "no id")
 })

@@ -145,9 +145,9 @@ describe.each([false, true])("a service of the app's own, stream %p:", (stream) 
             Effect.promise(() => late),
             given.reserve(...asked),
           ),
-        release: (hold) => {
-          released.push(hold)
-          given.release(hold)
+        release: (reservation) => {
+          released.push(reservation)
+          given.release(reservation)
           resolve()
         },
       }),

@@ -151,6 +151,6 @@ describe("a host's fault", () => {
       expect(await account.rows()).toEqual([])
     }
     if (host !== undefined) expect(host.requests()).toBe(1)
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
   })
 })

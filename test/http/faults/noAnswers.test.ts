@@ -129,7 +129,7 @@ describe("an invalid answer counted as finished and empty", () => {
       const response = await ask(stream)
       expect(response.status).toBe(502)
       expect(await response.json()).toMatchObject({ error: { metadata: { error_type: "provider_unavailable" } } })
-      expect([await account.total(), await account.held(), await account.rows()]).toEqual([0n, 0n, []])
+      expect([await account.total(), await account.reserved(), await account.rows()]).toEqual([0n, 0n, []])
     },
   )
 })

@@ -62,13 +62,13 @@ const mistakes = [
   ...events.map(([what, event]) => [`an event read as ${what}`, { event }, true] as const),
 ]
 
-describe("a mistake of a plugin failed the request and kept its hold", () => {
-  test.each(mistakes)("%s: the next host answers, and nothing is held", async (_what, odd, stream) => {
+describe("a mistake of a plugin failed the request and kept its reservation", () => {
+  test.each(mistakes)("%s: the next host answers, and nothing is reserved", async (_what, odd, stream) => {
     const { account, ask } = await start(odd, { first: good("of the first"), second: good("of the second") })
     const response = await ask(stream)
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
     expect(await response.text()).toContain("of the second")
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
     expect(await account.rows()).toMatchObject([{ host: "second", outcome: "finished", cost: 20_000_000n }])
   })
 
@@ -79,7 +79,7 @@ describe("a mistake of a plugin failed the request and kept its hold", () => {
     expect(await response.json()).toMatchObject({
       error: { metadata: { error_type: "provider_unavailable", previous_errors: [{ provider: "first" }] } },
     })
-    expect([await account.held(), await account.total(), await account.rows()]).toEqual([0n, 0n, []])
+    expect([await account.reserved(), await account.total(), await account.rows()]).toEqual([0n, 0n, []])
   })
 
   test.each(mistakes)("%s: the log did not say whose mistake it was", async (_what, odd, stream) => {

@@ -15,10 +15,10 @@ test("a caller cut before the first event kept the host until its own time-out: 
       // After ten seconds the head goes out without an event. The caller reads nothing after it.
       await gateway.pass(11_000)
       expect((await asked).status).toBe(200)
-      expect(await gateway.held()).toBeGreaterThan(0n)
+      expect(await gateway.reserved()).toBeGreaterThan(0n)
       await gateway.pass(62_000)
       expect(host.aborted).toBe(true)
-      expect(await gateway.held()).toBe(0n)
+      expect(await gateway.reserved()).toBe(0n)
       expect(calls).toHaveLength(1)
       // Its place is free.
       const next = ask()

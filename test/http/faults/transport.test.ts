@@ -58,7 +58,7 @@ const start = async (
     account,
     expectFree: async () => {
       await until(async () => (await ask("second", {})).status === 200, "the place")
-      await until(async () => (await account.held()) === 0n, "the release of what was held")
+      await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
     },
   }
 }
@@ -90,7 +90,7 @@ describe("a transport", () => {
     const { ask, account, expectFree } = await start(transport)
     const leave = new AbortController()
     const asked = ask("first", { stream }, { signal: leave.signal }).catch(() => "left")
-    await until(async () => (await account.held()) > 0n, "the call")
+    await until(async () => (await account.reserved()) > 0n, "the call")
     leave.abort()
     expect(await asked).toBe("left")
     await expectFree()

@@ -98,7 +98,7 @@ describe("five requests of one key, after which another key asks the same host",
         const answer = await ask(gateway, other.secret, "hello", stream)
         expect([answer.status, (await answer.text()).includes("fine")]).toEqual([200, true])
       }
-      expect([await odd.held(), await other.held()]).toEqual([0n, 0n])
+      expect([await odd.reserved(), await other.reserved()]).toEqual([0n, 0n])
     }
   })
 
@@ -177,7 +177,7 @@ describe("a throw in our own writer", () => {
       expect(gateway.log().match(/a defect/g)).toHaveLength(6)
       expect(gateway.log()).toMatch(/BigInt/)
       expect(await gateway.listed()).toMatchObject([{ status: 0, uptime_last_1d: null }, { status: 0 }])
-      expect(await account.held()).toBe(0n)
+      expect(await account.reserved()).toBe(0n)
     },
   )
 })

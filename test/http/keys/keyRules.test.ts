@@ -9,7 +9,7 @@ closeAfterEach()
 describe("a key's rate limit", () => {
   const rateLimit = { requests: 3, intervalSeconds: 10 }
 
-  test("admits exactly so many of concurrent requests, and refuses the others without a hold or a call", async () => {
+  test("admits exactly so many of concurrent requests, and refuses the others without a reservation or a call", async () => {
     const gateway = await startRuled()
     const key = await gateway.newKey({ rateLimit, limit: 10_000_000_000_000n })
     const answers = await together(20, () => gateway.ask(key))

@@ -62,12 +62,12 @@ const scene = async (
 }
 
 /**
- * Waits until the rows are written, nothing is held and the host's connection is closed. Checks that no row comes
+ * Waits until the rows are written, nothing is reserved and the host's connection is closed. Checks that no row comes
  * later.
  */
 const expectSettled = async ({ account, host }: Scene, rows: number) => {
   await until(async () => (await account.rows()).length >= rows, "the row")
-  await until(async () => (await account.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
   await until(() => host.open() === 0, "the end of the host's connection")
   expect((await account.rows()).length).toBe(rows)
 }
@@ -109,7 +109,7 @@ describe("a caller who leaves", () => {
     const leave = new AbortController()
     const response = stage.request({ signal: leave.signal }).catch(() => undefined)
     await until(() => stage.host.requests() === 1, "the call")
-    expect(await stage.account.held()).toBeGreaterThan(0n)
+    expect(await stage.account.reserved()).toBeGreaterThan(0n)
     leave.abort()
     expect(await response).toBeUndefined()
     await expectSettled(stage, 1)
@@ -167,7 +167,7 @@ describe("a caller who leaves", () => {
     expect(await reading).toBe("left")
     stage.gates.append.open()
     await until(async () => (await stage.account.rows()).length === 1, "the row")
-    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    await until(async () => (await stage.account.reserved()) === 0n, "the release of what was reserved")
     expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
@@ -180,7 +180,7 @@ describe("a caller who leaves", () => {
     caller.socket.terminate()
     await stage.gateway.call("/nothing-here")
     stage.gates.spend.open()
-    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    await until(async () => (await stage.account.reserved()) === 0n, "the release of what was reserved")
     expect(await stage.account.rows()).toEqual([])
     expect(stage.host.requests()).toBe(0)
   })
@@ -271,7 +271,7 @@ describe("a caller who leaves", () => {
     await Promise.all(Array.from({ length: 6 }, caller))
     expect(statuses.length).toBe(300)
 
-    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    await until(async () => (await stage.account.reserved()) === 0n, "the release of what was reserved")
     const rows = await stage.account.rows()
     expect(rows.length).toBeLessThanOrEqual(300 + atOnce)
     expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(rows.length)
@@ -358,7 +358,7 @@ describe("a caller who does not read", () => {
     const { events, done: isDone } = readStrictly(Buffer.concat(pieces))
     expect([isDone, contentOf(events)]).toEqual([true, words.join("")])
     expect(finishesOf(events)).toMatchObject([{ usage: { cost: 0.00002 } }])
-    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    await until(async () => (await stage.account.reserved()) === 0n, "the release of what was reserved")
     expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 })

@@ -114,7 +114,7 @@ describe("a gateway that stops", () => {
       ["finished", 20_000_000n],
       ["finished", 20_000_000n],
     ])
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
   })
 
   test("ends the remaining streams with a 503 in the stream, and charges them", async () => {
@@ -132,7 +132,7 @@ describe("a gateway that stops", () => {
     expect([row, more]).toMatchObject([{ outcome: "cut", estimated: true }, []])
     expect(row?.cost).toBeGreaterThan(0n)
     expect(reportedCost(last)).toBe(row?.cost ?? -1n)
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
     await until(() => host.open() === 0, "the end of the host's connection")
   })
 
@@ -147,7 +147,7 @@ describe("a gateway that stops", () => {
     await gateway.stop()
     expect((await response).status).toBe(503)
     expect(await account.rows()).toEqual([])
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
   })
 
   test("does not wait for a caller who does not read", async () => {

@@ -36,5 +36,5 @@ test.each(beyond)("after 40,000 bytes of text %s made all of it free: it is cut,
   const [row] = await account.rows()
   expect(row).toMatchObject({ outcome: "cut", waived: null, estimated: true, completionTokens: 10_000 })
   expect(await account.total()).toBeGreaterThan(20_000_000_000n)
-  expect(await account.held()).toBe(0n)
+  expect(await account.reserved()).toBe(0n)
 })

@@ -101,7 +101,7 @@ describe("a limit", () => {
     expect(gateway.called()).toEqual([])
   })
 
-  test("that is held by requests in flight: the money is free when they have ended", async () => {
+  test("that is reserved by requests in flight: the money is free when they have ended", async () => {
     const holding = Promise.withResolvers<HeldStream>()
     const host: Answer = (body, request, call) => {
       if (body["stream"] !== true) return greedy(body, request, call)
@@ -113,7 +113,7 @@ describe("a limit", () => {
     const key = await keyWith(gateway, microdollars(100))
     const streaming = key.chat({ max_tokens: 60, stream: true })
     const held = await holding.promise
-    expect(await key.spent()).toMatchObject({ total: 0n, held: microdollars(60) })
+    expect(await key.spent()).toMatchObject({ total: 0n, reserved: microdollars(60) })
 
     const response = await key.chat({ max_tokens: 60 })
     expect(response.status).toBe(402)
@@ -133,7 +133,7 @@ describe("a limit", () => {
     held.send(JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }))
     held.send("[DONE]")
     expect((await streamOf(await streaming)).last.usage?.cost).toBe(0.000001)
-    expect(await key.spent()).toMatchObject({ total: microdollars(1), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(1), reserved: 0n })
     expect((await key.chat({ max_tokens: 60 })).status).toBe(200)
   })
 
@@ -168,7 +168,7 @@ describe("a limit", () => {
     const gateway = await routed({ host: () => usage(500) }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0005)
-    expect(await key.spent()).toMatchObject({ total: microdollars(500), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(500), reserved: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({
       reason: "limit_exhausted",
       spend_usd: 0.0005,
@@ -185,7 +185,7 @@ describe("a limit", () => {
   })
 })
 
-describe("the hold covers", () => {
+describe("the reservation covers", () => {
   /** A microdollar per prompt token, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
   const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
@@ -256,7 +256,7 @@ describe("the hold covers", () => {
   })
 })
 
-describe("the hold is released", () => {
+describe("the reservation is released", () => {
   test.each([
     ["a host that fails", status(500), 502, {}],
     ["a host that finds the request at fault", status(400), 400, {}],
@@ -268,7 +268,7 @@ describe("the hold is released", () => {
     const key = await keyWith(gateway, microdollars(100))
     const asked = key.chat({ max_tokens: 100, stream: true })
     expect((await answerAfter(gateway, clock, asked, { milliseconds: 700 })).status).toBe(expected)
-    expect(await key.spent()).toMatchObject({ total: 0n, held: 0n })
+    expect(await key.spent()).toMatchObject({ total: 0n, reserved: 0n })
     expect(await key.rows()).toEqual([])
   })
 
@@ -289,7 +289,7 @@ describe("200 requests at once at a key with room for 37", () => {
       decided += 1
       if (decided === 200) settled.resolve()
     }
-    // No host answers before every request was admitted or refused, so no hold is released meanwhile.
+    // No host answers before every request was admitted or refused, so no reservation is released meanwhile.
     const host: Answer = async () => {
       decide()
       await settled.promise
@@ -318,14 +318,14 @@ describe("200 requests at once at a key with room for 37", () => {
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(statuses.filter((each) => each === 402)).toHaveLength(163)
     expect(gateway.called()).toHaveLength(37)
-    expect(await key.spent()).toMatchObject({ total: microdollars(3700), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(3700), reserved: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({ reason: "limit_exhausted" })
   })
 
   test("leaves the rest of the money usable when they cost less", async () => {
     const { gateway, key, statuses } = await burst(60)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
-    expect(await key.spent()).toMatchObject({ total: microdollars(37 * 60), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(37 * 60), reserved: 0n })
     expect((await key.chat({ max_tokens: 3700 - 37 * 60 })).status).toBe(200)
     expect(gateway.called()).toHaveLength(38)
   })
@@ -371,9 +371,9 @@ test("any concurrent requests: a key never spends more than its limit, and its s
             return picodollars(reported?.cost)
           }),
         )
-        const { total, held } = await key.spent()
+        const { total, reserved } = await key.spent()
         const rows = await key.rows()
-        expect(held).toBe(0n)
+        expect(reserved).toBe(0n)
         expect(total).toBeLessThanOrEqual(limit)
         expect(total).toBe(costs.reduce((sum, cost) => sum + cost, 0n))
         expect(total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))

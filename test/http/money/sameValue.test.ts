@@ -81,10 +81,10 @@ test("a prompt of far more text than a host's context has is refused, one that s
 })
 
 test("any value in any spelling: the same plan, the same reservation, the same outcome", async () => {
-  const held: Array<bigint> = []
+  const reserved: Array<bigint> = []
   let account: TestAccount | undefined
   const answer = async (body: JsonObject) => {
-    held.push((await account?.held()) ?? -1n)
+    reserved.push((await account?.reserved()) ?? -1n)
     return await good()(body, new Request("http://127.0.0.1"), 0)
   }
   const gateway = await routed({ cheap: answer, dear: answer })
@@ -117,7 +117,7 @@ test("any value in any spelling: the same plan, the same reservation, the same o
         const explained = await (await post(gateway, account, "/route/explain?seed=1", written)).json()
         expect(explained).toHaveProperty("data.attempts")
         const status = await statusOf(gateway, account, "/chat/completions", written)
-        outcomes.push({ explained, status, held: held.splice(0) })
+        outcomes.push({ explained, status, reserved: reserved.splice(0) })
         if (status === 402) refused += 1
       }
       expect(outcomes[1]).toEqual(outcomes[0])

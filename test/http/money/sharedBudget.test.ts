@@ -56,7 +56,7 @@ interface SharedKey {
   readonly chat: (gateway: TestGateway, more?: Readonly<Record<string, unknown>>) => Promise<Response>
   readonly spent: (
     gateway: TestGateway,
-  ) => Promise<{ readonly total: bigint; readonly daily: bigint; readonly held: bigint }>
+  ) => Promise<{ readonly total: bigint; readonly daily: bigint; readonly reserved: bigint }>
   /** What its rows cost. */
   readonly booked: () => Promise<bigint>
 }
@@ -137,7 +137,7 @@ describePostgres("two gateways on one database", () => {
       for (let at = 0; at < 40; at++) await answeredAtLast(() => key.chat(at < 4 ? first : second))
       for (const gateway of [first, second]) {
         expect(await statusOf(key.chat(gateway))).toBe(402)
-        expect(await key.spent(gateway)).toMatchObject({ total: 40n * one, daily: 40n * one, held: 0n })
+        expect(await key.spent(gateway)).toMatchObject({ total: 40n * one, daily: 40n * one, reserved: 0n })
       }
       expect(await key.booked()).toBe(40n * one)
     },

@@ -71,7 +71,7 @@ describe("a stream is cut when its key has no more money", () => {
     const { last } = await cutOf(await key.chat({ max_tokens: 1000, stream: true }))
     await host.left
     expect(last.usage).toMatchObject({ completion_tokens: 1001, cost: 0.001001 })
-    expect(await key.spent()).toMatchObject({ total: microdollars(1001), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(1001), reserved: 0n })
     expect(await key.rows()).toMatchObject([
       { outcome: "cut", finishReason: "length", estimated: true, completionTokens: 1001, cost: microdollars(1001) },
     ])
@@ -85,7 +85,7 @@ describe("a stream is cut when its key has no more money", () => {
     const { last } = await cutOf(await key.chat({ stream: true }))
     await host.left
     expect(last.usage?.completion_tokens).toBeWithin(20_000, 20_011)
-    expect(await key.spent()).toMatchObject({ total: microdollars(last.usage?.completion_tokens ?? 0), held: 0n })
+    expect(await key.spent()).toMatchObject({ total: microdollars(last.usage?.completion_tokens ?? 0), reserved: 0n })
   })
 
   test.each([
@@ -100,10 +100,10 @@ describe("a stream is cut when its key has no more money", () => {
     const gateway = await routed({ host: () => sse(Array.from({ length: 500 }, () => event)) }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     await cutOf(await key.chat({ max_tokens: 100, stream: true }))
-    const { total, held } = await key.spent()
+    const { total, reserved } = await key.spent()
     expect(total).toBeGreaterThan(0n)
     expect(total).toBeLessThanOrEqual(microdollars(101))
-    expect(held).toBe(0n)
+    expect(reserved).toBe(0n)
   })
 
   test("a host that reports its usage while it streams is counted by that", async () => {
@@ -177,8 +177,8 @@ describe("a stream is cut when its key has no more money", () => {
           }),
         )
         const costs = answers.flatMap((cost) => (typeof cost === "number" ? [Math.round(cost * 1e6)] : []))
-        const { total, held } = await key.spent()
-        expect(held).toBe(0n)
+        const { total, reserved } = await key.spent()
+        expect(reserved).toBe(0n)
         expect(total).toBe(microdollars(costs.reduce((sum, cost) => sum + cost, 0)))
         expect(total).toBeLessThanOrEqual(microdollars(limit + costs.length * size))
         // Where one was admitted, nothing that it could have used is left.
@@ -207,7 +207,7 @@ test("a stream of twenty images: as many as the limit pays for, and one", async 
 })
 
 describe("money is reserved in blocks", () => {
-  const holding = async (limit: bigint | null) => {
+  const reserving = async (limit: bigint | null) => {
     const streams: Array<HeldStream> = []
     const host: Answer = (_, request) => {
       const held = heldStream(request)
@@ -230,50 +230,53 @@ describe("money is reserved in blocks", () => {
         leave: () => reader?.cancel(),
       }
     }
-    const heldIs = async (tokens: number) => {
+    const reservedIs = async (tokens: number) => {
       // The host of a caller who left is read on for a second.
-      await until(async () => (await key.spent()).held === microdollars(tokens), `a hold of ${tokens} tokens`)
+      await until(
+        async () => (await key.spent()).reserved === microdollars(tokens),
+        `a reservation of ${tokens} tokens`,
+      )
     }
-    return { gateway, key, stream, heldIs }
+    return { gateway, key, stream, reservedIs }
   }
 
   test("without max_tokens: 4,096 tokens at first, and again when they are used up; the host may use the rest", async () => {
-    const { gateway, stream, heldIs } = await holding(microdollars(20_000))
+    const { gateway, stream, reservedIs } = await reserving(microdollars(20_000))
     const one = await stream()
     expect(gateway.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(20_000)
-    await heldIs(4096)
+    await reservedIs(4096)
     await one.say(token.repeat(4095))
-    await heldIs(4096)
+    await reservedIs(4096)
     await one.say(token)
-    await heldIs(8192)
+    await reservedIs(8192)
     const two = await stream()
-    await heldIs(8192 + 4096)
+    await reservedIs(8192 + 4096)
     await one.leave()
     await two.leave()
-    await heldIs(0)
+    await reservedIs(0)
   })
 
   test("with max_tokens: as many again, so that a long word does not end an answer while there is money", async () => {
-    const { stream, heldIs } = await holding(microdollars(20_000))
+    const { stream, reservedIs } = await reserving(microdollars(20_000))
     const one = await stream({ max_tokens: 100 })
-    await heldIs(100)
+    await reservedIs(100)
     await one.say(token.repeat(100))
-    await heldIs(200)
+    await reservedIs(200)
     await one.leave()
-    await heldIs(0)
+    await reservedIs(0)
   })
 
-  test("a key without a limit holds nothing, and is never cut", async () => {
-    const { gateway, stream, heldIs, key } = await holding(null)
+  test("a key without a limit reserves nothing, and is never cut", async () => {
+    const { gateway, stream, reservedIs, key } = await reserving(null)
     const one = await stream({ max_tokens: 10 })
     for (let more = 0; more < 20; more++) await one.say(token.repeat(1000))
-    await heldIs(0)
+    await reservedIs(0)
     expect(await key.rows()).toEqual([])
     expect(gateway.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(10)
     await one.leave()
   })
 
-  test("a model that reasons may do so unseen: a stream holds what its host is limited to", async () => {
+  test("a model that reasons may do so unseen: a stream reserves what its host is limited to", async () => {
     const host: Answer = () => streamAnswer([token])
     const change = { ...longer, hosts: { host: { ...longer.hosts.host, supported_parameters: ["reasoning"] } } }
     const gateway = await routed({ host }, { ...outputOnly, change })

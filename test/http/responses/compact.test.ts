@@ -76,7 +76,7 @@ test("is in the ledger with its cost, and its caller can read it", async () => {
       estimated: false,
     },
   ])
-  expect([await account.held(), await account.total()]).toEqual([0n, cost])
+  expect([await account.reserved(), await account.total()]).toEqual([0n, cost])
   const id = response.headers.get("x-generation-id")
   const authorization = `Bearer ${account.secret}`
   const found = await scene.gateway.call(`/generation?id=${id}`, { headers: { authorization } })
@@ -229,7 +229,7 @@ describe("its routing", () => {
 describe("its budget", () => {
   const needed = 4096n * 2_000_000n
 
-  test("the longest answer of the host is held, since no bound can be sent", async () => {
+  test("the longest answer of the host is reserved, since no bound can be sent", async () => {
     const limited = async (limit: bigint) => {
       const key = await openAccount(scene.gateway, { limit })
       return { key, response: await ask({}, { authorization: `Bearer ${key.secret}` }) }
@@ -241,7 +241,7 @@ describe("its budget", () => {
     expect(sentence).toEndWith("is left; shorten the prompt, or raise the limit.")
     expect(Object.keys(metadata ?? {})).not.toContain("affordable_tokens")
     const rich = await limited(needed + 1_000_000_000n)
-    expect([rich.response.status, await rich.key.total(), await rich.key.held()]).toEqual([200, cost, 0n])
+    expect([rich.response.status, await rich.key.total(), await rich.key.reserved()]).toEqual([200, cost, 0n])
   })
 })
 

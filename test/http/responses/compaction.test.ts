@@ -54,7 +54,7 @@ describe("at a host of the form", () => {
     expect(await account.rows()).toMatchObject([
       { form: "responses", outcome: "finished", finishReason: "stop", host: "first", cost, estimated: false },
     ])
-    expect([await account.held(), await account.total()]).toEqual([0n, cost])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, cost])
   })
 
   test("a stream whose only output is such an item is no empty answer", async () => {
@@ -71,7 +71,7 @@ describe("at a host of the form", () => {
     expect(await account.rows()).toMatchObject([
       { outcome: "finished", finishReason: "stop", host: "first", streamed: true, cost, estimated: false },
     ])
-    expect([await account.held(), await account.total()]).toEqual([0n, cost])
+    expect([await account.reserved(), await account.total()]).toEqual([0n, cost])
   })
 
   test.each([2, 3])("the event that says that it is being made passes as event %i", async (at) => {
@@ -98,7 +98,7 @@ describe("at a host of the form", () => {
     },
   )
 
-  test("what it stands for counts for the hold: its bytes are those of a prompt", async () => {
+  test("what it stands for counts for the reservation: its bytes are those of a prompt", async () => {
     const item = { ...compacted, encrypted_content: "x".repeat(50_000) }
     const poor = await openAccount(scene.gateway, { limit: 50_000_000_000n })
     const authorization = `Bearer ${poor.secret}`

@@ -472,7 +472,7 @@ describe("a fault in the stream", () => {
           usage: { cost: 0 },
         })
       }
-      await until(async () => (await account.held()) === 0n, "the release of what was held")
+      await until(async () => (await account.reserved()) === 0n, "the release of what was reserved")
       expect(await account.total()).toBe(0n)
     },
   )

@@ -40,7 +40,7 @@ describe.each(bodies)("a body of the form %s", (form, path, body) => {
     expect([data.attempts.length > 0, data.excluded, data.error]).toEqual([true, [], undefined])
     expect(Number(data.attempts[0]?.estimated_cost_usd)).toBeGreaterThan(0)
     expect(Object.values(scene.hosts).map(({ calls }) => calls.length)).toEqual(before)
-    expect([await account.rows(), await account.held()]).toEqual([[], 0n])
+    expect([await account.rows(), await account.reserved()]).toEqual([[], 0n])
   })
 
   test("is refused where its route refuses it", async () => {

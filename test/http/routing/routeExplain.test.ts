@@ -51,8 +51,8 @@ describe("an explanation", () => {
       dropped_parameters: {},
     })
     expect(gateway.called()).toEqual([])
-    const { total, held } = await gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(gateway.key))))
-    expect([total, held]).toEqual([0n, 0n])
+    const { total, reserved } = await gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(gateway.key))))
+    expect([total, reserved]).toEqual([0n, 0n])
   })
 
   test("is the same for the same seed, and another one for others", async () => {

@@ -107,7 +107,7 @@ test("allow: it costs nothing, also for a key with a limit, and the row says why
     priceBasis: "unknown",
     priceVersion: null,
   })
-  expect(await account.held()).toBe(0n)
+  expect(await account.reserved()).toBe(0n)
   expect(gateway.log()).toContain("acme/small at acme/c")
   const status = await gateway.call("/auth/key", { headers: { authorization: `Bearer ${account.secret}` } })
   expect(await status.text()).toContain('"free_model_daily_requests":{"used":0')

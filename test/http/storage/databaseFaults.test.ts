@@ -130,7 +130,7 @@ test(
     ])
     expect((await chat()).status).toBe(200)
     expect(await account.total()).toBe(cost)
-    expect(await account.held()).toBe(0n)
+    expect(await account.reserved()).toBe(0n)
   },
   patience,
 )

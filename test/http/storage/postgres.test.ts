@@ -196,7 +196,7 @@ describePostgres("a gateway on PostgreSQL", () => {
     const answers = await Promise.all(waiting)
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     const rows = await account.rows()
-    expect([rows.length, await account.held(), await account.total()]).toEqual([21, 0n, 21n * 20_000_000n])
+    expect([rows.length, await account.reserved(), await account.total()]).toEqual([21, 0n, 21n * 20_000_000n])
   })
 
   test(
@@ -217,7 +217,7 @@ describePostgres("a gateway on PostgreSQL", () => {
       // The one who was answered 503 pays nothing.
       const rows = await account.rows()
       expect(rows.map(({ cost }) => cost)).toEqual([20_000_000n, 0n, 20_000_000n])
-      expect([await account.held(), await account.total()]).toEqual([0n, 40_000_000n])
+      expect([await account.reserved(), await account.total()]).toEqual([0n, 40_000_000n])
     },
     patience,
   )
@@ -231,9 +231,9 @@ describePostgres("a gateway on PostgreSQL", () => {
       const away = proxy.loseReplyTo("acme/small").then(proxy.down)
       expect((await gateway.chat(ask, { headers })).status).toBe(503)
       await away
-      expect(await account.held()).toBeGreaterThan(0n)
+      expect(await account.reserved()).toBeGreaterThan(0n)
       await proxy.up()
-      await until(async () => (await account.held()) === 0n, "the recovery")
+      await until(async () => (await account.reserved()) === 0n, "the recovery")
       const rows = await account.rows()
       expect(rows.map(({ cost }) => cost)).toEqual([20_000_000n, 20_000_000n])
       expect(await account.total()).toBe(40_000_000n)
@@ -263,7 +263,11 @@ describePostgres("a gateway on PostgreSQL", () => {
     proxy.release()
     expect(await Promise.all(working)).toEqual(working.map(() => 200))
     for (const account of accounts)
-      expect([(await account.rows()).length, await account.total(), await account.held()]).toEqual([2, 40_000_000n, 0n])
+      expect([(await account.rows()).length, await account.total(), await account.reserved()]).toEqual([
+        2,
+        40_000_000n,
+        0n,
+      ])
   })
 
   test("answers 404 for a key id that no database can hold", async () => {

@@ -82,7 +82,7 @@ const sharedReplicas = async () => {
   return two
 }
 
-/** Dollars that one request costs, and that are held for it: 50 tokens of output. */
+/** Dollars that one request costs, and that are reserved for it: 50 tokens of output. */
 const costOfOne = 0.0001
 
 /** A key whose limit is room for so many requests. */
@@ -193,7 +193,7 @@ describePostgres("several gateways on one database", () => {
   )
 
   test(
-    "what a killed one had leased and held can be spent by the others when its lease has ended, and not before",
+    "what a killed one had leased and reserved can be spent by the others when its lease has ended, and not before",
     async () => {
       const { answer, open } = gated()
       const { database, first, second, calls, startOne } = await two(answer)

@@ -156,7 +156,7 @@ describePostgres("a gateway with a spool, whose server", () => {
       expect([host.calls.length, await readiness(gateway)]).toEqual([calls, 503])
       expect([
         (await gateway.call("/models", authorized(account))).status,
-        await account.held(),
+        await account.reserved(),
         await account.total(),
       ]).toEqual([200, 0n, 6n * cost])
 
@@ -204,7 +204,11 @@ describePostgres("a gateway with a spool, whose server", () => {
       proxy.delay(0)
       await until(async () => (await readiness(gateway)) === 200, "the recovery")
       for (const account of accounts)
-        expect([(await account.rows()).length, await account.total(), await account.held()]).toEqual([2, 2n * cost, 0n])
+        expect([(await account.rows()).length, await account.total(), await account.reserved()]).toEqual([
+          2,
+          2n * cost,
+          0n,
+        ])
       expect(await differences(gateway)).toEqual([])
     },
     longest,

@@ -26,7 +26,7 @@ describe("a call", () => {
     expect(callTo(endpoint, { method: "GET", path: "/models", body: "x" })).toMatchObject({ method: "GET", body: null })
   })
 
-  test("that cannot be begun ends as a defect of ours, since its attempt holds money", async () => {
+  test("that cannot be begun ends as a defect of ours, since its attempt has a reservation", async () => {
     const failures: Array<HostFailed> = []
     const broken = Layer.succeed(Upstream, {
       exchange: () => {

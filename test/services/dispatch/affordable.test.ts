@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { PaymentRequired, RateLimited } from "../../../src/domain/failures/Failure.ts"
-import { type BudgetSnapshot, holdSize, paymentRequired } from "../../../src/domain/money/hold.ts"
+import { type BudgetSnapshot, paymentRequired, reservationSize } from "../../../src/domain/money/reservation.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
 import { withAffordable } from "../../../src/services/dispatch/affordable.ts"
 import { encodeFor } from "../../../src/services/dispatch/encodeFor.ts"
@@ -27,8 +27,8 @@ const hosts = registry.current().models[0]?.hosts ?? []
 const [dear, cheap, short] = hosts
 if (dear === undefined || cheap === undefined || short === undefined) throw new Error("no hosts")
 
-const budgetOf = (limit: bigint, held = 0n): BudgetSnapshot => ({
-  ...{ limit, spend: 0n, held, source: "total", resetsAt: null },
+const budgetOf = (limit: bigint, reserved = 0n): BudgetSnapshot => ({
+  ...{ limit, spend: 0n, reserved, source: "total", resetsAt: null },
 })
 const request = requestWith({ messages: [{ role: "user", content: "hello" }] }, { maxTokens: 4000 })
 
@@ -43,23 +43,27 @@ const answered = (
   return failure instanceof PaymentRequired ? failure : undefined
 }
 
-/** Whether the hold of the request with this bound is admitted at the host. */
+/** Whether the reservation of the request with this bound is admitted at the host. */
 const isAdmitted = (budget: BudgetSnapshot, host: typeof dear, maxTokens: number): boolean => {
   const endpoint = registry.endpoint(host)
   if (endpoint === undefined) throw new Error("no endpoint")
   const bounded = { ...request, maxTokens }
   const { body } = Either.getOrThrow(encodeFor(endpoint, bounded, host))
-  return typeof holdSize(budget, { ...bounded, sentBytes: Buffer.byteLength(body) }, host) !== "string"
+  return typeof reservationSize(budget, { ...bounded, sentBytes: Buffer.byteLength(body) }, host) !== "string"
 }
 
 test("so many are admitted, and one more is refused, whatever is left", () => {
   FastCheck.assert(
-    FastCheck.property(FastCheck.bigInt(0n, 9_000_000_000n), FastCheck.bigInt(0n, 1_000_000_000n), (limit, held) => {
-      const budget = budgetOf(limit + held, held)
-      const tokens = answered(budget, [cheap])?.affordableTokens ?? -1
-      if (tokens > 0) expect(isAdmitted(budget, cheap, tokens)).toBe(true)
-      if (tokens < 4000) expect(isAdmitted(budget, cheap, tokens + 1)).toBe(false)
-    }),
+    FastCheck.property(
+      FastCheck.bigInt(0n, 9_000_000_000n),
+      FastCheck.bigInt(0n, 1_000_000_000n),
+      (limit, reserved) => {
+        const budget = budgetOf(limit + reserved, reserved)
+        const tokens = answered(budget, [cheap])?.affordableTokens ?? -1
+        if (tokens > 0) expect(isAdmitted(budget, cheap, tokens)).toBe(true)
+        if (tokens < 4000) expect(isAdmitted(budget, cheap, tokens + 1)).toBe(false)
+      },
+    ),
     { seed: 7, numRuns: 200 },
   )
 })
@@ -98,6 +102,6 @@ test("what the refusal says besides stays: the bound that was asked for, and whe
   const failure = answered(budgetOf(100n, 90n), [cheap], request, "in_flight_budget_exhausted")
   expect(failure).toMatchObject({
     ...{ reason: "in_flight_budget_exhausted", askedTokens: 4000, affordableTokens: 0 },
-    ...{ limit: 100n, held: 90n, required: 1n, retryAfterSeconds: 1 },
+    ...{ limit: 100n, reserved: 90n, required: 1n, retryAfterSeconds: 1 },
   })
 })

@@ -81,7 +81,7 @@ describe("comments", () => {
 
 describe("a silent host", () => {
   test("is cut off after a minute without an event, and the caller gets an error", () =>
-    inTimedGateway({}, async ({ listen, call, pass, settle, rows, held }) => {
+    inTimedGateway({}, async ({ listen, call, pass, settle, rows, reserved }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -93,7 +93,7 @@ describe("a silent host", () => {
       expect(brokenWith(reading.text)).toBe(408)
       expect(contentOf(readStrictly(reading.text).events)).toBe("Hello")
       expect(await rows()).toMatchObject([{ outcome: "host-failed", cost: 0n }])
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
     }))
 
   test("may think for five minutes before its first text", () =>
@@ -215,7 +215,7 @@ describe("a slow caller", () => {
     }))
 
   test("who takes nothing for a minute is cut, and pays", () =>
-    inTimedGateway({}, async ({ ask, call, pass, rows, held, total }) => {
+    inTimedGateway({}, async ({ ask, call, pass, rows, reserved, total }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("12345678".repeat(10_000)))
       const response = await asked
@@ -226,7 +226,7 @@ describe("a slow caller", () => {
       const [row, ...more] = await rows()
       expect([row, more]).toMatchObject([{ outcome: "cut", completionTokens: 20_000, estimated: true }, []])
       expect(await total()).toBe(row?.cost ?? -1n)
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
       expect((await new Reading(response).all()).over).toBe("broken")
     }))
 
@@ -292,7 +292,7 @@ describe("a host that does not notice that its call was aborted", () => {
 })
 
 test("any stream ends after ten minutes, however active", () =>
-  inTimedGateway({}, async ({ listen, call, pass, rows, held }) => {
+  inTimedGateway({}, async ({ listen, call, pass, rows, reserved }) => {
     const asked = listen()
     const host = (await call()).head().events(delta("0 "))
     const reading = await asked
@@ -305,7 +305,7 @@ test("any stream ends after ten minutes, however active", () =>
     const [row] = await rows()
     expect(row).toMatchObject({ outcome: "cut" })
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(await held()).toBe(0n)
+    expect(await reserved()).toBe(0n)
   }))
 
 describe("a gateway that stops", () => {
@@ -336,7 +336,7 @@ describe("a gateway that stops", () => {
     }))
 
   test("ends the remaining requests after that, books them, and sends an error", () =>
-    inTimedGateway({}, async ({ ask, listen, call, pass, settle, stop, rows, held }) => {
+    inTimedGateway({}, async ({ ask, listen, call, pass, settle, stop, rows, reserved }) => {
       const asked = listen()
       await (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -359,7 +359,7 @@ describe("a gateway that stops", () => {
         ["cut", true],
         ["cut", true],
       ])
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
     }))
 })
 
@@ -439,7 +439,7 @@ describe("several causes that may end a stream, in any order", () => {
           expect([requests.has(row?.requestId ?? ""), previous?.requestId]).toEqual([false, [...requests].at(-1)])
           requests.add(row?.requestId ?? "")
           total += row?.cost ?? 0n
-          expect(await gateway.held()).toBe(0n)
+          expect(await gateway.reserved()).toBe(0n)
           expect(await gateway.total()).toBe(total)
           if (reading.text.includes("[DONE]")) {
             const { events } = readStrictly(reading.text)
@@ -499,7 +499,7 @@ describe("two hosts, either of which may fail anywhere", () => {
           if (first.last === "finish") expect([status, content]).toEqual([200, whole.a])
           else if (content !== "" && whole.a.startsWith(content)) expect(brokenWith(text)).toBe(502)
           else if (content === "" && second.last === "finish") expect([status, second.said]).toEqual([200, 0])
-          expect(await gateway.held()).toBe(0n)
+          expect(await gateway.reserved()).toBe(0n)
         }),
         { numRuns: 150 },
       )
@@ -525,20 +525,20 @@ describe("a plugin that throws", () => {
       }),
     })
 
-  test.each(["encode", "decoder"] as const)("in %s: nothing is held, and it is a failure of its host", (what) =>
-    inTimedGateway({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
+  test.each(["encode", "decoder"] as const)("in %s: nothing is reserved, and it is a failure of its host", (what) =>
+    inTimedGateway({ plugin: throwing(what) }, async ({ ask, calls, settle, reserved, rows }) => {
       const asked = ask()
       await settle()
       for (const host of calls) host.head().events(delta("Hello"))
       const response = await asked
       expect([response.status, await response.json()]).toMatchObject([502, { error: { code: 502 } }])
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
       expect(await rows()).toEqual([])
     }),
   )
 
   test("after the head was sent: an error in the stream", () =>
-    inTimedGateway({ plugin: throwing("decoder") }, async ({ listen, call, pass, held }) => {
+    inTimedGateway({ plugin: throwing("decoder") }, async ({ listen, call, pass, reserved }) => {
       const asked = listen()
       const host = await call()
       await pass(11_000)
@@ -546,7 +546,7 @@ describe("a plugin that throws", () => {
       host.head().events(delta("Hello"))
       await pass(100)
       expect([reading.over, brokenWith(reading.text)]).toEqual(["ended", 502])
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
     }))
 
   test("is a failure of the host, and the next one is called", () => {
@@ -564,12 +564,12 @@ describe("a plugin that throws", () => {
         error: httpError,
       }),
     })
-    return inTimedGateway({ plugin: failing }, async ({ ask, call, held }) => {
+    return inTimedGateway({ plugin: failing }, async ({ ask, call, reserved }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("Hello"))
       expect((await asked).status).toBe(502)
       expect(host.cancelled).toBe(true)
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
     })
   })
 })

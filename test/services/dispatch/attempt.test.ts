@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import { Attempt } from "../../../src/services/dispatch/Attempt.ts"
 import type { Permit } from "../../../src/services/hosts/HostHealth.ts"
-import type { Hold } from "../../../src/services/money/Hold.ts"
+import type { Reservation } from "../../../src/services/money/Reservation.ts"
 import { Observation } from "../../../src/services/request/Observation.ts"
 import { requestContext } from "../../support/gateways/requestContext.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
@@ -14,7 +14,7 @@ test("began before its request where the process was held up amid its end: the t
   const observed = new Observation(0, nowMs)
   const context = requestContext("a key", { observed }, nowMs)
   const permit = { release: () => {} } as Permit
-  const attempt = new Attempt(context, hostFor("upstream"), {} as Hold, permit, undefined, [], undefined, [])
+  const attempt = new Attempt(context, hostFor("upstream"), {} as Reservation, permit, undefined, [], undefined, [])
   const began = now - observed.startedMs
   attempt.close("finished")
   expect(observed.attempts).toMatchObject([{ outcome: "finished", began, firstEvent: null }])

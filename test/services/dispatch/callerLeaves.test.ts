@@ -39,7 +39,7 @@ describe("after something was said", () => {
     expect([host.aborted, host.cancelled, (await gateway.rows()).length]).toEqual([false, false, 0])
     host.events(delta(" world"), finish, usage, "[DONE]")
     expect(await rowOf(gateway)).toMatchObject({ outcome: "caller-gone", estimated: false, cost: costOfUsage })
-    expect(await gateway.held()).toBe(0n)
+    expect(await gateway.reserved()).toBe(0n)
   })
 
   leaving("a host that has not ended after a second is cancelled, and an estimate is paid", async (gateway) => {
@@ -204,14 +204,14 @@ describe("a model that may reason unseen", () => {
       const host = (await gateway.call()).head()
       await gateway.pass(21_000)
       host.events(delta("Hello"))
-      const held = await gateway.held()
+      const reserved = await gateway.reserved()
       const reading = new Reading(await asked)
       await reading.one()
       await reading.leave()
       await gateway.pass(1100)
       const row = await rowOf(gateway)
       expect(row).toMatchObject({ completionTokens: 100, reasoningTokens: 98 })
-      expect(row?.cost).toBeLessThanOrEqual(held)
+      expect(row?.cost).toBeLessThanOrEqual(reserved)
     },
     reasons,
   )

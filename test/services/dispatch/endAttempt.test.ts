@@ -23,7 +23,7 @@ const finished: Delivered = {
 /** One attempt at one host, which has been called. */
 const scene = async () => {
   const services = await trying(await hostsConfig({ a: priced }))
-  const { runner, plan, registry, hosts, newContext, run, storage, held, endAttempt, stats } = services
+  const { runner, plan, registry, hosts, newContext, run, storage, reserved, endAttempt, stats } = services
   const [host] = hosts
   const endpoint = host && registry.endpoint(host)
   if (endpoint === undefined || host === undefined) throw new Error("no host")
@@ -40,7 +40,7 @@ const scene = async () => {
       (await run(storage.ledger.rows(key.id, 9))).map(({ outcome, cost, upstreamCost }) => [
         ...[outcome, cost > 0n, upstreamCost > 0n],
       ]),
-    isFree: async () => (await held(key)) === 0n,
+    isFree: async () => (await reserved(key)) === 0n,
     uptime: () => stats.report(host).uptime5m,
     endAttempt,
   }

@@ -78,7 +78,7 @@ describe("what skipped hosts add", () => {
   }
   const unsupported = new Unsupported({ path: "tools", reason: "it has none" })
   const poor = new PaymentRequired({
-    ...{ reason: "limit_exhausted", limitSource: "total", limit: 1n, spend: 1n, held: 0n, resetsAt: null },
+    ...{ reason: "limit_exhausted", limitSource: "total", limit: 1n, spend: 1n, reserved: 0n, resetsAt: null },
   })
   const limited = new RateLimited({ scope: "free-models-per-min", limit: 1, resetsAt: 0, retryAfterSeconds: 60 })
   const away = new Unavailable({ why: "metering", retryAfterSeconds: 5 })

@@ -22,7 +22,7 @@ const never = () => {
   throw new Error("no hosts")
 }
 
-/** A key that can pay for anything here, so that what is held can be seen. */
+/** A key that can pay for anything here, so that what is reserved can be seen. */
 const payer = sampleKey("payer", { limit: 10_000_000_000_000n })
 
 describe("after a failure", () => {
@@ -30,7 +30,7 @@ describe("after a failure", () => {
     ...(["unreachable", "timeout", "account", "forbidden", "not-found", "rate-limited", "overloaded"] as const),
     ...(["malformed", "plugin", "limit", "unsendable"] as const),
   ])("%s: the next host is called, in the order of the plan", async (reason) => {
-    const { ask, called, hosts, plan, newContext, held } = await trying(await hostsConfig(paid))
+    const { ask, called, hosts, plan, newContext, reserved } = await trying(await hostsConfig(paid))
     const [a, b, c] = hosts
     if (a === undefined || b === undefined || c === undefined) throw new Error("no hosts")
     const context = newContext(payer)
@@ -41,7 +41,7 @@ describe("after a failure", () => {
       ["b", reason],
       ["a", reason],
     ])
-    expect(await held(payer)).toBe(0n)
+    expect(await reserved(payer)).toBe(0n)
   })
 
   test("of ten thousand hosts at once, the request ends as with one: the calls are not nested", async () => {
@@ -66,35 +66,35 @@ describe("after a failure", () => {
   })
 
   test("of ours for want of descriptors no host is called, and the caller is told 503", async () => {
-    const { ask, called, newContext, held } = await trying(await hostsConfig(paid))
+    const { ask, called, newContext, reserved } = await trying(await hostsConfig(paid))
     const context = newContext(payer)
     expect(await ask(allFail(failure("shortage")), { context })).toMatchObject({
       _tag: "Unavailable",
       why: "overloaded",
     })
-    expect([called, await held(payer)]).toEqual([["a"], 0n])
+    expect([called, await reserved(payer)]).toEqual([["a"], 0n])
   })
 
-  test("that is a throw where a call begins, the request ends in it, and nothing stays held", async () => {
-    const { askBy, newContext, held } = await trying(await hostsConfig(paid))
+  test("that is a throw where a call begins, the request ends in it, and nothing stays reserved", async () => {
+    const { askBy, newContext, reserved } = await trying(await hostsConfig(paid))
     const throws = () => {
       throw new Error("a bug")
     }
     await expect(askBy(throws, { context: newContext(payer) })).rejects.toThrow("a bug")
-    expect(await held(payer)).toBe(0n)
+    expect(await reserved(payer)).toBe(0n)
   })
 
   test("that is a defect of ours no host is called, and the request ends in it", async () => {
-    const { ask, called, newContext, held } = await trying(await hostsConfig(paid))
+    const { ask, called, newContext, reserved } = await trying(await hostsConfig(paid))
     const why = failure("defect", { cause: new Error("a bug") })
     await expect(ask(allFail(why), { context: newContext(payer) })).rejects.toThrow("a bug")
-    expect([called, await held(payer)]).toEqual([["a"], 0n])
+    expect([called, await reserved(payer)]).toEqual([["a"], 0n])
   })
 })
 
 describe("the end of the request", () => {
   test("while a host is called: no other one is, and the reason is that end", async () => {
-    const { ask, called, newContext, held } = await trying(await hostsConfig(paid))
+    const { ask, called, newContext, reserved } = await trying(await hostsConfig(paid))
     const context = newContext(payer)
     const timedOut = new TimedOut({ phase: "upstream", afterMs: 1 })
     const outcome = await ask(
@@ -106,15 +106,15 @@ describe("the end of the request", () => {
       { context },
     )
     expect(outcome).toBe(timedOut)
-    expect([called, context.failed, await held(payer)]).toEqual([["a"], [], 0n])
+    expect([called, context.failed, await reserved(payer)]).toEqual([["a"], [], 0n])
   })
 
   test("before any host was called: none is, and a caller who left pays nothing", async () => {
-    const { ask, called, newContext, held, run, storage } = await trying(await hostsConfig(paid))
+    const { ask, called, newContext, reserved, run, storage } = await trying(await hostsConfig(paid))
     const context = newContext(payer)
     context.lifetime.end(new CallerGone())
     expect(await ask(failing({}), { context })).toBeInstanceOf(CallerGone)
-    expect([called, await held(payer), await run(storage.ledger.rows(payer.id, 9))]).toEqual([[], 0n, []])
+    expect([called, await reserved(payer), await run(storage.ledger.rows(payer.id, 9))]).toEqual([[], 0n, []])
   })
 
   test("with less than half a second to the deadline no further host is called", async () => {
@@ -182,9 +182,9 @@ describe("a host that cannot be called just now is skipped", () => {
     expect(called).toEqual([])
   })
 
-  test("since its last place was taken while its request was signed: nothing stays held", async () => {
+  test("since its last place was taken while its request was signed: nothing stays reserved", async () => {
     const config = await hostsConfig({ a: priced, b: priced }, {}, { a: { max_concurrent: 1 } })
-    const { ask, called, client, health, registry, hosts, newContext, held } = await trying(config)
+    const { ask, called, client, health, registry, hosts, newContext, reserved } = await trying(config)
     const endpoint = hosts[0] && registry.endpoint(hosts[0])
     if (endpoint === undefined) throw new Error("no host")
     client.signed = (_endpoint, encoded) =>
@@ -193,7 +193,7 @@ describe("a host that cannot be called just now is skipped", () => {
         return encoded
       })
     expect(await ask(failing({}), { context: newContext(payer) })).toBe(answer)
-    expect([called, await held(payer)]).toEqual([["b"], 0n])
+    expect([called, await reserved(payer)]).toEqual([["b"], 0n])
   })
 
   test("since the key cannot pay: the refusal says what it could ask for, and weighs more than a busy host", async () => {

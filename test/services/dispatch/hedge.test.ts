@@ -67,7 +67,7 @@ const rowsOf = async ({ rows }: TimedGateway) => (await rows()).slice(0, -20)
 describe("a first host that is slower than 95 % of its answers", () => {
   test("the second host is called, its answer wins, and the first call is cancelled and free", () =>
     hedging(async (gateway, next) => {
-      const { ask, pass, settle, calls, held, total } = gateway
+      const { ask, pass, settle, calls, reserved, total } = gateway
       const before = await total()
       const asked = ask()
       const slow = await next(1)
@@ -90,7 +90,7 @@ describe("a first host that is slower than 95 % of its answers", () => {
       expect(lost?.upstreamCost).toBeGreaterThan(0n)
       expect(lost?.requestId).toBe(`${rows.find(({ host }) => host === "b")?.requestId}-lost`)
       expect((await total()) - before).toBe(costOfUsage)
-      expect(await held()).toBe(0n)
+      expect(await reserved()).toBe(0n)
     }))
 
   test("it may still be the faster one", () =>
@@ -137,7 +137,7 @@ describe("a first host that is slower than 95 % of its answers", () => {
         { provider: "a" },
       ])
       expect(gateway.calls).toHaveLength(22)
-      expect(await gateway.held()).toBe(0n)
+      expect(await gateway.reserved()).toBe(0n)
     }))
 
   test("the time after which it was cancelled counts: a host that is often slow is hedged later", () =>
@@ -195,7 +195,7 @@ describe("a first host that is slower than 95 % of its answers", () => {
       const rows = await rowsOf(gateway)
       expect(rows.map(({ outcome }) => outcome).toSorted()).toEqual(["caller-gone", "lost"])
       expect(rows.find(({ outcome }) => outcome === "lost")?.cost).toBe(0n)
-      expect(await gateway.held()).toBe(0n)
+      expect(await gateway.reserved()).toBe(0n)
     }))
 })
 
@@ -266,7 +266,7 @@ describe("a whole answer that takes longer than 99 % of the host's whole answers
       const rows = await rowsOf(gateway)
       // Five tokens a second, for more than a second.
       expect(rows.find(({ outcome }) => outcome === "lost")).toMatchObject({ host: "a", cost: 0n, completionTokens: 6 })
-      expect(await gateway.held()).toBe(0n)
+      expect(await gateway.reserved()).toBe(0n)
     }))
 
   test("both may hang: each is left after `attempt_ms`", () =>
@@ -281,7 +281,7 @@ describe("a whole answer that takes longer than 99 % of the host's whole answers
         expect(gateway.calls[21]?.aborted).toBe(false)
         await gateway.pass(1300)
         expect((await asked).status).toBe(408)
-        expect(await gateway.held()).toBe(0n)
+        expect(await gateway.reserved()).toBe(0n)
       },
       { attempt_ms: 3000 },
     ))
@@ -436,7 +436,7 @@ describe("no second host is called", () => {
         await gateway.settle()
         expect((await asked).status).toBe(408)
         expect(gateway.calls).toHaveLength(21)
-        expect(await gateway.held()).toBe(0n)
+        expect(await gateway.reserved()).toBe(0n)
       },
       {},
       { deadline_ms: 550 },
@@ -491,7 +491,7 @@ describe("a request with two calls is ended from outside", () => {
     },
   }
   for (const [how, { code, end }] of Object.entries(ends)) {
-    test.each(Object.entries(states))(`${how}: %s: nothing stays held or called, and nobody pays`, (_, reach) =>
+    test.each(Object.entries(states))(`${how}: %s: nothing stays reserved or called, and nobody pays`, (_, reach) =>
       hedging(
         async (gateway) => {
           const before = await gateway.total()
@@ -502,7 +502,7 @@ describe("a request with two calls is ended from outside", () => {
           const response = await asked
           expect([response.status, JSON.parse(await response.text()).error.code]).toEqual([code, code])
           expect(gateway.calls.slice(20).every(({ aborted }) => aborted)).toBe(true)
-          expect([await gateway.held(), await gateway.total()]).toEqual([0n, before])
+          expect([await gateway.reserved(), await gateway.total()]).toEqual([0n, before])
         },
         {},
         { commit_after_ms: 60_000, ...(code === 408 ? { deadline_ms: 4000 } : {}) },
@@ -511,7 +511,7 @@ describe("a request with two calls is ended from outside", () => {
   }
 })
 
-test("any race: the caller gets the beginning of one host's answer, and nothing stays held", () =>
+test("any race: the caller gets the beginning of one host's answer, and nothing stays reserved", () =>
   inTimedGateway(
     {
       hosts: ["a", "b"],
@@ -560,7 +560,7 @@ test("any race: the caller gets the beginning of one host's answer, and nothing 
             Array.from({ length: said }, (_, word) => `${name}${word} `).join("")
           expect(whole("a", first).startsWith(content) || whole("b", second).startsWith(content)).toBe(true)
           await gateway.settle()
-          expect(await gateway.held()).toBe(0n)
+          expect(await gateway.reserved()).toBe(0n)
           expect(gateway.calls.slice(begun).every((call) => call.aborted || ended.has(call))).toBe(true)
         }),
         { numRuns: 150 },
@@ -718,7 +718,7 @@ test("a second call whose preparation throws is none: the race ends with the fir
 
 test("a defect while the failure of one of two calls is recorded left both without an end: it ends the request", async () => {
   const priced = { pricing: { prompt: "0.000001", completion: "0.000002" } }
-  const { askBy, runner, endAttempt, hosts, newContext, held } = await trying(
+  const { askBy, runner, endAttempt, hosts, newContext, reserved } = await trying(
     await hostsConfig({ a: priced, b: priced }),
   )
   const payer = sampleKey("payer", { limit: 10_000_000_000_000n })
@@ -726,9 +726,9 @@ test("a defect while the failure of one of two calls is recorded left both witho
   if (b === undefined) throw new Error("no hosts")
   const results: Array<unknown> = []
   const asked = { context: newContext(payer) }
-  let wasHeld = 0n
+  let wasReserved = 0n
   const asking = askBy(async (begun, listener) => {
-    wasHeld = await held(payer)
+    wasReserved = await reserved(payer)
     if (!(listener instanceof Failover)) throw new Error("another listener")
     Object.defineProperty(begun.attempt, "stopped", {
       get: () => {
@@ -745,6 +745,6 @@ test("a defect while the failure of one of two calls is recorded left both witho
     listener.answered(begun, new HostFailed({ reason: "timeout" }))
   }, asked)
   await expect(asking).rejects.toThrow("a bug")
-  expect([wasHeld > 0n, await held(payer)]).toEqual([true, 0n])
+  expect([wasReserved > 0n, await reserved(payer)]).toEqual([true, 0n])
   expect(results).toEqual([Exit.succeed({ won: undefined, left: [] })])
 })

@@ -21,7 +21,7 @@ test.each([
     account.spend(5n, midnight - hour)
     account.giveBack(9n)
     expect(account.spendAt(midnight + hour)).toEqual({ total: 5n, ...now })
-    expect(account.held).toBe(0n)
+    expect(account.reserved).toBe(0n)
   },
 )
 

@@ -73,7 +73,7 @@ describe("a row that the database cannot take now", () => {
     state.why = locked
     expect((await chat()).status).toBe(503)
     expect(host.calls.length).toBe(1)
-    expect(await account.held()).toBeGreaterThan(0n)
+    expect(await account.reserved()).toBeGreaterThan(0n)
 
     const refused = await chat()
     expect([refused.status, JSON.parse(await refused.text()).error.metadata.error_type]).toEqual([
@@ -84,7 +84,7 @@ describe("a row that the database cannot take now", () => {
     expect(await ready()).toBe(503)
 
     state.why = undefined
-    await until(async () => (await account.held()) === 0n)
+    await until(async () => (await account.reserved()) === 0n)
     expect(await costs()).toHaveLength(1)
     expect(await ready()).toBe(200)
     expect((await chat()).status).toBe(200)
@@ -95,7 +95,7 @@ describe("a row that the database cannot take now", () => {
     state.why = locked
     expect((await chat()).status).toBe(503)
     state.why = undefined
-    await until(async () => (await account.held()) === 0n)
+    await until(async () => (await account.reserved()) === 0n)
     expect(await account.total()).toBe(0n)
     expect(await costs()).toEqual([[0n, cost]])
   })
@@ -106,7 +106,7 @@ describe("a row that the database cannot take now", () => {
     const text = await (await chat({ stream: true })).text()
     expect(text).toContain("metering_unavailable")
     state.why = undefined
-    await until(async () => (await account.held()) === 0n)
+    await until(async () => (await account.reserved()) === 0n)
     expect(await account.total()).toBe(0n)
     expect(await costs()).toEqual([[0n, cost]])
   })
@@ -121,32 +121,32 @@ describe("a row that the database cannot take now", () => {
     await response
     await until(async () => (await ready()) === 503)
     state.why = undefined
-    await until(async () => (await account.held()) === 0n)
+    await until(async () => (await account.reserved()) === 0n)
     const [row] = await account.rows()
     expect(row?.outcome).toBe("caller-gone")
     expect(row?.cost).toBeGreaterThan(0n)
     expect(await account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("and later refuses for ever holds no money", async () => {
+  test("and later refuses for ever keeps no money reserved", async () => {
     const { state, account, chat } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
-    expect(await account.held()).toBeGreaterThan(0n)
+    expect(await account.reserved()).toBeGreaterThan(0n)
     state.why = refusing
-    await until(async () => (await account.held()) === 0n)
+    await until(async () => (await account.reserved()) === 0n)
     state.why = undefined
     expect((await chat()).status).toBe(200)
     expect(await account.total()).toBe(cost)
   })
 })
 
-test("a row that the database will never take holds no money, and does not block other requests", async () => {
+test("a row that the database will never take keeps no money reserved, and does not block other requests", async () => {
   const { state, account, chat } = await scene()
   state.why = refusing
   expect((await chat()).status).toBe(503)
   state.why = undefined
-  expect(await account.held()).toBe(0n)
+  expect(await account.reserved()).toBe(0n)
   expect((await chat()).status).toBe(200)
 })
 

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { freePricing } from "../../../src/domain/price/price.ts"
 import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
-import type { Settlement } from "../../../src/services/money/Hold.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
+import type { Settlement } from "../../../src/services/money/Reservation.ts"
 import { Lifetime, RequestContext } from "../../../src/services/request/RequestContext.ts"
 import { gatewayWithoutSocket } from "../../support/gateways/gateway.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
@@ -16,7 +16,7 @@ const bounds = {
   ...{ maxTokens: 5, choices: 1 },
 }
 
-test("a defect while the cost is computed is a result, not a throw, and what the attempt could cost stays held", async () => {
+test("a defect while the cost is computed is a result, not a throw, and what the attempt could cost stays reserved", async () => {
   const gateway = await gatewayWithoutSocket()
   const newKey = { kind: "ordinary" as const, name: "test", limit: 1_000_000_000_000n }
   const { record: key } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.create(newKey)))
@@ -37,16 +37,16 @@ test("a defect while the cost is computed is a result, not a throw, and what the
   const context = new RequestContext(facts, () => 0)
   const host = { ...hostFor("upstream"), pricing: { ...freePricing, prompt: 1n, completion: 1n } }
   const ask = { bounds, maxTokens: 5, sentBytes: 10, streamed: false }
-  const hold = await gateway.run(meter.reserve({ _tag: "Key", key }, context, ask, host))
+  const reservation = await gateway.run(meter.reserve({ _tag: "Key", key }, context, ask, host))
   const broken: Settlement = {
     ...{ outcome: "finished", outputBytes: 1, finishReason: "stop", latencyMs: 1, isAwaited: true },
     get usage(): never {
       throw new Error("a defect")
     },
   }
-  const exit = await gateway.run(Effect.exit(meter.settle(hold, broken)))
+  const exit = await gateway.run(Effect.exit(meter.settle(reservation, broken)))
   expect(Exit.isFailure(exit) && Cause.isDie(exit.cause)).toBe(true)
-  expect((await gateway.run(meter.spent(key.id))).held).toBe(hold.amount)
-  expect(hold.amount).toBeGreaterThan(0n)
+  expect((await gateway.run(meter.spent(key.id))).reserved).toBe(reservation.amount)
+  expect(reservation.amount).toBeGreaterThan(0n)
   await gateway.stop()
 })

@@ -108,7 +108,7 @@ test("what was granted in an answer that was lost is found when no request runs,
   expect(leased.get("a")).toBe(0n)
 })
 
-test("after the lease was lost nothing is taken out of the old slice, and what was held there comes back to nobody", async () => {
+test("after the lease was lost nothing is taken out of the old slice, and what was reserved there comes back to nobody", async () => {
   const { leased, state, slices, take } = await scene()
   const before = await take(10n)
   state.process = "b"

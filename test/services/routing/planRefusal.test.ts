@@ -1,12 +1,12 @@
 /** What the caller is told where a plan has no host, by what can be done about it. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import type { Exclusion } from "../../../src/domain/failures/Exclusion.ts"
-import type { BudgetSnapshot } from "../../../src/domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../../src/domain/money/reservation.ts"
 import { planRefusal } from "../../../src/services/routing/planRefusal.ts"
 import { Exclusions } from "../../../src/services/routing/usableHosts.ts"
 import { hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
-const budget: BudgetSnapshot = { limit: 5n, spend: 1n, held: 0n, source: "total", resetsAt: null }
+const budget: BudgetSnapshot = { limit: 5n, spend: 1n, reserved: 0n, source: "total", resetsAt: null }
 const host = hostFor("upstream")
 
 type Finding = Omit<Exclusion, "host" | "model">

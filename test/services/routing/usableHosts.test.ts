@@ -54,7 +54,7 @@ const usable = ({ out = {}, probe, keysOut = [], states: more = {}, preferences 
         throw new Error("a plan chooses no key")
       },
     },
-    budget: { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null },
+    budget: { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null },
     permissions: unrestricted,
     ...{ key: undefined, maxTokens: 100, probes: [], unaffordable: undefined },
     ...more,
@@ -106,7 +106,7 @@ describe("each host is tried, or left out for one reason", () => {
   })
 
   test("the budget does not cover it: with the least that it takes, for the refusal", () => {
-    const budget = { limit: 10n, spend: 0n, held: 0n, source: "total", resetsAt: null }
+    const budget = { limit: 10n, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
     const { tags, excluded, states, all } = usable({ states: { budget } })
     expect(tags).toEqual([])
     expect(excluded["a"]).toBe("budget: request_exceeds_budget")
@@ -123,7 +123,7 @@ describe("where none may be called now", () => {
   })
 
   test("none is where the budget does not cover it", () => {
-    const budget = { limit: 10n, spend: 0n, held: 0n, source: "total", resetsAt: null }
+    const budget = { limit: 10n, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
     const { tags, states, excluded } = usable({ out: { a: cooling, b: cooling }, probe: "b", states: { budget } })
     expect([tags, states.probes]).toEqual([[], []])
     expect(excluded["b"]).toStartWith("budget")

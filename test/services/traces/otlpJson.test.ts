@@ -19,7 +19,7 @@ const root: FinishedSpan = {
     [names.responseStatus, 200],
     [names.isStreamed, true],
     [names.cost, 0.25],
-    [names.hold, 2],
+    [names.reserved, 2],
     [names.finishReasons, ["stop", "length"]],
   ],
   isError: false,

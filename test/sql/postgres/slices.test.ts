@@ -47,7 +47,7 @@ const total = (key = alice): BudgetWindow => ({ key, window: "total", start: 0 }
 const command = FastCheck.record({
   process: FastCheck.nat({ max: 2 }),
   act: FastCheck.constantFrom(
-    ...(["ask", "ask", "hold", "hold", "hold", "settle", "settle", "late", "give back", "kill", "lower"] as const),
+    ...(["ask", "ask", "take", "take", "take", "settle", "settle", "late", "give back", "kill", "lower"] as const),
   ),
   amount: FastCheck.bigInt({ min: 1n, max: 200n }),
 })
@@ -68,33 +68,33 @@ describePostgres("slices of a budget", () => {
         const start = async (name: string) => {
           const process = `${key} ${name} ${crypto.randomUUID()}`
           await run(shared.leases.take(process, 60_000))
-          return { slice: new Slice(total(key), process), holds: [] as Array<bigint> }
+          return { slice: new Slice(total(key), process), reservations: [] as Array<bigint> }
         }
         const all = [await start("a"), await start("b"), await start("c")]
         for (const { process: at, act, amount } of commands) {
           const one = all[at]
           if (one === undefined) continue
-          const { slice, holds } = one
+          const { slice, reservations } = one
           if (act === "ask") {
             const grant = await run(shared.slices.take(slice.process, slice.budget, limit, amount))
             if (grant === undefined) throw new Error("it has a lease")
             slice.learn(grant)
             expect(slice.asKnown(limit, 0).spend).toBe(grant.spent)
-          } else if (act === "hold") {
-            if (slice.take(amount)) holds.push(amount)
+          } else if (act === "take") {
+            if (slice.take(amount)) reservations.push(amount)
           } else if (act === "settle" || act === "late") {
-            const hold = holds.pop()
-            if (hold === undefined) continue
+            const reservation = reservations.pop()
+            if (reservation === undefined) continue
             // One that could not be booked in time is free.
-            const cost = act === "late" ? 0n : BigInteger.min(amount, hold)
-            const heldIn = { process: slice.process, window: "total", amount: hold } as const
+            const cost = act === "late" ? 0n : BigInteger.min(amount, reservation)
+            const reservedIn = { process: slice.process, window: "total", amount: reservation } as const
             const providerKey = rows % 2 === 0 ? "" : `several/${key}`
             charged += providerKey === "" ? 0n : 2n
-            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), heldIn }
+            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), reservedIn }
             await run(storage.ledger.append([row]))
             // A second try of the same batch changes nothing.
             await run(storage.ledger.append([row]))
-            slice.settled(hold, cost)
+            slice.settled(reservation, cost)
           } else if (act === "give back") {
             const free = slice.free
             slice.free = 0n
@@ -110,7 +110,7 @@ describePostgres("slices of a budget", () => {
           expect(spend).toBeGreaterThanOrEqual(spent)
           // A lower limit takes back nothing that is leased, and gives nothing more.
           expect(spend + leased).toBeLessThanOrEqual(BigInteger.max(limit, before))
-          expect(leased).toBe(all.reduce((sum, { slice: { free, held } }) => sum + free + held, 0n))
+          expect(leased).toBe(all.reduce((sum, { slice: { free, reserved } }) => sum + free + reserved, 0n))
           expect((await run(storage.ledger.providerSpend(`several/${key}`, 0))).total).toBe(charged)
           spent = spend
           before = spend + leased
@@ -126,8 +126,8 @@ describePostgres("slices of a budget", () => {
     await run(shared.leases.take("a", 60_000))
     await run(shared.slices.take("a", total(), 1_000_000n, 100n))
     const { leased: before } = await books(alice)
-    const heldIn = { process: "a", window: "total", amount: 10n } as const
-    await run(storage.ledger.append([{ ...sampleRow("above", { cost: 50n }), heldIn }]))
+    const reservedIn = { process: "a", window: "total", amount: 10n } as const
+    await run(storage.ledger.append([{ ...sampleRow("above", { cost: 50n }), reservedIn }]))
     const { leased, spend } = await books(alice)
     expect({ left: before - leased, spend }).toEqual({ left: 10n, spend: 50n })
   })
@@ -140,7 +140,7 @@ describePostgres("slices of a budget", () => {
     const limit = 1_000_000n
     for (const process of processes)
       for (const key of keys) await run(shared.slices.take(process, total(key), limit, 1000n))
-    const heldIn = (process: string) => ({ process, window: "total", amount: 10n }) as const
+    const reservedIn = (process: string) => ({ process, window: "total", amount: 10n }) as const
     const batch = (at: number, process: string) => {
       const rows = keys.map((key) => ({
         ...sampleRow(`${process}-${at}-${key}`, {
@@ -148,7 +148,7 @@ describePostgres("slices of a budget", () => {
           cost: 7n,
           providerKey: at % 3 === 0 ? "" : `several/${at % 3}`,
         }),
-        heldIn: heldIn(process),
+        reservedIn: reservedIn(process),
       }))
       return storage.ledger.append(at % 2 === 0 ? rows : rows.toReversed())
     }

@@ -1,4 +1,4 @@
-/** A key with a limit, its spend, holds and ledger rows: what a test of money reads before and after. */
+/** A key with a limit, its spend, reservations and ledger rows: what a test of money reads before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../../src/domain/ids.ts"
@@ -17,11 +17,11 @@ export interface TestAccount {
   readonly chat: (body: Readonly<Record<string, unknown>>) => Promise<Response>
   /** Newest first. */
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
-  readonly held: () => Promise<Picodollars>
+  readonly reserved: () => Promise<Picodollars>
   readonly total: () => Promise<Picodollars>
 }
 
-/** A new key with a limit, of ten dollars where none is given, so that each of its requests holds money. `null`: without one. */
+/** A new key with a limit, of ten dollars where none is given, so that each of its requests reserves money. `null`: without one. */
 export const openAccount = async (
   gateway: TestGateway,
   { limit = 10_000_000_000_000n }: { readonly limit?: Picodollars | null } = {},
@@ -34,7 +34,7 @@ export const openAccount = async (
     id,
     chat: (body) => gateway.chat({ model: "acme/small", ...body }, { headers: { authorization: `Bearer ${secret}` } }),
     rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
-    held: async () => (await spent()).held,
+    reserved: async () => (await spent()).reserved,
     total: async () => (await spent()).total,
   }
 }

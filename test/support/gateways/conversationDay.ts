@@ -140,7 +140,7 @@ const services = async (market: Readonly<Record<string, Offer>>, policy: Policy,
   return Effect.runPromise(Effect.flatMap(Scope.make(), (scope) => Layer.buildWithScope(Layer.fresh(layer), scope)))
 }
 
-const unlimited = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
+const unlimited = { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
 const key = KeyId.make("the caller")
 
 /** What the workload costs under a policy. `seed` decides everything that is random. */

@@ -49,7 +49,7 @@ export const sampleAttempt = (host: Host, more: Partial<ObservedAttempt> = {}): 
     outcome: "finished",
     failure: undefined,
     began: 2,
-    hold: 0n,
+    reserved: 0n,
     spanId: null,
     reserving: null,
     modelSaid: null,

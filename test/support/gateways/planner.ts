@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import type { BudgetSnapshot } from "../../../src/domain/money/hold.ts"
+import type { BudgetSnapshot } from "../../../src/domain/money/reservation.ts"
 import type { Plan } from "../../../src/domain/routing/Plan.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import type { Plugin } from "../../../src/plugin/loading/discover.ts"
@@ -18,7 +18,7 @@ import { ManualClock } from "../clocks/manualClock.ts"
 import { ownPlugins } from "./gateway.ts"
 import { resolvedFrom } from "./resolved.ts"
 
-export const unlimited: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
+export const unlimited: BudgetSnapshot = { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
 
 export interface Planner {
   /** The plan for a body of a chat completion; throws when the body is invalid. */

@@ -159,7 +159,7 @@ export interface TimedGateway {
   readonly rows: (limit?: number) => Promise<ReadonlyArray<LedgerRow>>
   /** Closes it as SIGTERM would. */
   readonly stop: () => Promise<void>
-  readonly held: () => Promise<bigint>
+  readonly reserved: () => Promise<bigint>
   readonly total: () => Promise<bigint>
   /** What was told of the requests that are over. */
   readonly ends: ReadonlyArray<RequestEnd>
@@ -298,7 +298,7 @@ export const inTimedGateway = (
         settle: gathered,
         stop: () => run(stop),
         rows: (limit = 10_000) => run(Context.get(context, Storage).ledger.rows(record.id, limit)),
-        held: async () => (await spent()).held,
+        reserved: async () => (await spent()).reserved,
         total: async () => (await spent()).total,
         ends,
         revoke: () => Context.get(context, InFlight).revoke(record.id),

@@ -135,6 +135,6 @@ export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE
     ...parts,
     ...{ hosts, plan, ask, askBy, called, newContext },
     storage: get(Storage),
-    held: (key: KeyRecord) => run(Effect.map(meter.spent(key.id), (spent) => spent.held)),
+    reserved: (key: KeyRecord) => run(Effect.map(meter.spent(key.id), (spent) => spent.reserved)),
   }
 }

@@ -114,7 +114,7 @@ export const parameters: ReadonlyArray<Mutant> = [
     file: "request",
     edits: [["maxOutputTokens: maxTokens,", ""]],
     check: "generate_content: encode() bounds the output",
-    says: "encode() for a whole answer does not carry ChatRequest.maxTokens (1321; 3777 in `bounds` does not count): money is held for as many tokens as that",
+    says: "encode() for a whole answer does not carry ChatRequest.maxTokens (1321; 3777 in `bounds` does not count): money is reserved for as many tokens as that",
   },
   {
     plugin: "geminiLike",

@@ -114,7 +114,7 @@ export const signing: ReadonlyArray<Mutant> = [
       ],
     ],
     check: "sign() completes a request, and keeps its body",
-    says: "sign() changes the body or the method: the money is held for what encode() gave",
+    says: "sign() changes the body or the method: the money is reserved for what encode() gave",
   },
   {
     plugin: "tokenLike",

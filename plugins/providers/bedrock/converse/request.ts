@@ -31,7 +31,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
     ...(conversation.system.length === 0 ? {} : { system: conversation.system }),
     messages: conversation.turns,
     inferenceConfig: {
-      // Sent always, since the hold relies on it.
+      // Sent always, since the reservation relies on it.
       maxTokens: boundOf(request, host),
       ...(own.sampling ? samplingOf(payload, family) : {}),
       ...stopOf(payload.stop),
@@ -102,7 +102,7 @@ const ownFields = (
     case "claude":
       return claudeFields(request, host, turns, tools)
     case "nova": {
-      // The highest effort is not offered: with it the host takes no bound on the output, and the hold needs one.
+      // The highest effort is not offered: with it the host takes no bound on the output, and the reservation needs one.
       const effort = asked && novaReasons(host) ? effortOf(request, host, ["low", "medium"]) : undefined
       const config = effort === undefined ? {} : { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } }
       const sampled = k === undefined ? {} : { inferenceConfig: { topK: k } }

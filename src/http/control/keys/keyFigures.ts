@@ -58,7 +58,7 @@ export const figurePlaces = {
   include_byok_in_limit: [...usageMembers, "exact"],
 } as const
 
-/** What is left of a limit. Holds of requests in flight are not spent yet. */
+/** What is left of a limit. Reservations of requests in flight are not spent yet. */
 export const remaining = (key: KeyRecord, limit: Picodollars, spend: Spend): Picodollars => {
   const left = limit - spentInWindow(spend, key.limitReset)
   return left > 0n ? left : 0n

@@ -54,7 +54,7 @@ const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRe
       ...routing,
       needs: { ...routing.needs, form: responsesForm, onlyForm: { path: "input", reason: compactionReason } },
     },
-    // No host can be sent a bound, so its own is what money is held for.
+    // No host can be sent a bound, so its own is what money is reserved for.
     maxTokens: most.tokens,
     ...(native === undefined ? {} : { native: { ...native, compacts: true } satisfies NativeRequest }),
     ...(dropped.length + others.length === 0 ? {} : { dropped: [...dropped, ...others] }),

@@ -1,7 +1,7 @@
 /** The most that a request can cost, for requests whose media count apart. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { holdSize } from "../../../src/domain/money/hold.ts"
+import { reservationSize } from "../../../src/domain/money/reservation.ts"
 import type { Bounds } from "../../../src/domain/request/request.ts"
 import { plannerFor } from "../../support/gateways/planner.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
@@ -21,23 +21,23 @@ const { hosts } = await plannerFor([
 ])
 const host: Host = hosts[0] ?? hostFor("embed")
 
-const budget = { limit: 10n ** 15n, spend: 0n, held: 0n, source: "total", resetsAt: null }
+const budget = { limit: 10n ** 15n, spend: 0n, reserved: 0n, source: "total", resetsAt: null }
 
-/** What is held, in tokens of the prompt, beside 16 for each message. */
-const tokensHeld = (bounds: Partial<Bounds>): bigint => {
+/** What is reserved, in tokens of the prompt, beside 16 for each message. */
+const tokensReserved = (bounds: Partial<Bounds>): bigint => {
   const all: Bounds = {
     ...{ choices: 1, images: 0, searches: 0, mediaParts: 0, mediaBytes: 0, messages: 0 },
     ...bounds,
   } as Bounds
-  const size = holdSize(budget, { bounds: all, maxTokens: 1, sentBytes: 0 }, host)
+  const size = reservationSize(budget, { bounds: all, maxTokens: 1, sentBytes: 0 }, host)
   if (typeof size === "string") throw new Error(size)
   return size.amount / 1_000_000n
 }
 
 test("media of one prompt can take the host's context once", () => {
-  expect(tokensHeld({ mediaParts: 3 })).toBe(1000n)
+  expect(tokensReserved({ mediaParts: 3 })).toBe(1000n)
 })
 
 test("of texts that are read one by one, the media of each can take the host's context", () => {
-  expect(tokensHeld({ mediaParts: 3, longestBytes: 10 })).toBe(3000n)
+  expect(tokensReserved({ mediaParts: 3, longestBytes: 10 })).toBe(3000n)
 })

@@ -8,9 +8,9 @@ import type { KeyRecord } from "../../../src/domain/keys/key.ts"
 import { dayMs } from "../../../src/domain/keys/limitWindows.ts"
 import { freePricing } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
-import type { Hold, Settlement } from "../../../src/services/money/Hold.ts"
-import type { HoldAsk } from "../../../src/services/money/Holds.ts"
 import { Meter } from "../../../src/services/money/Meter.ts"
+import type { ReservationRequest } from "../../../src/services/money/OpenReservations.ts"
+import type { Reservation, Settlement } from "../../../src/services/money/Reservation.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { sampleKey } from "../../sql/samples.ts"
@@ -28,8 +28,8 @@ const bounds = {
   ...{ promptBytes: 10, mediaBytes: 0, mediaParts: 0, textBytes: 10, messages: 1, images: 0, searches: 0 },
   ...{ maxTokens: 5, choices: 1 },
 }
-const whole: HoldAsk = { bounds, maxTokens: 5, sentBytes: 10, streamed: false }
-const endless: HoldAsk = {
+const whole: ReservationRequest = { bounds, maxTokens: 5, sentBytes: 10, streamed: false }
+const endless: ReservationRequest = {
   ...whole,
   bounds: { ...bounds, maxTokens: undefined },
   maxTokens: undefined,
@@ -59,50 +59,50 @@ const scene = async () => {
   const meter = services.get(Meter)
   const keyOf = (limit: bigint | null, more: Partial<KeyRecord> = {}) => sampleKey("a key", { limit, ...more })
   const contextOf = (key: KeyRecord) => requestContext(key, { admittedAt: clock.unsafeCurrentTimeMillis() })
-  const reserve = (key: KeyRecord, ask: HoldAsk = whole, at = host) =>
+  const reserve = (key: KeyRecord, ask: ReservationRequest = whole, at = host) =>
     run(Effect.merge(meter.reserve({ _tag: "Key", key }, contextOf(key), ask, at)))
   /** Throws when it is refused. */
-  const hold = async (...asked: Parameters<typeof reserve>): Promise<Hold> => {
+  const reserved = async (...asked: Parameters<typeof reserve>): Promise<Reservation> => {
     const made = await reserve(...asked)
     if ("_tag" in made) throw made
     return made
   }
   const money = async (key: KeyRecord) => {
-    const { held, total } = await run(meter.spent(key.id))
-    return [held, total]
+    const { reserved, total } = await run(meter.spent(key.id))
+    return [reserved, total]
   }
-  const settle = (one: Hold, settlement = finished) => run(Effect.merge(meter.settle(one, settlement)))
+  const settle = (one: Reservation, settlement = finished) => run(Effect.merge(meter.settle(one, settlement)))
   const rows = (key: KeyRecord) => run(storage.ledger.rows(key.id, 99))
-  return { ...services, state, meter, keyOf, reserve, hold, money, settle, rows }
+  return { ...services, state, meter, keyOf, reserve, reserved, money, settle, rows }
 }
 
-describe("what is held", () => {
+describe("what is reserved", () => {
   test("is the most that the attempt can cost: ten bytes of prompt, what is written around a message, and five tokens of output", async () => {
-    const { keyOf, hold, money } = await scene()
+    const { keyOf, reserved, money } = await scene()
     const key = keyOf(36n)
-    expect((await hold(key)).amount).toBe(10n + 16n + 10n)
+    expect((await reserved(key)).amount).toBe(10n + 16n + 10n)
     expect(await money(key)).toEqual([36n, 0n])
   })
 
   test("and spent is never above the limit: the next attempt is refused, and told whether waiting helps", async () => {
-    const { keyOf, hold, reserve, settle } = await scene()
+    const { keyOf, reserved, reserve, settle } = await scene()
     const key = keyOf(50n)
-    const first = await hold(key)
+    const first = await reserved(key)
     expect(await reserve(key)).toMatchObject({
       ...{ _tag: "PaymentRequired", reason: "in_flight_budget_exhausted", retryAfterSeconds: 1 },
-      ...{ limit: 50n, held: 36n, spend: 0n, required: 36n },
+      ...{ limit: 50n, reserved: 36n, spend: 0n, required: 36n },
     })
     await settle(first)
-    const second = await hold(key)
+    const second = await reserved(key)
     await settle(second)
     expect(await reserve(key)).toMatchObject({ reason: "request_exceeds_budget" })
     expect(await reserve(keyOf(20n))).toMatchObject({ reason: "limit_exhausted", spend: 20n })
   })
 
   test("of a key without a limit is nothing", async () => {
-    const { keyOf, hold, money, meter, run } = await scene()
+    const { keyOf, reserved, money, meter, run } = await scene()
     const key = keyOf(null)
-    expect((await hold(key)).amount).toBe(0n)
+    expect((await reserved(key)).amount).toBe(0n)
     expect(await money(key)).toEqual([0n, 0n])
     expect(await run(meter.budget({ _tag: "Key", key }))).toMatchObject({ limit: null })
   })
@@ -115,11 +115,11 @@ describe("what is held", () => {
   })
 })
 
-describe("a hold ends once", () => {
+describe("a reservation ends once", () => {
   test("booked: its cost is spent, the rest is free, and a second end does nothing", async () => {
-    const { keyOf, hold, money, settle, meter, rows } = await scene()
+    const { keyOf, reserved, money, settle, meter, rows } = await scene()
     const key = keyOf(1000n)
-    const one = await hold(key)
+    const one = await reserved(key)
     expect(await settle(one)).toMatchObject({ cost: { total: 10n } })
     await settle(one)
     meter.release(one)
@@ -128,9 +128,9 @@ describe("a hold ends once", () => {
   })
 
   test("given up: nothing is spent, and a booking that comes later does nothing", async () => {
-    const { keyOf, hold, money, settle, meter, rows } = await scene()
+    const { keyOf, reserved, money, settle, meter, rows } = await scene()
     const key = keyOf(1000n)
-    const one = await hold(key)
+    const one = await reserved(key)
     meter.release(one)
     meter.release(one)
     await settle(one)
@@ -138,9 +138,9 @@ describe("a hold ends once", () => {
   })
 
   test("two at once give back each its own", async () => {
-    const { keyOf, hold, money, meter } = await scene()
+    const { keyOf, reserved, money, meter } = await scene()
     const key = keyOf(1000n)
-    const [one, two] = [await hold(key), await hold(key, { ...whole, maxTokens: 50 })]
+    const [one, two] = [await reserved(key), await reserved(key, { ...whole, maxTokens: 50 })]
     meter.release(one)
     expect(await money(key)).toEqual([two.amount, 0n])
     meter.release(two)
@@ -149,39 +149,39 @@ describe("a hold ends once", () => {
 })
 
 describe("a stream without a bound", () => {
-  test("grows by blocks until nothing is left, and pays for no token that is not held", async () => {
-    const { keyOf, hold, money } = await scene()
+  test("grows by blocks until nothing is left, and pays for no token that is not reserved", async () => {
+    const { keyOf, reserved, money } = await scene()
     // 26 for the prompt, and 10,000 tokens of output.
     const key = keyOf(20_026n)
-    const { output } = await hold(key, endless)
+    const { output } = await reserved(key, endless)
     expect(output?.outputTokens).toBe(4096)
     const blocks = [output?.extend(), output?.extend(), output?.extend()]
     expect(blocks).toEqual([4096, 1808, 0])
     expect(await money(key)).toEqual([20_026n, 0n])
   })
 
-  test("does not grow once its hold is closed", async () => {
-    const { keyOf, hold, money, meter } = await scene()
+  test("does not grow once its reservation is closed", async () => {
+    const { keyOf, reserved, money, meter } = await scene()
     const key = keyOf(1_000_000n)
-    const one = await hold(key, endless)
+    const one = await reserved(key, endless)
     meter.release(one)
     expect(one.output?.extend()).toBe(0)
     expect(await money(key)).toEqual([0n, 0n])
   })
 
   test("of a key without a limit has no allowance to ask", async () => {
-    const { keyOf, hold } = await scene()
-    expect((await hold(keyOf(null), endless)).output).toBeUndefined()
+    const { keyOf, reserved } = await scene()
+    expect((await reserved(keyOf(null), endless)).output).toBeUndefined()
   })
 })
 
 test("a daily limit is that of the day in UTC, and says when it ends", async () => {
-  const { keyOf, hold, settle, meter, run, clock } = await scene()
+  const { keyOf, reserved, settle, meter, run, clock } = await scene()
   const key = keyOf(40n, { limitReset: "daily" })
   const budget = () => run(meter.budget({ _tag: "Key", key }))
-  await settle(await hold(key))
+  await settle(await reserved(key))
   expect(await budget()).toEqual({
-    ...{ limit: 40n, spend: 10n, held: 0n, source: "daily" },
+    ...{ limit: 40n, spend: 10n, reserved: 0n, source: "daily" },
     resetsAt: clock.unsafeCurrentTimeMillis() + dayMs,
   })
   clock.advance(dayMs)
@@ -191,10 +191,10 @@ test("a daily limit is that of the day in UTC, and says when it ends", async () 
 describe("a row that cannot be written now", () => {
   const locked = new StorageUnavailable({ reason: "locked" })
 
-  test("keeps its money held and every paid request away, until it is booked at no cost to who was told 503", async () => {
-    const { state, keyOf, hold, reserve, money, settle, meter, clock } = await scene()
+  test("keeps its money reserved and every paid request away, until it is booked at no cost to who was told 503", async () => {
+    const { state, keyOf, reserved, reserve, money, settle, meter, clock } = await scene()
     const key = keyOf(1000n)
-    const one = await hold(key)
+    const one = await reserved(key)
     state.why = locked
     expect(await settle(one)).toMatchObject({ _tag: "Unavailable", why: "metering" })
     expect([meter.writable(), await money(key)]).toEqual([false, [36n, 0n]])
@@ -205,9 +205,9 @@ describe("a row that cannot be written now", () => {
   })
 
   test("is charged in the end where nobody waited for it", async () => {
-    const { state, keyOf, hold, money, settle, clock } = await scene()
+    const { state, keyOf, reserved, money, settle, clock } = await scene()
     const key = keyOf(1000n)
-    const one = await hold(key)
+    const one = await reserved(key)
     state.why = locked
     await settle(one, { ...finished, isAwaited: false })
     state.why = undefined
@@ -215,10 +215,10 @@ describe("a row that cannot be written now", () => {
     expect(await money(key)).toEqual([0n, 10n])
   })
 
-  test("and never will be holds nothing", async () => {
-    const { state, keyOf, hold, money, settle, meter } = await scene()
+  test("and never will be keeps nothing reserved", async () => {
+    const { state, keyOf, reserved, money, settle, meter } = await scene()
     const key = keyOf(1000n)
-    const one = await hold(key)
+    const one = await reserved(key)
     state.why = new StorageUnavailable({ reason: "too large", refused: true })
     expect(await settle(one)).toMatchObject({ _tag: "Unavailable" })
     expect([meter.writable(), await money(key)]).toEqual([true, [0n, 0n]])

@@ -2,8 +2,8 @@
 
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Answer, ErrorFinish, Measures } from "../../domain/money/Charge.ts"
-import type { HoldSize, OutputAllowance } from "../../domain/money/hold.ts"
 import type { KeyAccount } from "../../domain/money/KeyAccount.ts"
+import type { OutputAllowance, ReservationSize } from "../../domain/money/reservation.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import type { MediaTokens } from "../../domain/request/MediaTokens.ts"
@@ -15,7 +15,7 @@ import type { RequestContext } from "../request/RequestContext.ts"
  * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
  * body.
  */
-export interface Hold extends HoldSize, Measures, Member {
+export interface Reservation extends ReservationSize, Measures, Member {
   readonly context: RequestContext
   /** The money of its key. */
   readonly account: KeyAccount
@@ -23,7 +23,7 @@ export interface Hold extends HoldSize, Measures, Member {
   /** The rule of its admission. */
   readonly errorFinish: ErrorFinish
   readonly streamed: boolean
-  /** `HoldAsk.mostHidden`. */
+  /** `ReservationRequest.mostHidden`. */
   readonly mostHidden: number
   /** For a stream of a key with a limit. `amount` grows with it. */
   readonly output: OutputAllowance | undefined
@@ -42,7 +42,7 @@ export interface Streamed {
   readonly usageSoFar: ChatUsage | undefined
 }
 
-/** What is known of an answer when it has ended, in addition to its hold. */
+/** What is known of an answer when it has ended, in addition to its reservation. */
 export interface Settlement extends Answer {
   /** Milliseconds from admission to the first token. */
   readonly latencyMs: number

@@ -15,7 +15,7 @@ export interface BudgetSnapshot {
   /** Spent in the current window of the limit. */
   readonly spend: Picodollars
   /** Reserved by requests in flight. */
-  readonly held: Picodollars
+  readonly reserved: Picodollars
   /** Which limit it is, for the caller: `daily`, `weekly`, `monthly` or `total`. */
   readonly source: string
   /** Unix milliseconds; `null`: the limit never resets. */
@@ -25,8 +25,8 @@ export interface BudgetSnapshot {
 /** Why a budget does not allow a request. */
 export type BudgetRefusal = PaymentRequired["reason"]
 
-/** What a hold is made for. */
-export interface HoldRequest {
+/** What the size of a reservation follows from. */
+export interface ReservationBasis {
   readonly bounds: Bounds
   /** The caller's bound on output tokens. */
   readonly maxTokens: number | undefined
@@ -36,7 +36,7 @@ export interface HoldRequest {
   readonly grows?: boolean
 }
 
-export interface HoldSize {
+export interface ReservationSize {
   readonly amount: Picodollars
   /** Output tokens that the host is to be limited to; `undefined`: its own maximum will do. */
   readonly outputBound: number | undefined
@@ -54,14 +54,14 @@ export interface OutputAllowance {
 
 /** With fewer output tokens affordable the request is refused. */
 const fewestTokens = 16n
-/** Output tokens to hold at first where the caller gave no bound, and the most to add at once. Most answers are shorter. */
+/** Output tokens to reserve at first where the caller gave no bound, and the most to add at once. Most answers are shorter. */
 const usualTokens = 4096n
 /** The fewest to add at once, so that a stream with a small bound does not ask for money at every event. */
 const smallestBlock = 64
 
 /**
- * Whether the hold of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream whose
- * output is all seen by the gateway. A model that reasons may do so without sending it.
+ * Whether the reservation of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream
+ * whose output is all seen by the gateway. A model that reasons may do so without sending it.
  */
 export const canGrow = (
   request: Pick<ChatRequest, "stream" | "reasoning">,
@@ -71,15 +71,15 @@ export const canGrow = (
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
- * held. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
+ * reserved. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
  * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones. One that
- * grows holds 4,096 tokens at first, and its host is limited by what is left.
+ * grows reserves 4,096 tokens at first, and its host is limited by what is left.
  */
-export const holdSize = (
+export const reservationSize = (
   budget: BudgetSnapshot,
-  { bounds, maxTokens, sentBytes, grows = false }: HoldRequest,
+  { bounds, maxTokens, sentBytes, grows = false }: ReservationBasis,
   host: Host,
-): HoldSize | BudgetRefusal => {
+): ReservationSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
   if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
   if (isPriceUnknown(host)) return "unknown_price"
@@ -90,7 +90,7 @@ export const holdSize = (
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
   const perToken = bounds.choices === 1 ? price.completion : price.completion * BigInt(bounds.choices)
-  const available = left - budget.held
+  const available = left - budget.reserved
   if (asked !== undefined) {
     const amount = fixed + BigInt(asked) * perToken
     if (amount > available) return refusalOf(amount, left)
@@ -111,7 +111,7 @@ export const holdSize = (
   }
 }
 
-/** `outputTokens` of a hold whose output needs no money of a limit. */
+/** `outputTokens` of a reservation whose output needs no money of a limit. */
 const unlimited = Number.POSITIVE_INFINITY
 
 /** The most that a request can cost without its output tokens. */
@@ -141,35 +141,35 @@ const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodolla
  * `undefined`: there is no limit, or no price. `Infinity`: the output needs no money of the limit.
  */
 export const affordableTokens = (
-  { limit, spend, held }: BudgetSnapshot,
-  { bounds, sentBytes }: Pick<HoldRequest, "bounds" | "sentBytes">,
+  { limit, spend, reserved }: BudgetSnapshot,
+  { bounds, sentBytes }: Pick<ReservationBasis, "bounds" | "sentBytes">,
   host: Host,
 ): number | undefined => {
   if (limit === null || host.pricing === null) return undefined
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
   const perToken = price.completion * BigInt(bounds.choices)
-  const available = limit - spend - held
+  const available = limit - spend - reserved
   if (perToken === 0n && available >= fixed) return Number.POSITIVE_INFINITY
   return Number(affordable(available, fixed, perToken, 0n))
 }
 
-/** Why an amount that is not available cannot be held. `left`: what would be available if no other request ran. */
+/** Why an amount that is not available cannot be reserved. `left`: what would be available if no other request ran. */
 const refusalOf = (amount: Picodollars, left: Picodollars): BudgetRefusal =>
   amount <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
 
 /**
- * What to add to the hold of a stream whose output has used it up: as many tokens as it began with, 4,096 at most, or as many
- * as are left. `tokens` 0: nothing is left.
+ * What to add to the reservation of a stream whose output has used it up: as many tokens as it began with, 4,096 at most, or as
+ * many as are left. `tokens` 0: nothing is left.
  */
 export const nextBlock = (
-  { limit, spend, held }: BudgetSnapshot,
+  { limit, spend, reserved }: BudgetSnapshot,
   { pricing }: Host,
   outputTokens: number,
 ): { readonly tokens: number; readonly amount: Picodollars } => {
   if (limit === null || pricing === null) return { tokens: 0, amount: 0n }
   const price = maximumPrices(pricing).completion
-  const available = limit - spend - held
+  const available = limit - spend - reserved
   if (price === 0n || available < price) return { tokens: 0, amount: 0n }
   const block = BigInteger.min(usualTokens, BigInt(Math.max(smallestBlock, outputTokens)))
   const tokens = BigInteger.min(block, available / price)
@@ -180,7 +180,11 @@ export const nextBlock = (
  * Why the budget does not allow the request at this host; `undefined`: it does. For a plan, which takes no money: where there
  * is far more left than the request can cost, a rough bound in floating point decides.
  */
-export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host: Host): BudgetRefusal | undefined => {
+export const budgetRefusal = (
+  budget: BudgetSnapshot,
+  request: ReservationBasis,
+  host: Host,
+): BudgetRefusal | undefined => {
   if (budget.limit === null) return undefined
   if (host.pricing !== null && request.maxTokens !== undefined) {
     const { bounds } = request
@@ -192,9 +196,9 @@ export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host
       bounds.searches * price.webSearch +
       mostRejected(bounds, host) * price.completion +
       request.maxTokens * bounds.choices * price.completion
-    if (2 * most < Number(budget.limit - budget.spend - budget.held)) return undefined
+    if (2 * most < Number(budget.limit - budget.spend - budget.reserved)) return undefined
   }
-  const size = holdSize(budget, request, host)
+  const size = reservationSize(budget, request, host)
   return typeof size === "string" ? size : undefined
 }
 
@@ -219,11 +223,11 @@ const roughPrices = (pricing: Pricing): RoughPrices => {
 }
 
 /**
- * The most that a request can use, in tokens and searches: what its hold pays for, or would pay for if its key had a limit.
- * `outputTokens`: `HoldSize.outputTokens`.
+ * The most that a request can use, in tokens and searches: what its reservation pays for, or would pay for if its key had a
+ * limit. `outputTokens`: `ReservationSize.outputTokens`.
  */
 export const mostUsage = (
-  { bounds, maxTokens, sentBytes }: Pick<HoldRequest, "bounds" | "maxTokens" | "sentBytes">,
+  { bounds, maxTokens, sentBytes }: Pick<ReservationBasis, "bounds" | "maxTokens" | "sentBytes">,
   outputTokens: number,
   host: Host,
 ): Usage => {
@@ -273,7 +277,10 @@ const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number => 
 }
 
 /** The least that has to be reserved for the request at this host. `undefined`: its price is unknown. */
-export const requiredAmount = ({ bounds, maxTokens, sentBytes }: HoldRequest, host: Host): Picodollars | undefined => {
+export const requiredAmount = (
+  { bounds, maxTokens, sentBytes }: ReservationBasis,
+  host: Host,
+): Picodollars | undefined => {
   if (host.pricing === null) return undefined
   const price = maximumPrices(host.pricing)
   const output = BigInt(Math.min(maxTokens ?? Number(fewestTokens), host.maxCompletionTokens) * bounds.choices)
@@ -291,7 +298,7 @@ export const paymentRequired = (
     limitSource: budget.source,
     limit: budget.limit ?? 0n,
     spend: budget.spend,
-    held: budget.held,
+    reserved: budget.reserved,
     required,
     resetsAt: budget.resetsAt,
     ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),

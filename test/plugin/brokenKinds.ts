@@ -49,16 +49,16 @@ const kind = (
 
 /** Those that are off after the start. */
 export const offKinds: ReadonlyArray<Kind> = [
-  kind("throws-on-import", "throws while it is imported", `throw new Error("no disk")`),
+  kind("throws-on-import", "throws on import", `throw new Error("no disk")`),
   kind("syntax-error", "is no JavaScript", `export default {`),
   kind(
     "missing-package",
-    "imports a package that is not there",
+    "imports a missing package",
     `import "headgate-no-such-package"\nexport default plugin(() => provider())`,
   ),
   kind(
     "waits-on-import",
-    "waits for ever while it is imported",
+    "never ends its import",
     `await new Promise(() => {})\nexport default plugin(() => provider())`,
   ),
   kind("no-plugin", "has another default export", `export default { id: "no-plugin" }`),
@@ -70,7 +70,7 @@ export const offKinds: ReadonlyArray<Kind> = [
   ),
   kind("throws-in-load", "throws in `load`", `export default plugin(() => { throw new Error("no region") })`),
   kind("rejects-in-load", "rejects in `load`", `export default plugin(async () => { throw new Error("no region") })`),
-  kind("waits-in-load", "waits for ever in `load`", `export default plugin(() => new Promise(() => {}))`),
+  kind("waits-in-load", "never ends `load`", `export default plugin(() => new Promise(() => {}))`),
   kind("no-protocol", "gives no protocol", `export default plugin(() => provider({ protocols: {} }))`),
   kind("no-error", "gives no `error`", `export default plugin(() => provider({ error: undefined }))`),
   kind(
@@ -85,14 +85,14 @@ export const offKinds: ReadonlyArray<Kind> = [
   ),
   kind(
     "waits-in-models",
-    "waits for ever in `models`",
+    "never ends `models`",
     `export default plugin(() => provider({ models: () => new Promise(() => {}) }))`,
   ),
 ]
 
 /** Those that are on, and do something wrong when they are asked. */
 export const askedKinds: ReadonlyArray<Kind> = [
-  kind("mistral", "has the id of a plugin that comes with the gateway", `export default plugin(() => provider())`, {
+  kind("mistral", "has the id of one of the gateway's own", `export default plugin(() => provider())`, {
     asked: "whole",
   }),
   kind(
@@ -131,12 +131,9 @@ export const askedKinds: ReadonlyArray<Kind> = [
     `export default plugin(() => provider({ sign: () => { throw new Error("no key") } }))`,
     { asked: "whole" },
   ),
-  kind(
-    "waits-in-sign",
-    "waits for ever in `sign`",
-    `export default plugin(() => provider({ sign: () => Effect.never }))`,
-    { asked: "whole" },
-  ),
+  kind("waits-in-sign", "never ends `sign`", `export default plugin(() => provider({ sign: () => Effect.never }))`, {
+    asked: "whole",
+  }),
   kind(
     "throws-in-error",
     "throws in `error`",
@@ -176,7 +173,7 @@ export const askedKinds: ReadonlyArray<Kind> = [
   kind("leaks-a-timer", "leaves a timer behind", `setInterval(() => {}, 50)\nexport default plugin(() => provider())`, {
     asked: "whole",
   }),
-  kind("is-removed", "its folder is removed while the gateway runs", `export default plugin(() => provider())`, {
+  kind("is-removed", "its folder is removed while it runs", `export default plugin(() => provider())`, {
     asked: "whole",
     besides: "removed",
   }),
@@ -184,14 +181,14 @@ export const askedKinds: ReadonlyArray<Kind> = [
 
 /** Those that do something to the whole process. Each has a gateway of its own. */
 export const processKinds: ReadonlyArray<Kind> = [
-  kind("exits-on-import", "ends the process while it is imported", `process.exit(3)`),
+  kind("exits-on-import", "ends the process on import", `process.exit(3)`),
   kind(
     "exits-in-a-hook",
     "ends the process in `decode`",
     `export default plugin(() => speaking({ decode: () => process.exit(3) }))`,
     { asked: "whole" },
   ),
-  kind("loops-on-import", "loops for ever while it is imported", `for (;;) Bun.sleepSync(50)`),
+  kind("loops-on-import", "loops for ever on import", `for (;;) Bun.sleepSync(50)`),
   kind(
     "loops-in-a-hook",
     "loops for ever in `decode`",
@@ -206,7 +203,7 @@ export const processKinds: ReadonlyArray<Kind> = [
   ),
   kind(
     "patches-a-prototype",
-    "puts a throwing method in place of one of `Array.prototype`",
+    "replaces a method of `Array.prototype`",
     `Array.prototype.map = () => { throw new Error("patched") }\nexport default plugin(() => provider())`,
     { wording: "patched" },
   ),

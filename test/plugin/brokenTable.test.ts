@@ -70,11 +70,16 @@ const valueIn = (line: string, name: string): string | undefined => {
   return quoted === undefined ? plain : String(JSON.parse(quoted))
 }
 
+/** A message that the page shows as `…`. */
+const mistake = "a plugin made a mistake"
+
 /** What a line says, without what differs from run to run. `undefined`: it is the line of a request, or of a stack. */
 const saidIn = (line: string): string | undefined => {
   if (valueIn(line, "event") === "request") return undefined
   const message = valueIn(line, "message")
-  if (message !== undefined) return [message, valueIn(line, "problem")].filter((part) => part !== undefined).join(": ")
+  const problem = valueIn(line, "problem")
+  if (message !== undefined)
+    return problem === undefined ? message : `${message === mistake ? "…" : message}: ${problem}`
   // Before the log begins, and what the runtime itself writes.
   return /^(?:plugin |error: | +at .*plugins\/providers)/.test(line) ? line.trim() : undefined
 }
@@ -104,8 +109,7 @@ const rowsTogether = async (): Promise<ReadonlyArray<Row>> => {
     if (kind.besides === "removed") rmSync(folderOf(installation, kind), { recursive: true })
     const status = kind.asked && (await asked(url, key, `${kind.id}/m`, kind.asked === "stream"))
     const echo = await asked(url, key, "headgate/echo", false)
-    const own = status === undefined ? "off" : `the request gets ${status}`
-    seen.push([kind, `${own}; others ${echo === "200" ? "are served" : `get ${echo}`}`])
+    seen.push([kind, `${status ?? "off"}${echo === "200" ? "" : `; others get ${echo}`}`])
   }
   gateway.kill("SIGTERM")
   expect(await gateway.exited).toBe(0)
@@ -118,7 +122,8 @@ const rowsTogether = async (): Promise<ReadonlyArray<Row>> => {
   }))
 }
 
-const nothing = "nothing but the line of the request"
+/** Nothing but the line of the request. */
+const nothing = "—"
 
 const rowAlone = async (kind: Kind): Promise<Row> => {
   const { installation, gateway } = startWith([kind])
@@ -138,13 +143,13 @@ const rowAlone = async (kind: Kind): Promise<Row> => {
   return {
     does: kind.does,
     reads: read === "" ? "nothing" : read,
-    gateway: `${isUp ? "" : "does not start: "}${end}${status === undefined || status === "none" ? "" : `; the request gets ${status}`}`,
+    gateway: `${isUp ? "" : "does not start: "}${end}${status === undefined || status === "none" ? "" : `; ${status}`}`,
   }
 }
 
 const tableOf = (rows: ReadonlyArray<Row>): string =>
   [
-    "| the plugin | the operator reads | the gateway |",
+    "| the plugin | the operator reads | the request, or the gateway |",
     "| --- | --- | --- |",
     ...rows.map(({ does, reads, gateway }) => `| ${does} | ${reads} | ${gateway} |`),
   ].join("\n")

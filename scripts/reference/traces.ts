@@ -15,7 +15,7 @@ const words: Readonly<Record<keyof typeof names, readonly [spans: string, value:
   key: ["request", "the id of the key: its hash, or the app's own"],
   outcome: [
     "request, call",
-    "`ok`, or a [word](../requests.md#outcomes) that says who caused it; of a call `finished`, `failed`, `lost`, `abandoned`, …",
+    "`ok`, or a [word](../errors.md#outcomes) that says who caused it; of a call `finished`, `failed`, `lost`, `abandoned`, …",
   ],
   isStreamed: ["request", "whether a stream was asked for"],
   model: ["request, call", "of the host that answered, or was called"],

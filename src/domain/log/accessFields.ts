@@ -12,7 +12,7 @@ export const accessFields = {
   request_id: { means: "as in the header `X-GW-Request-Id`" },
   route: { means: "method and path, `POST /api/v1/chat/completions`; `*` for an unknown path" },
   status: { means: "as sent, or as it would have been; 200 for a stream that broke off" },
-  outcome: { means: "how it ended, in [a word](requests.md#outcomes) that says who caused it" },
+  outcome: { means: "how it ended, in [a word](errors.md#outcomes) that says who caused it" },
   why: { means: "the reason, as in [records](requests.md#kept); never a quotation of a body" },
   created_at: { unit: "UTC", means: "when its first byte came" },
   duration_ms: { unit: "ms", means: "from then to its end" },

@@ -29,9 +29,9 @@ const alerts = Bun.YAML.parse(textOf("deploy/prometheus/alerts.yml")) as {
 }
 const rules = alerts.groups.flatMap(({ rules: all }) => all.map(({ alert, expr }) => [alert, expr] as const))
 
-/** Of the page about metrics. */
+/** Of the reference of metrics. */
 const examples = Array.from(
-  textOf("docs/metrics.md").matchAll(/^\| `(?:headgate|process)_.*\| `([^`]+)` \|$/gm),
+  textOf("docs/reference/metrics.md").matchAll(/^\| `(?:headgate|process)_.*\| `([^`]+)` \|$/gm),
   ([, one = ""]) => one,
 )
 
@@ -63,7 +63,7 @@ test.each([...queries, ...rules])("%s asks for samples and labels that there are
   }
 })
 
-test("the page about metrics has an example for every family", () => {
+test("the reference of metrics has an example for every family", () => {
   expect(examples.length).toBe(allFamilies.length)
 })
 

@@ -12,8 +12,8 @@ const folder = mkdtempSync(join(tmpdir(), "headgate-verify-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 test("its table has every rule", () => {
-  const rules = Array.from(page.matchAll(/^\| `(\w+)` \| (?:a|the|of) /gm), ([, rule]) => rule)
-  expect(rules.toSorted()).toEqual([...alertRules].toSorted())
+  const rules = Array.from(page.matchAll(/^\| `(\w+)` \| /gm), ([, rule]) => rule)
+  expect(rules).toEqual([...alertRules])
 })
 
 test("its program accepts what is signed with the secret, and nothing else", async () => {

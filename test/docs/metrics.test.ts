@@ -1,4 +1,4 @@
-/** docs/metrics.md lists what there is: every family with its type, labels, unit and meaning, and an example that asks for it. */
+/** docs/reference/metrics.md lists what there is: every family with its type, labels, unit and meaning, and an example that asks for it. */
 import { expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { waivers } from "../../src/domain/money/Charge.ts"
@@ -6,7 +6,7 @@ import { formPaths } from "../../src/domain/request/forms.ts"
 import { allFamilies } from "../../src/services/metrics/families.ts"
 import { mostPairs } from "../../src/services/metrics/Pairs.ts"
 
-const page = readFileSync(new URL("../../docs/metrics.md", import.meta.url), "utf8")
+const page = readFileSync(new URL("../../docs/reference/metrics.md", import.meta.url), "utf8")
 
 const rows = page
   .split("\n")

@@ -1,4 +1,4 @@
-/** Every event that the gateway logs. The names are stable: who searches or alerts by one finds it in the next version too. See docs/logs.md. */
+/** Every event that the gateway logs. Names are stable: searches and rules by name work in the next version too. docs/reference/logEvents.md */
 import { hostEvents } from "./hostEvents.ts"
 import type { LogEvent, NamedIn } from "./LogEvent.ts"
 import { processEvents } from "./processEvents.ts"

@@ -5,7 +5,7 @@ export const requestEvents = {
   request: {
     level: "info",
     text: "request",
-    means: "The access log ([access-log.md](access-log.md)): a request has ended.",
+    means: "The [access log](access-log.md): a request has ended.",
     remedy: nothing,
   },
   plugin_message: {

@@ -5,7 +5,7 @@ export const watchEvents = {
   alert_warning: {
     level: "warn",
     text: "{text}",
-    means: "A rule of `alerts` holds. `rule` names it, [alerts](alerts.md) explains it.",
+    means: "A rule of `alerts` holds. `rule` names it, [alert rules](reference/alerts.md) explains it.",
     remedy: "As the rule says there.",
   },
   alert_critical: {

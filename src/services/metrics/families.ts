@@ -1,6 +1,6 @@
 /**
- * Every family of series that the gateway has: names, units and labels are part of its interface, and stay. `docs/metrics.md` has the
- * same list with examples. A label has one of a closed set of values: never a user or a text of a caller, and a key only where the operator
+ * Every family of series that the gateway has: names, units and labels are part of its interface, and stay. docs/reference/metrics.md is
+ * made of them. A label has one of a closed set of values: never a user or a text of a caller, and a key only where the operator
  * asks for budgets.
  */
 import { type Family, family } from "./Family.ts"

@@ -1,10 +1,11 @@
 /**
  * The line of the log for a request that is over. Its names are those of `GET /requests`, where that has them; what is not known is left
- * out. It has no text that the caller wrote, but for names of models and apps, and ids. Pure. See docs/access-log.md.
+ * out. It has no text that the caller wrote, but for names of models and apps, and ids. Pure. See docs/reference/accessLog.md.
  */
 
 import { withoutKeys } from "../../domain/keys/keySecret.ts"
 import { isoTime } from "../../domain/keys/keyValues.ts"
+import type { AccessFieldName } from "../../domain/log/accessFields.ts"
 import { formatUsd } from "../../domain/price/money.ts"
 import { overheadMs } from "../request/overhead.ts"
 import type { RequestEnd } from "../request/RequestEnds.ts"
@@ -35,12 +36,12 @@ class CalledHosts {
 class Known {
   readonly all: Record<string, unknown> = {}
 
-  add(name: string, value: unknown): void {
+  add(name: AccessFieldName, value: unknown): void {
     if (value !== null && value !== undefined && value !== "") this.all[name] = value
   }
 
   /** A text that the caller chose: it may be a key by mistake. */
-  addChosen(name: string, text: string | null | undefined): void {
+  addChosen(name: AccessFieldName, text: string | null | undefined): void {
     if (text != null) this.add(name, withoutKeys(text))
   }
 }

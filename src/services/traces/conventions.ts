@@ -1,6 +1,6 @@
 /**
  * Names of the attributes of spans: OpenTelemetry's stable conventions for HTTP, those for generative AI, which are in development
- * and are being renamed (https://opentelemetry.io/docs/specs/semconv/gen-ai/, 2026-11), and the gateway's own. docs/traces.md lists them.
+ * and are being renamed (https://opentelemetry.io/docs/specs/semconv/gen-ai/, 2026-11), and the gateway's own. docs/reference/traces.md lists them.
  */
 export const names = {
   requestMethod: "http.request.method",
@@ -49,7 +49,7 @@ export const fractional: ReadonlySet<string> = new Set<string>([
 ])
 
 /** The convention's names of providers, by the id of our plugin. Any other provider has the id of its plugin. */
-const providers: ReadonlyMap<string, string> = new Map([
+export const providers: ReadonlyMap<string, string> = new Map([
   ["azure", "azure.ai.openai"],
   ["bedrock", "aws.bedrock"],
   ["google-ai-studio", "gcp.gemini"],

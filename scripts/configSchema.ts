@@ -1,8 +1,9 @@
 /**
- * Writes what is known of the configuration out of its Schema: `config.schema.json`, the table of `docs/configuration.md`, and types
- * with comments, for authors and for plugins that list models: `bun scripts/configSchema.ts`. A test fails when they are not current.
+ * Writes what is known of the configuration out of its Schema: `config.schema.json`, and types with comments, for authors
+ * and for plugins that list models: `bun scripts/configSchema.ts`. A test fails when they are not current. `reference/configuration.ts`
+ * makes a page of it.
  */
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type * as AST from "effect/SchemaAST"
 import { HostEntry, ModelEntry, PricingEntry } from "../src/catalogue/schema.ts"
@@ -94,14 +95,8 @@ export const schemaText = (): string => {
   return `${JSON.stringify(schema, null, 2)}\n`
 }
 
-const begin = "<!-- made by scripts/configSchema.ts -->"
-const end = "<!-- end -->"
-
-/** The page with its table made anew. */
-const pageText = (page: string): string => {
-  const table = ["| member | meaning | default |", "| --- | --- | --- |", ...rowsOf(config, "")].join("\n")
-  return `${page.slice(0, page.indexOf(begin))}${begin}\n\n${table}\n\n${page.slice(page.indexOf(end))}`
-}
+/** A row of a table for each member: its path, what it means, its default. */
+export const memberRows = (): ReadonlyArray<string> => rowsOf(config, "")
 
 /** The text of `configInput.ts`. */
 const inputText = (): string => `/**
@@ -160,12 +155,9 @@ const without = (form: ObjectForm, names: ReadonlyArray<string>): ObjectForm => 
   members: form.members.filter(({ name }) => !names.includes(name)),
 })
 
-const pageFile = "docs/configuration.md"
-
 /** Every file that is made, and the text that it has to have. */
 export const madeFiles: ReadonlyArray<{ readonly file: string; readonly text: () => string }> = [
   { file: "config.schema.json", text: schemaText },
-  { file: pageFile, text: () => pageText(readFileSync(at(pageFile), "utf8")) },
   { file: "src/config/configInput.ts", text: inputText },
   { file: "src/domain/hosts/ListedModel.ts", text: listedText },
 ]

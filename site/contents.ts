@@ -1,10 +1,17 @@
 /** The order of the guide: its sections, and the pages of `docs/` in each. A page that is in none fails the build. */
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
 
 export interface Section {
   readonly label: string
-  /** Names of files in `docs/` without `.md`, or of the pages that `pages.ts` makes. */
+  /** Paths of files in `docs/` without `.md`, or of the pages that `pages.ts` makes. */
   readonly pages: ReadonlyArray<string>
 }
+
+/** Every page that is made of the code. */
+const reference = readdirSync(join(import.meta.dirname, "../docs/reference"))
+  .map((name) => `reference/${name.replace(/\.md$/, "").toLowerCase()}`)
+  .toSorted()
 
 export const sections: ReadonlyArray<Section> = [
   { label: "Start", pages: ["getting-started", "glossary"] },
@@ -33,7 +40,7 @@ export const sections: ReadonlyArray<Section> = [
     ],
   },
   { label: "Troubleshoot", pages: ["errors"] },
-  { label: "API reference", pages: ["api", "api-differences"] },
+  { label: "Reference", pages: [...reference, "api-differences"] },
   { label: "Coming from", pages: ["from-litellm", "from-portkey", "from-openrouter", "comparison"] },
   {
     label: "How it works",

@@ -1,6 +1,6 @@
 /**
- * Makes the pages of the guide out of the Markdown of the repository: titles as front matter, links as addresses of the guide, and a
- * reference of the API out of its description. `bun pages.ts` writes them to `src/content/docs`, which git ignores.
+ * Makes the pages of the guide out of the Markdown of the repository: titles as front matter, and links as addresses of the
+ * guide. `bun pages.ts` writes them to `src/content/docs`, which git ignores.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, normalize, resolve } from "node:path"
@@ -16,7 +16,12 @@ const markdownIn = (folder: string): ReadonlyArray<string> =>
     .map((name) => `${folder}/${name}`)
     .toSorted()
 
-const nameOf = (file: string): string => file.replace(/^docs\//, "").replace(/\.md$/, "")
+/** As Astro writes addresses: in small letters. */
+const nameOf = (file: string): string =>
+  file
+    .replace(/^docs\//, "")
+    .replace(/\.md$/, "")
+    .toLowerCase()
 
 /** Files of the repository by the names that their pages have in the guide. */
 const sources: ReadonlyMap<string, string> = new Map(
@@ -27,17 +32,16 @@ const sources: ReadonlyMap<string, string> = new Map(
     ["changes", "CHANGELOG.md"],
     ["bench", "bench/README.md"],
     ["guarantees-in-full", "test/guarantees.md"],
-    ...[...markdownIn("docs"), ...markdownIn("docs/decisions")].map((file): readonly [string, string] => [
-      nameOf(file),
-      file,
-    ]),
+    ...[...markdownIn("docs"), ...markdownIn("docs/reference"), ...markdownIn("docs/decisions")].map(
+      (file): readonly [string, string] => [nameOf(file), file],
+    ),
   ].filter((entry): entry is [string, string] => existsSync(join(root, entry[1] ?? ""))),
 )
 
 const pageOf: ReadonlyMap<string, string> = new Map(Array.from(sources, ([page, file]) => [file, page]))
 
 /** Names of the pages that the guide has, but for the decisions. */
-export const written: ReadonlyArray<string> = [...sources.keys(), "api", "decisions"].filter(
+export const written: ReadonlyArray<string> = [...sources.keys(), "decisions"].filter(
   (page) => !page.startsWith("decisions/"),
 )
 
@@ -81,39 +85,6 @@ const pageText = (file: string): string => {
   return `---\ntitle: ${JSON.stringify(title)}\n---\n\n${body}`
 }
 
-interface Operation {
-  readonly summary?: string
-  readonly description?: string
-  readonly tags?: ReadonlyArray<string>
-  readonly parameters?: ReadonlyArray<{
-    name: string
-    in: string
-    required?: boolean
-    description?: string
-    schema?: { description?: string }
-  }>
-}
-
-/** Every operation of the API, with its parameters. Bodies are in the description itself, which a gateway serves at `/docs`. */
-const apiPage = async (): Promise<string> => {
-  const { apiAt } = await import("../src/http/control/Api.ts")
-  const OpenApi = await import("../node_modules/@effect/platform/src/OpenApi.ts")
-  const document = OpenApi.fromApi(apiAt("")) as unknown as { paths: Record<string, Record<string, Operation>> }
-  const lines = Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, operation]) => [
-      `## ${method.toUpperCase()} ${path}`,
-      "",
-      `${operation.summary ?? ""}.`,
-      "",
-      ...(operation.description === undefined ? [] : [operation.description, ""]),
-      ...parametersOf(operation),
-    ]),
-  )
-  const head =
-    "Every operation, made from the API's description.\nA gateway shows it with all bodies and examples at `/docs`, and serves it at `/api/v1/openapi.json`.\n"
-  return `---\ntitle: "API reference"\n---\n\n${head}\n${lines.join("\n")}\n`
-}
-
 const decisionsPage = (): string => {
   const lines = decisions.map((page) => {
     const file = sources.get(page) ?? ""
@@ -122,35 +93,19 @@ const decisionsPage = (): string => {
   return `---\ntitle: "Decisions"\n---\n\nWhy things are as they are: a page for each choice that the next person would ask about.\n\n${lines.join("\n")}\n`
 }
 
-const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ").replaceAll("<", "&lt;")
-
-const parametersOf = ({ parameters = [] }: Operation): ReadonlyArray<string> =>
-  parameters.length === 0
-    ? []
-    : [
-        "| parameter | in | meaning |",
-        "| --- | --- | --- |",
-        ...parameters.map(
-          ({ name, in: place, required, description, schema }) =>
-            `| \`${name}\`${required === true ? ", required" : ""} | ${place} | ${cell(description ?? schema?.description ?? "")} |`,
-        ),
-        "",
-      ]
-
 const write = (page: string, text: string): void => {
   const path = join(target, `${page}.md`)
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
 }
 
-const make = async (): Promise<void> => {
+const make = (): void => {
   const listed = new Set(["index", "guarantees-in-full", ...sections.flatMap(({ pages }) => pages)])
   const forgotten = written.filter((page) => !listed.has(page))
   if (forgotten.length > 0) throw new Error(`contents.ts does not have ${forgotten.join(", ")}`)
   rmSync(target, { recursive: true, force: true })
   for (const [page, file] of sources) write(page, pageText(file))
-  write("api", await apiPage())
   write("decisions", decisionsPage())
 }
 
-if (import.meta.main) await make()
+if (import.meta.main) make()

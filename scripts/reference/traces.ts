@@ -39,7 +39,7 @@ const words: Readonly<Record<keyof typeof names, readonly [spans: string, value:
   serverAddress: ["call", "the host's configured address, also behind a proxy"],
   serverPort: ["call", "its port"],
   attempt: ["call", "its number, from 1, in the order in which calls ended"],
-  hold: ["call", "its reservation, USD; 0 for a key without a limit"],
+  reserved: ["call", "its reservation, USD; 0 for a key without a limit"],
   upstreamCost: ["answering call", "what the host bills, USD"],
 }
 

@@ -152,11 +152,15 @@ export const models = Command.make(
   "models",
   {
     pattern: Args.text({ name: "pattern" }).pipe(
-      Args.withDescription("models whose id has this text in it; * stands for any text"),
+      Args.withDescription(
+        "models whose id has this text in it; with *, which stands for any text, models with this id",
+      ),
       Args.optional,
     ),
     hosts: Options.boolean("hosts").pipe(
-      Options.withDescription("the hosts of each model, with what was seen of them"),
+      Options.withDescription(
+        "a line for each host: prices, uptime of the last day in percent, medians of the last 30 minutes (milliseconds to the first token, output tokens per second), and its status",
+      ),
     ),
     json: jsonOption,
     url: urlOption,

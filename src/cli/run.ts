@@ -47,7 +47,8 @@ const program = Command.make("headgate").pipe(
   ]),
 )
 
-const tree = treeOf(program, [
+/** Every command of the program. */
+export const tree = treeOf(program, [
   treeOf(serve),
   treeOf(check),
   keys.tree,

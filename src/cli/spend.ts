@@ -186,7 +186,7 @@ export const spend = Command.make(
     ),
     since: Options.text("since").pipe(
       Options.withDescription(
-        "only what was used since then, of at most 31 days: 15m, 1h, 7d, or a time such as 2026-07-15T09:30:00Z",
+        "only what was used since then, of at most 31 days and 1,000,000 rows of the ledger: 15m, 1h, 7d, or a time such as 2026-07-15T09:30:00Z",
       ),
       Options.optional,
     ),

@@ -1,8 +1,8 @@
 /**
  * The configuration: `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
  * each member is renamed where it is declared. Every member has a default; `{}` is a valid file. A new member is a `setting`, here or
- * in `fields/`; `bun scripts/configSchema.ts` writes what is said of it into `configInput.ts`, `config.schema.json` and
- * `docs/configuration.md`.
+ * in `fields/`; `bun scripts/configSchema.ts` writes what is said of it into `configInput.ts` and `config.schema.json`,
+ * `bun scripts/reference.ts` into `docs/reference/configuration.md`.
  */
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"

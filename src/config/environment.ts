@@ -4,18 +4,27 @@ import { withoutInline } from "./withoutInline.ts"
 
 const prefix = "HEADGATE_"
 
-/** The variables that are read, without their prefix. `WORKER` is set by the supervisor for its workers. */
-const settings = [
-  "CONFIG",
-  "PORT",
-  "HOSTNAME",
-  "STORAGE",
-  "MANAGEMENT_KEY",
-  "METRICS_TOKEN",
-  "LOG_LEVEL",
-  "LOG_FORMAT",
-  "WORKER",
-]
+/** What the variables set that are read, by their names without the prefix. docs/reference/configuration.md#variables */
+const settings = {
+  CONFIG: "The configuration file, as `--config`. Default: as found here.",
+  PORT: "`server.port`, as `--port`.",
+  HOSTNAME: "`server.hostname`, as `--hostname`.",
+  STORAGE: "`storage`, as `--storage`.",
+  MANAGEMENT_KEY: "The management key of the gateway, and of commands that call one. Default: made at the first start.",
+  METRICS_TOKEN: "A token that may read `/metrics`. Default: a management key is needed.",
+  LOG_LEVEL: "The least that is logged, as `--log-level`: `debug`, `info`, `warn`, `error` or `none`. Default: `info`.",
+  LOG_FORMAT: "`pretty`, `logfmt` or `json`. Default: by where it runs.",
+}
+
+/** The same by their whole names. */
+export const variables: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(settings).map(([name, about]) => [prefix + name, about]),
+)
+
+const names = Object.keys(settings)
+
+/** `HEADGATE_WORKER` is set by the supervisor for its workers. */
+const isRead = (name: string): boolean => name === "WORKER" || names.includes(name)
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -44,11 +53,11 @@ export const environmentWarnings = (environment: Environment, configuration: unk
     .map(([name]) => name)
     .filter((name) => !links.includes(name) && !mentions(written, name))
     .map((name) => name.slice(prefix.length))
-    .filter((name) => !settings.includes(name))
+    .filter((name) => !isRead(name))
   const [link, ...more] = links.toSorted()
   return [
     ...unknown.map((name) => {
-      const near = hint(name, settings.slice(0, -1)).replace('"', `"${prefix}`)
+      const near = hint(name, names).replace('"', `"${prefix}`)
       return `${prefix}${name} is set and not known${near === "" ? `; known are ${known}` : near}`
     }),
     ...(link === undefined
@@ -66,7 +75,4 @@ const mentions = (value: unknown, name: string): boolean => {
   return typeof value === "object" && value !== null && Object.values(value).some((part) => mentions(part, name))
 }
 
-const known = settings
-  .slice(0, -1)
-  .map((name) => prefix + name)
-  .join(", ")
+const known = Object.keys(variables).join(", ")

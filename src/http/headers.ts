@@ -35,6 +35,11 @@ export const callerRequestId = (headers: Headers): string => {
 export const hostHeader = "x-gw-host"
 /** In a request: the caller's name for the conversation, as `session_id` of the body, which comes first. */
 export const sessionHeader = "x-session-id"
+/** In a request: the app that sends it, by its title, the first that is there; and by its address. */
+export const titleHeaders = ["x-router-title", "x-openrouter-title", "x-title"] as const
+export const refererHeader = "http-referer"
+/** In a request, with the value `enabled`: the answer says how it was routed. The second name is an older one. */
+export const metadataHeaders = ["x-openrouter-metadata", "x-openrouter-experimental-metadata"] as const
 /** On whole responses; a stream has its cost in the finish chunk. */
 export const costHeader = "x-gw-cost-usd"
 /** On whole responses, where the operator wants it: what their time was spent on. */
@@ -42,6 +47,9 @@ export const serverTimingHeader = "server-timing"
 export const generationIdHeader = "x-generation-id"
 /** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"
+
+/** Of a page of requests as CSV: `next` and `position` of the same page as JSON. */
+export const pageHeaders = ["x-gw-next", "x-gw-position"] as const
 
 /** Of a backup: its bytes, and its SHA-256 as RFC 9530 writes it. A streamed answer has no content-length. */
 export const backupSizeHeader = "x-gw-size"

@@ -5,10 +5,14 @@ import { Glob } from "bun"
 import { sections } from "../../site/contents.ts"
 
 /** Made by `site/pages.ts`, out of other files than those of `docs/`. */
-const made = ["api", "bench", "changes", "contributing", "decisions", "security"]
+const made = ["bench", "changes", "contributing", "decisions", "security"]
 
 test("every page of docs is listed once, and what is listed is there", () => {
-  const docs = [...new Glob("*.md").scanSync(resolve(import.meta.dir, "../../docs"))].map((name) => name.slice(0, -3))
+  const docs = ["*.md", "reference/*.md"].flatMap((pattern) =>
+    [...new Glob(pattern).scanSync(resolve(import.meta.dir, "../../docs"))].map((name) =>
+      name.slice(0, -3).toLowerCase(),
+    ),
+  )
   const listed = sections.flatMap(({ pages }) => [...pages])
   expect(listed.toSorted()).toEqual([...docs, ...made].toSorted())
 })

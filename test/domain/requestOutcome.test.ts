@@ -1,4 +1,4 @@
-/** How a request ended, in a word. docs/errors.md#outcomes */
+/** How a request ended, in a word. docs/reference/errors.md#outcomes */
 import { expect, test } from "bun:test"
 import {
   BadRequest,
@@ -53,8 +53,8 @@ test("each word says whose doing it was", () => {
   expect(new Set(requestOutcomes).size).toBe(requestOutcomes.length)
 })
 
-test("docs/errors.md has a line for each word, and for no other", async () => {
-  const page = await Bun.file(new URL("../../docs/errors.md", import.meta.url)).text()
+test("docs/reference/errors.md has a line for each word, and for no other", async () => {
+  const page = await Bun.file(new URL("../../docs/reference/errors.md", import.meta.url)).text()
   const words = page
     .slice(page.indexOf('<a id="outcomes">'))
     .matchAll(/^\| (`.*?`) \| /gm)

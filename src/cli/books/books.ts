@@ -114,7 +114,7 @@ const repriceOption = Options.boolean("reprice").pipe(
 
 const withConfigOption = Options.file("with-config").pipe(
   Options.withDescription(
-    "with --reprice: show what the rows would have cost at the prices of this configuration file",
+    "with --reprice: show by key and host what the rows would have cost at the prices of this configuration file, and book nothing",
   ),
   Options.optional,
 )
@@ -148,7 +148,9 @@ export const reconcile = Command.make("reconcile", flags, ({ json, reprice, with
     return yield* new CommandFailed({ code: exitCodes.failed, message })
   }),
 ).pipe(
-  Command.withDescription("Adds up the ledger and compares it with what keys are said to have spent. 1: they differ."),
+  Command.withDescription(
+    "Adds up the ledger by key and UTC day, week and month, and compares it with the sums by which limits are checked. 1: they differ.",
+  ),
 )
 
 const unchargedColumns: ReadonlyArray<Column<Uncharged>> = [

@@ -77,7 +77,10 @@ const listCommand = Command.make(
     management: Options.boolean("management").pipe(
       Options.withDescription("management keys, with their roles, in place of ordinary ones"),
     ),
-    tag: Options.text("tag").pipe(Options.withDescription("only those with this tag"), Options.optional),
+    tag: Options.text("tag").pipe(
+      Options.withDescription("only those with this tag, among the newest 100,000 keys"),
+      Options.optional,
+    ),
     ...common,
   },
   ({ all, management, tag, json, url }) =>

@@ -47,7 +47,11 @@ const test = Command.make(
       if (code === 0) return
       return yield* new CommandFailed({ code: exitCodes.failed, message: `the tests of ${folder} fail` })
     }),
-).pipe(Command.withDescription("Runs a plugin's tests, its conformance test among them."))
+).pipe(
+  Command.withDescription(
+    "Runs a plugin's tests, its conformance test among them; without tests the conformance kit alone.",
+  ),
+)
 
 const create = Command.make(
   "new",

@@ -56,7 +56,7 @@ const ofBadRequest = ({ kind, models = [], issues }: BadRequest): Availability |
 }
 
 /** How the API names a filter, and the member of the request that it comes from. */
-const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly field: string }> = new Map([
+export const filterNames: ReadonlyMap<string, { readonly excludedBy?: string; readonly field: string }> = new Map([
   ["only", { excludedBy: "allowed_providers", field: "provider.only" }],
   ["ignore", { excludedBy: "ignored_providers", field: "provider.ignore" }],
   ["data_collection", { excludedBy: "data_policy:training", field: "provider.data_collection" }],
@@ -78,7 +78,7 @@ const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly fiel
 ])
 
 /** The member of the request that excluded the host. */
-const fieldOf = ({ by, need }: Exclusion): string => need?.path ?? filters.get(by)?.field ?? by
+const fieldOf = ({ by, need }: Exclusion): string => need?.path ?? filterNames.get(by)?.field ?? by
 
 const isAbout = (exclusion: Exclusion | undefined, ...names: ReadonlyArray<string>): boolean =>
   exclusion !== undefined && names.includes(exclusion.by)
@@ -88,7 +88,7 @@ const ofExclusions = ({ models, excluded }: NoHostMatches): Availability => {
   const about = { retryable: false, requestedModels: models }
   const affectedProviders = providersOf(excluded)
   if (last === undefined || last.by === "provider") return { code: "no_endpoints", ...about, affectedProviders }
-  const excludedBy = [...new Set(excluded.map(({ by }) => filters.get(by)?.excludedBy ?? by))]
+  const excludedBy = [...new Set(excluded.map(({ by }) => filterNames.get(by)?.excludedBy ?? by))]
   const constraint = { field: fieldOf(last), detail: last.reason }
   const more = { ...about, affectedProviders, excludedBy, constraint }
   if (isAbout(last, "free")) return { code: "free_variant_ended", ...more, fallbackModels: [last.model] }

@@ -250,7 +250,7 @@ export const keyFields = {
     title: "tags",
     flag: {
       name: "tag",
-      atCreation: "a word by which it is found",
+      atCreation: "a word by which it is found, 1 to 64 characters without commas; at most 16 of them",
       atChange: "a word by which it is found, in place of those before; none: no word",
       takes: "several",
       none: "none",
@@ -266,7 +266,7 @@ export const keyFields = {
     title: "owner",
     flag: {
       name: "owner",
-      atCreation: "who answers for it",
+      atCreation: "who answers for it, at most 200 characters; its holder does not see it",
       atChange: "who answers for it, or none",
       none: "none",
     },

@@ -92,6 +92,6 @@ const namesIn = async (folder: string): Promise<ReadonlySet<string>> => {
 
 /** The pages of `docs/` by their names, for a guide that is not built. */
 export const markdownPages = async (folder: string): Promise<ReadonlyMap<string, () => Promise<Uint8Array>>> => {
-  const names = [...(await namesIn(folder))].filter((name) => /^[\w-]+\.md$/.test(name)).toSorted()
+  const names = [...(await namesIn(folder))].filter((name) => /^(reference\/)?[\w-]+\.md$/.test(name)).toSorted()
   return new Map(names.map((name) => [name, () => readFile(`${folder}${name}`)]))
 }

@@ -27,8 +27,10 @@ import {
   callerRequestId,
   generationIdHeader,
   notSniffed,
+  refererHeader,
   requestIdHeaders,
   serverTimingHeader,
+  titleHeaders,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { Body } from "./Body.ts"
@@ -292,11 +294,13 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
   }
 }
 
+const [titleHeader, secondTitleHeader, thirdTitleHeader] = titleHeaders
+
 export const attributionOf = (headers: Headers) => ({
   appTitle: attributionText(
-    headers.get("x-router-title") ?? headers.get("x-openrouter-title") ?? headers.get("x-title"),
+    headers.get(titleHeader) ?? headers.get(secondTitleHeader) ?? headers.get(thirdTitleHeader),
   ),
-  appUrl: attributionText(headers.get("http-referer")),
+  appUrl: attributionText(headers.get(refererHeader)),
 })
 
 /** Ends the request when its caller leaves, or at once if it has left already. */

@@ -3,6 +3,7 @@ import type { FailedAttempt } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
+import { metadataHeaders } from "../headers.ts"
 
 /** What is shown of the routing, beside what the request did. */
 export interface ShownRoute {
@@ -13,10 +14,11 @@ export interface ShownRoute {
   readonly plan: Plan
 }
 
-/** Whether the caller asks for it. The second name is an older one. */
+const [header, olderHeader] = metadataHeaders
+
+/** Whether the caller asks for it. */
 export const wantsMetadata = (headers: Headers): boolean =>
-  (headers.get("x-openrouter-metadata") ?? headers.get("x-openrouter-experimental-metadata"))?.toLowerCase() ===
-  "enabled"
+  (headers.get(header) ?? headers.get(olderHeader))?.toLowerCase() === "enabled"
 
 /** `host`: the one that answers; `undefined`: none does. */
 export const routeMetadata = (

@@ -17,11 +17,14 @@ import type { ListedRequest, RequestFilter, RequestPage, WrittenTo } from "../..
 import { Storage } from "../../../services/storage/Storage.ts"
 import { orUnavailable } from "../../../services/storage/StorageUnavailable.ts"
 import { wantsCsv } from "../../csv.ts"
+import { pageHeaders } from "../../headers.ts"
 import { badRequest, notPermitted, unavailable } from "../../refusals.ts"
 import { Authorize, AuthorizeManagement, CurrentKey } from "../Authorize.ts"
 import { alsoCsv, csvAnswer, jsonAnswer } from "../csvAnswer.ts"
 import { filterOf, RequestQuery, UnknownQuery } from "./RequestQuery.ts"
 import { csvRowOf, itemOf, RequestItem, requestColumns } from "./requestItem.ts"
+
+const [nextHeader, positionHeader] = pageHeaders
 
 const Requests = Schema.Struct({
   data: Schema.Array(RequestItem),
@@ -133,7 +136,7 @@ export const requestsHandlers = HttpApiBuilder.group(
             const position = `${at.record}.${at.row}`
             if (!wantsCsv(request.headers["accept"]))
               return jsonAnswer<typeof Requests.Type>({ data: data.map(itemOf), next, position })
-            const place = { "x-gw-position": position, ...(next === null ? {} : { "x-gw-next": next }) }
+            const place = { [positionHeader]: position, ...(next === null ? {} : { [nextHeader]: next }) }
             return csvAnswer(requestColumns, data.map(csvRowOf), place)
           }),
         )

@@ -83,12 +83,13 @@ export class Observation {
   lastByte: number | null = null
   /** The row of the answer was durable. */
   booked: number | null = null
-  /** Bytes of the answer's body that were handed over. */
+  /** Bytes of the answer's body that were handed over. Of a whole answer only once `measure` has counted them. */
   bytesOut = 0
   /** By `nowMs`. */
   readonly startedMs: number
   private readonly nowMs: () => number
   private origin: Origin | undefined
+  private answer: string | Uint8Array | undefined
 
   /** `nowMs`: the clock of `RequestContext`. `origin`: given where the address may be wanted later. */
   constructor(receivedAt: number, nowMs: () => number, origin?: Origin) {
@@ -116,7 +117,18 @@ export class Observation {
   wrote(answer: string | Uint8Array): void {
     this.wroteFirst()
     this.lastByte = this.firstByte
-    this.bytesOut = Buffer.byteLength(answer)
+    this.answer = answer
+  }
+
+  /** Counts the bytes of a whole answer, which takes about a microsecond. */
+  measure(): void {
+    if (this.answer !== undefined) this.bytesOut = Buffer.byteLength(this.answer)
+  }
+
+  /** Lets go of what has the text of the answer or the prompt. */
+  forget(): void {
+    this.answer = undefined
+    this.origin = undefined
   }
 
   /** The first text of a stream was handed over. */

@@ -81,12 +81,12 @@ export interface RequestEnd {
   readonly times: RequestTimes
   /** Where it stands in a trace; `null`: traces are off, or it is none of the data plane. */
   readonly trace: TraceContext | null
-  /** Of the bodies. `in`: what was read. */
+  /** Of the bodies. `in`: what was read. `out`: 0 for a whole answer, if no observer needs it. */
   readonly bytes: { readonly in: number; readonly out: number }
 }
 
-/** Which requests an observer is told the address of. To find it out takes about a microsecond. */
-export type AddressNeed = "always" | "of-failures" | "never"
+/** Of which requests an observer is told the address, and the bytes of a whole answer. To find out each takes about a microsecond. */
+export type DetailNeed = "always" | "of-failures" | "never"
 
 /** Called within the end of a request, so it must not take long. What it throws is logged. */
 export type RequestObserver = (end: RequestEnd) => void
@@ -104,8 +104,9 @@ export class RequestEnds extends Context.Tag("headgate/RequestEnds")<
     /**
      * Tells `observer` of the end of each request that begins from now on, until the scope is closed. `need`, by default `always`: with
      * `of-failures` an address is looked for when a stream begins or the request has failed, and a caller who has left then has none.
+     * Bytes of whole answers are counted for the same requests.
      */
-    readonly subscribe: (observer: RequestObserver, need?: AddressNeed) => Effect.Effect<void, never, Scope.Scope>
+    readonly subscribe: (observer: RequestObserver, need?: DetailNeed) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -123,18 +124,20 @@ const make = Effect.gen(function* () {
   const observers = new Observers((line) => void runner.run(line, () => {}))
 
   const observation = (origin: Origin | undefined): Observation => {
-    const later = observers.addressNeed === "never" ? undefined : origin
+    const later = observers.need === "never" ? undefined : origin
     const observed = new Observation(clock.unsafeCurrentTimeMillis(), nowMs, later)
-    if (observers.addressNeed === "always") observed.findAddress()
+    if (observers.need === "always") observed.findAddress()
     return observed
   }
 
   const settle = (request: ServedRequest, status: number, failure: EndFailure | undefined): void => {
     if (request.lifetime !== undefined) inFlight.leave(request.lifetime)
-    if (request.observed !== undefined && !observers.isEmpty) {
-      if (failure !== undefined) request.observed.findAddress()
-      observers.tell(endOf(request, request.observed, status, failure ?? null))
-    }
+    const { observed } = request
+    if (observed === undefined || observers.isEmpty) return
+    if (failure !== undefined) observed.findAddress()
+    if (failure !== undefined || observers.need === "always") observed.measure()
+    observed.forget()
+    observers.tell(endOf(request, observed, status, failure ?? null))
   }
 
   const settleOnceGivenUp = (
@@ -169,12 +172,12 @@ const make = Effect.gen(function* () {
 
 interface Observer {
   readonly observe: RequestObserver
-  readonly need: AddressNeed
+  readonly need: DetailNeed
 }
 
 class Observers {
   /** The greatest of theirs. */
-  addressNeed: AddressNeed = "never"
+  need: DetailNeed = "never"
   private all: ReadonlyArray<Observer> = []
   private readonly log: (line: Effect.Effect<void>) => void
 
@@ -195,7 +198,7 @@ class Observers {
 
   private set(all: ReadonlyArray<Observer>): void {
     this.all = all
-    this.addressNeed = greatestNeed(all)
+    this.need = greatestNeed(all)
   }
 
   tell(end: RequestEnd): void {
@@ -209,7 +212,7 @@ class Observers {
   }
 }
 
-const greatestNeed = (observers: ReadonlyArray<Observer>): AddressNeed => {
+const greatestNeed = (observers: ReadonlyArray<Observer>): DetailNeed => {
   const needs = new Set(observers.map(({ need }) => need))
   if (needs.has("always")) return "always"
   return needs.has("of-failures") ? "of-failures" : "never"

@@ -21,7 +21,7 @@ import { castToText, originalText, storedText } from "../tables/table.ts"
 import { unsummedSums } from "./dailySums.ts"
 import { makeFailureReads } from "./failureReads.ts"
 import { makeFirstTokenReads } from "./firstTokenReads.ts"
-import { type KnownRows, makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
+import { makeHourlySums, placeOfSums, summedSince, sumNames, unsummedHours } from "./hourlySums.ts"
 
 const groupColumns: ReadonlyArray<GroupColumn> = [
   "key_id",
@@ -194,10 +194,10 @@ class UsageReads {
   }
 }
 
-export const makeAnalyticsRepository = (sql: SqlClient, recent?: KnownRows): AnalyticsRepository => {
+export const makeAnalyticsRepository = (sql: SqlClient): AnalyticsRepository => {
   const ofOneMoment = atOnce(sql)
   return {
-    ...makeHourlySums(sql, recent),
+    ...makeHourlySums(sql),
     ...makeFailureReads(sql),
     ...makeFirstTokenReads(sql),
     kept: () =>

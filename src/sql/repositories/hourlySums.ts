@@ -15,9 +15,9 @@ import { query } from "../tables/query.ts"
 import { unlessLost } from "./dailySums.ts"
 import { inParts } from "./journalRepository.ts"
 
-const tokens = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"] as const
+const tokens = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"]
 
-export const sumNames = ["requests", ...tokens, "cost", "upstream_cost"] as const
+export const sumNames = ["requests", ...tokens, "cost", "upstream_cost"]
 
 const hour = `admitted_at - admitted_at % ${hourMs}`
 
@@ -27,58 +27,6 @@ const finest = (sql: SqlClient, columns: ReadonlyArray<GroupColumn>, range: Frag
     ${tokens.map((name) => `SUM(${unlessLost(name)}) AS ${name}`).join(", ")},
     SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost`)}
   FROM ledger WHERE ${range} GROUP BY ${sql.literal([hour, ...columns].join(", "))}`
-
-/** The times to the first token of a host's answers in an hour or on a day. */
-export interface HostCounts {
-  readonly of: Omit<CountsRow, "counts">
-  readonly counts: FirstTokenCounts
-}
-
-const groupColumns = ["key_id", "app_url", "app_title", "model", "host", "provider", "user_hash"] as const
-
-/** A sum of rows by hour and all columns of groups, named as in the database. */
-export interface HourSum extends Record<GroupColumn, string> {
-  readonly start: number
-  requests: number
-  prompt_tokens: number
-  completion_tokens: number
-  cached_tokens: number
-  reasoning_tokens: number
-  cost: bigint
-  upstream_cost: bigint
-}
-
-/** Rows of the ledger, above one number and up to another, that were added up when they were appended. */
-export interface SummedRows {
-  readonly above: number
-  readonly upTo: number
-  readonly sums: ReadonlyMap<string, HourSum>
-  readonly hosts: ReadonlyMap<string, HostCounts>
-}
-
-/** What knows such rows. `above`: the number above which it knows them, or will. */
-export interface KnownRows {
-  readonly startingAt: (above: number) => SummedRows | undefined
-  readonly above: number
-}
-
-const noRows: KnownRows = { startingAt: () => undefined, above: 0 }
-
-/** Those sums with the columns that `finest` gives, and more. In SQL of SQLite, since only there rows are known. */
-const known = (sql: SqlClient, sums: ReadonlyArray<HourSum>): Fragment => {
-  const values = sums.map((sum) => [
-    sum.start,
-    ...groupColumns.map((name) => sum[name]),
-    // As text: JSON has no integers that are this long.
-    ...sumNames.map((name) => sum[name].toString()),
-  ])
-  const columns = [
-    "value ->> 0 AS start",
-    ...groupColumns.map((name, at) => `value ->> ${at + 1} AS ${name}`),
-    ...sumNames.map((name, at) => `CAST(value ->> ${at + 1 + groupColumns.length} AS INTEGER) AS ${name}`),
-  ]
-  return sql`SELECT ${sql.literal(columns.join(", "))} FROM json_each(${JSON.stringify(values)})`
-}
 
 /** Of rows that the sums by hour do not have yet, by hour: a SELECT with `start`, these columns and `sumNames`. */
 export const unsummedHours = (sql: SqlClient, of: SumsOf, more: Fragment): Fragment =>
@@ -182,33 +130,30 @@ interface CountsRow extends Omit<LatencyRow, "at" | "ms"> {
   readonly counts: string
 }
 
+interface HostCounts {
+  readonly of: Omit<CountsRow, "counts">
+  readonly counts: FirstTokenCounts
+}
+
 const placeOf = ({ kind, start, model, host, provider }: Omit<CountsRow, "counts">): string =>
   JSON.stringify([kind, start, model, host, provider])
 
-/** The times to the first token of a range of rows, by hour. */
-const firstTokensOf = (sql: SqlClient, range: Fragment) =>
-  Effect.map(
-    sql<LatencyRow>`SELECT admitted_at AS at, model, host, provider, latency_ms AS ms
-      FROM ledger WHERE ${range} AND ${sql.literal(hasFirstToken)}`,
-    (found) => {
-      const hours = new Map<string, HostCounts>()
-      for (const { at, ms, ...host } of found) {
-        const start = hourOf(at)
-        const place = `${start}\n${host.model}\n${host.host}\n${host.provider}`
-        const sum = hours.get(place) ?? { of: { kind: "hour", start, ...host }, counts: new FirstTokenCounts() }
-        sum.counts.count(ms)
-        hours.set(place, sum)
-      }
-      return [...hours.values()]
-    },
-  )
-
-/** Adds times to the first token to those that are kept. */
-const addFirstTokens = (sql: SqlClient, hours: ReadonlyArray<HostCounts>) =>
+/** Adds to the times to the first token. */
+const addFirstTokens = (sql: SqlClient, range: Fragment) =>
   Effect.gen(function* () {
-    if (hours.length === 0) return
+    const found = yield* sql<LatencyRow>`SELECT admitted_at AS at, model, host, provider, latency_ms AS ms
+      FROM ledger WHERE ${range} AND ${sql.literal(hasFirstToken)}`
+    if (found.length === 0) return
+    const hours = new Map<string, HostCounts>()
+    for (const { at, ms, ...host } of found) {
+      const start = hourOf(at)
+      const place = `${start}\n${host.model}\n${host.host}\n${host.provider}`
+      const sum = hours.get(place) ?? { of: { kind: "hour", start, ...host }, counts: new FirstTokenCounts() }
+      sum.counts.count(ms)
+      hours.set(place, sum)
+    }
     const sums = new Map<string, HostCounts>()
-    for (const { of, counts } of hours) {
+    for (const { of, counts } of hours.values()) {
       sums.set(placeOf(of), { of, counts })
       const day = { ...of, kind: "day", start: of.start - (of.start % dayMs) }
       const ofDay = sums.get(placeOf(day)) ?? { of: day, counts: new FirstTokenCounts() }
@@ -246,27 +191,12 @@ export const summedSince = (sql: SqlClient) =>
     return since === 0 ? null : since
   })
 
-/** `recent`: the rows that this process has added up itself, where it does so. */
-export const makeHourlySums = (
-  sql: SqlClient,
-  recent: KnownRows = noRows,
-): Pick<AnalyticsRepository, "addUp" | "prune"> => {
+export const makeHourlySums = (sql: SqlClient): Pick<AnalyticsRepository, "addUp" | "prune"> => {
   const stateNow = Effect.map(
     sql<State>`SELECT summed_from AS "from", h.summed_to AS "to", pruned_to AS pruned, d.summed_to AS days
       FROM hourly_ledger h CROSS JOIN summed_ledger d`,
     ([state]) => state,
   )
-
-  /** Adds to the sums. `finestBy` selects rows, added up by hour and at least these columns. */
-  const addSums = (finestBy: (columns: ReadonlyArray<GroupColumn>) => Fragment) =>
-    Effect.gen(function* () {
-      for (const parts of partsByTable) {
-        const [first] = parts
-        if (first === undefined) continue
-        const rows = finestBy(first.place.columns)
-        yield* sql`WITH finest AS MATERIALIZED (${rows}) ${sql.literal(additionOf(parts, first.place))}`
-      }
-    })
 
   /** `above`: the number before the first row. Rows of hours that are removed are not added. */
   const add = ([above, upTo]: Range, taken: ReadonlyArray<Pick<State, "pruned">>) =>
@@ -274,30 +204,22 @@ export const makeHourlySums = (
       const [state] = taken
       if (state === undefined) return true
       const range = sql`seq > ${above} AND seq <= ${upTo} AND admitted_at >= ${state.pruned}`
-      yield* addSums((columns) => finest(sql, columns, range))
-      yield* addFirstTokens(sql, yield* firstTokensOf(sql, range))
-      return true
-    })
-
-  const addKnown = (rows: SummedRows, taken: ReadonlyArray<Pick<State, "pruned">>) =>
-    Effect.gen(function* () {
-      const [state] = taken
-      if (state === undefined) return true
-      const sums = [...rows.sums.values()].filter(({ start }) => start >= state.pruned)
-      yield* addSums(() => known(sql, sums))
-      const hours = [...rows.hosts.values()].filter(({ of }) => of.start >= state.pruned)
-      yield* addFirstTokens(sql, hours)
+      for (const parts of partsByTable) {
+        const [first] = parts
+        if (first === undefined) continue
+        const rows = finest(sql, first.place.columns, range)
+        yield* sql`WITH finest AS MATERIALIZED (${rows}) ${sql.literal(additionOf(parts, first.place))}`
+      }
+      yield* addFirstTokens(sql, range)
       return true
     })
 
   // Another process that does the same waits for the row of the state, and then finds nothing to do.
-  const taking = (to: number, upTo: number) => sql<Pick<State, "pruned">>`
-    UPDATE hourly_ledger SET summed_to = ${upTo} WHERE summed_to = ${to} RETURNING pruned_to AS pruned`
-
   const addNew = ({ to, days }: State) => {
-    const unknown = recent.above > to ? recent.above : days
-    const upTo = Math.min(days, to + mostAdded, unknown)
-    return sql.withTransaction(Effect.flatMap(taking(to, upTo), (state) => add([to, upTo], state)))
+    const upTo = Math.min(days, to + mostAdded)
+    const taken = sql<Pick<State, "pruned">>`
+      UPDATE hourly_ledger SET summed_to = ${upTo} WHERE summed_to = ${to} RETURNING pruned_to AS pruned`
+    return sql.withTransaction(Effect.flatMap(taken, (state) => add([to, upTo], state)))
   }
 
   const addOld = ({ from }: State) => {
@@ -311,10 +233,6 @@ export const makeHourlySums = (
     Effect.gen(function* () {
       const state = yield* stateNow
       if (state === undefined) return false
-      const rows = recent.startingAt(state.to)
-      if (rows !== undefined) {
-        return yield* sql.withTransaction(Effect.flatMap(taking(state.to, rows.upTo), (taken) => addKnown(rows, taken)))
-      }
       if (state.days - state.to >= leastAdded) return yield* addNew(state)
       if (state.from === 0) return false
       const [last] = yield* settledUpTo(sql, state.from)

@@ -26,7 +26,6 @@ import { makeAnalyticsRepository } from "./analyticsRepository.ts"
 import { makeAuditRepository } from "./auditRepository.ts"
 import { makeFreeRequestRepository } from "./freeRequestRepository.ts"
 import { makeHostStatsRepository } from "./hostStatsRepository.ts"
-import type { KnownRows } from "./hourlySums.ts"
 import { makeIdempotencyRepository } from "./idempotencyRepository.ts"
 import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./journalRepository.ts"
 import { makeKeyRepository } from "./keyRepository.ts"
@@ -60,18 +59,15 @@ export interface SqlRepositories {
   readonly requests: SqlRequests
 }
 
-/**
- * The repositories that are the same code over either database: all but the ledger, which appends in its own way. `recent`: rows that
- * it has added up where it appends them.
- */
-export const sharedRepositories = (sql: SqlClient, installation: string, recent?: KnownRows) => ({
+/** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
+export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   keys: makeKeyRepository(sql),
   sessions: makeSessionRepository(sql),
   audit: makeAuditRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),
-  analytics: makeAnalyticsRepository(sql, recent),
+  analytics: makeAnalyticsRepository(sql),
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
   idempotency: makeIdempotencyRepository(sql),
@@ -82,10 +78,9 @@ export const sharedRepositories = (sql: SqlClient, installation: string, recent?
 export const makeRepositories = (
   sql: SqlClient,
   installation: string,
-  recent: KnownRows,
   own: Pick<SqlLedger, "append" | "takesRequests">,
 ): SqlRepositories => ({
-  ...sharedRepositories(sql, installation, recent),
+  ...sharedRepositories(sql, installation),
   ledger: { ...makeLedgerReads(sql), ...own },
 })
 

@@ -14,7 +14,6 @@ import { makeRepositories, type SqlRepositories } from "../repositories/reposito
 import { installationId } from "../tables/installation.ts"
 import { migrate } from "../tables/migrations.ts"
 import type { Ballast } from "./Ballast.ts"
-import { RecentRows } from "./RecentRows.ts"
 import { makeAppend } from "./sqliteAppend.ts"
 
 export interface OpenTables {
@@ -39,10 +38,9 @@ export const openTables = (
     yield* endAllLeases(sql)
     yield* endAllClaims(sql)
     const installation = yield* installationId
-    const recent = new RecentRows()
-    const commit = makeAppend(db, ballast, recent)
+    const commit = makeAppend(db, ballast)
     const fileFault = watch()
-    const repositories = makeRepositories(sql, installation, recent, {
+    const repositories = makeRepositories(sql, installation, {
       // Commits when it is called, and returns a finished effect, so that the thread of the file needs no runtime for it.
       append: (rows) => {
         try {

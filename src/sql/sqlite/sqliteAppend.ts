@@ -11,7 +11,6 @@ import { makeCountRows } from "../repositories/dailySums.ts"
 import { ledger } from "../repositories/ledgerRepository.ts"
 import type { Stored } from "../tables/table.ts"
 import type { Ballast } from "./Ballast.ts"
-import type { RecentRows } from "./RecentRows.ts"
 
 /** A row as `encodeRows` writes it: its values in the order of the table's columns. */
 type Encoded = ReadonlyArray<Stored>
@@ -41,13 +40,9 @@ const addTo = (sums: Map<string, BatchSpend>, key: string, day: number, cost: st
 /**
  * Makes a function that commits a batch, all or nothing, and throws SQLite's errors. Rows that exist already are
  * skipped. The sums are updated in the same transaction, so no other code may write them. On a full disk the ballast is
- * released, and the batch is tried once more. `recent` is told of the rows that are committed.
+ * released, and the batch is tried once more.
  */
-export const makeAppend = (
-  db: Database,
-  ballast?: Pick<Ballast, "release">,
-  recent?: RecentRows,
-): ((rows: string) => void) => {
+export const makeAppend = (db: Database, ballast?: Pick<Ballast, "release">): ((rows: string) => void) => {
   // Not `prepare`: the database can only be closed when it knows all its statements.
   const begin = db.query("BEGIN IMMEDIATE")
   const commit = db.query("COMMIT")
@@ -72,16 +67,12 @@ export const makeAppend = (
 
   const countRows = makeCountRows(db)
 
-  /** Gives the numbers of the rows, 0 for one that was there. */
-  const write = (rows: ReadonlyArray<Encoded>): ReadonlyArray<number> => {
+  const write = (rows: ReadonlyArray<Encoded>) => {
     const sums = new Map<string, BatchSpend>()
     const providerSums = new Map<string, BatchSpend>()
-    const numbers: Array<number> = []
     let added = 0
     for (const row of rows) {
-      const { changes, lastInsertRowid } = addRow.run(...row)
-      numbers.push(changes === 0 ? 0 : Number(lastInsertRowid))
-      if (changes === 0) continue
+      if (addRow.run(...row).changes === 0) continue
       added += 1
       const day = windowStart("daily", Number(row[admittedAt]))
       addTo(sums, String(row[keyAt]), day, String(row[costAt]))
@@ -91,23 +82,17 @@ export const makeAppend = (
     addSums(sums)
     addProviderSums(providerSums)
     countRows(added)
-    return numbers
   }
 
   const append = (rows: ReadonlyArray<Encoded>) => {
     begin.run()
-    let numbers: ReadonlyArray<number>
     try {
-      numbers = write(rows)
+      write(rows)
       commit.run()
     } catch (error) {
       // SQLite has already ended the transaction after some errors, such as a full disk.
       if (db.inTransaction) rollback.run()
       throw error
-    }
-    for (const [at, row] of rows.entries()) {
-      const number = numbers[at]
-      if (number) recent?.add(number, row)
     }
   }
 

@@ -10,7 +10,7 @@
 const largestBatch = 256
 
 /** How long the first row waits for others, and how soon after the beginning of a commit a row does, milliseconds. */
-const gatherMs = 2
+const gatherMs = 4
 
 /** The result for a row. `refused`: the database will never take it; `unavailable`: it may take it later. */
 export type Written = "durable" | "refused" | "unavailable"

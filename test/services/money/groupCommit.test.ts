@@ -20,7 +20,7 @@ const scene = () => {
   return { commits, written, clock, group, rowsOf: () => commits.map(({ rows }) => rows) }
 }
 
-const timePasses = () => new Promise((resolve) => setTimeout(resolve, 4))
+const timePasses = () => new Promise((resolve) => setTimeout(resolve, 8))
 
 describe("rows in groups (GroupCommit)", () => {
   test("one that comes to an idle ledger is committed at once", () => {
@@ -30,7 +30,7 @@ describe("rows in groups (GroupCommit)", () => {
     expect([rowsOf(), group.isIdle]).toEqual([[[1]], false])
   })
 
-  test("those that come while a commit runs go into the next one, in their order; it begins 2 ms after the last", async () => {
+  test("those that come while a commit runs go into the next one, in their order; it begins 4 ms after the last", async () => {
     const { group, commits, clock, rowsOf, written } = scene()
     for (const row of [1, 2, 3]) group.add(row)
     expect(rowsOf()).toEqual([[1]])
@@ -39,7 +39,7 @@ describe("rows in groups (GroupCommit)", () => {
     group.add(4)
     await timePasses()
     expect(rowsOf()).toEqual([[1], [2, 3, 4]])
-    clock.now = 2
+    clock.now = 4
     group.add(5)
     commits[1]?.end("durable")
     expect(rowsOf()).toEqual([[1], [2, 3, 4], [5]])
@@ -48,53 +48,53 @@ describe("rows in groups (GroupCommit)", () => {
     expect(written.map(([row]) => row)).toEqual([1, 2, 3, 4, 5])
   })
 
-  test("one that comes less than 2 ms after a commit began waits for others, although that commit has ended", async () => {
+  test("one that comes less than 4 ms after a commit began waits for others, although that commit has ended", async () => {
     const { group, commits, clock, rowsOf } = scene()
-    clock.now = 10
+    clock.now = 20
     group.add(1)
-    clock.now = 11
+    clock.now = 22
     commits[0]?.end("durable")
-    clock.now = 11.9
+    clock.now = 23.8
     group.add(2)
-    clock.now = 12.5
+    clock.now = 25
     group.add(3)
     expect([rowsOf(), group.isIdle]).toEqual([[[1]], false])
     await timePasses()
     expect(rowsOf()).toEqual([[1], [2, 3]])
   })
 
-  test("one that comes 2 ms after a commit began, or later, is committed at once", () => {
+  test("one that comes 4 ms after a commit began, or later, is committed at once", () => {
     const { group, commits, clock, rowsOf } = scene()
-    for (const now of [10, 12, 14.5]) {
+    for (const now of [20, 24, 29]) {
       clock.now = now
       group.add(now)
       commits.at(-1)?.end("durable")
     }
-    expect(rowsOf()).toEqual([[10], [12], [14.5]])
+    expect(rowsOf()).toEqual([[20], [24], [29]])
   })
 
-  test("one that has waited less while a commit ran waits for the rest of its 2 ms, however long ago that began", async () => {
+  test("one that has waited less while a commit ran waits for the rest of its 4 ms, however long ago that began", async () => {
     const { group, commits, clock, rowsOf } = scene()
-    clock.now = 10
+    clock.now = 20
     group.add(1)
-    clock.now = 11.9
+    clock.now = 23.8
     group.add(2)
-    clock.now = 12.5
+    clock.now = 25
     commits[0]?.end("durable")
     expect(rowsOf()).toEqual([[1]])
     await timePasses()
     expect(rowsOf()).toEqual([[1], [2]])
   })
 
-  test("one that has waited 2 ms while a long commit ran is committed when that ends", () => {
+  test("one that has waited 4 ms while a long commit ran is committed when that ends", () => {
     const { group, commits, clock, rowsOf } = scene()
-    clock.now = 10
+    clock.now = 20
     group.add(1)
-    clock.now = 10.5
+    clock.now = 21
     group.add(2)
-    clock.now = 11.9
+    clock.now = 23.8
     group.add(3)
-    clock.now = 12.6
+    clock.now = 25.2
     commits[0]?.end("durable")
     expect(rowsOf()).toEqual([[1], [2, 3]])
   })
@@ -103,14 +103,14 @@ describe("rows in groups (GroupCommit)", () => {
     const { group, commits, clock, rowsOf } = scene()
     for (let row = 0; row < 600; row++) group.add(row)
     for (let commit = 0; commit < 4; commit++) {
-      clock.now += 2
+      clock.now += 4
       commits[commit]?.end("durable")
     }
     expect(rowsOf().map(({ length }) => length)).toEqual([1, 256, 256, 87])
     expect(rowsOf().flat()).toEqual(Array.from({ length: 600 }, (_, row) => row))
   })
 
-  test("a clock that steps back makes none wait longer than 2 ms", async () => {
+  test("a clock that steps back makes none wait longer than 4 ms", async () => {
     const { group, commits, clock, rowsOf } = scene()
     clock.now = 1_000_000
     group.add(1)
@@ -124,7 +124,7 @@ describe("rows in groups (GroupCommit)", () => {
   test("a batch that cannot be written now is reported so for each of its rows", () => {
     const { group, commits, clock, written } = scene()
     for (const row of [1, 2, 3]) group.add(row)
-    clock.now = 2
+    clock.now = 4
     commits[0]?.end("durable")
     commits[1]?.end("unavailable")
     expect(written).toEqual([
@@ -137,7 +137,7 @@ describe("rows in groups (GroupCommit)", () => {
   test("a batch that is refused is written row by row, so that one row refuses no other", () => {
     const { group, commits, clock, written, rowsOf } = scene()
     for (const row of [1, 2, 3]) group.add(row)
-    clock.now = 2
+    clock.now = 4
     commits[0]?.end("durable")
     commits[1]?.end("refused")
     expect(rowsOf()).toEqual([[1], [2, 3], [2], [3]])

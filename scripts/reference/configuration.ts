@@ -38,5 +38,5 @@ ${Object.entries(variables)
   .map(([name, about]) => `| \`${name}\` | ${about} |`)
   .join("\n")}
 `
-  return text.replace(/\bdocs\/([\w-]+)\.md\b/g, "[$1](../$1.md)")
+  return text.replace(/\bdocs\/([\w-]+)\.md\b(#[\w-]+)?/g, "[$1](../$1.md$2)")
 }

@@ -607,7 +607,7 @@ export interface ProviderInput {
    */
   readonly tags?: ReadonlyArray<string> | undefined
   /**
-   * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin names. None takes the place of a member that the gateway writes, or is judged less.
+   * Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names. None replaces a member that the gateway writes, or lifts a refusal.
    * @default []
    */
   readonly extra_members?: ReadonlyArray<string> | undefined

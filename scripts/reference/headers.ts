@@ -52,6 +52,8 @@ For authors of clients: the headers that the gateway reads and writes beside tho
 Made by \`bun scripts/reference.ts\` from \`src/http/headers.ts\`; do not edit.
 
 Capital and small letters are alike.
+A key comes in \`Authorization: Bearer …\`, else in \`x-api-key\`.
+\`traceparent\` is described in [traces](../traces.md), \`anthropic-beta\` in [Messages](../messages.md).
 
 | header | in | meaning |
 | --- | --- | --- |

@@ -154,7 +154,7 @@ const source = Args.path({ name: "source" }).pipe(
 )
 
 const applyOption = Options.boolean("apply").pipe(
-  Options.withDescription("write it to catalogue.file; a gateway has it after its next start"),
+  Options.withDescription("write it to catalogue.file; a gateway has it after its next start or reload"),
 )
 
 const refresh = Command.make("refresh", { source, apply: applyOption, json: jsonOption }, ({ source, apply, json }) =>

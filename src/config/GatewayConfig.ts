@@ -24,7 +24,7 @@ const Hedge = Schema.Struct({
   }),
   maxCostShare: setting("max_cost_share", share, {
     default: 0.05,
-    description: "Share of the spend of the last hour that the calls may cost that lose, 0 to 1.",
+    description: "Share of the spend of the last hour that losing calls may cost, 0 to 1.",
   }),
 }).annotations({ identifier: "HedgeInput" })
 

@@ -23,12 +23,12 @@ export interface MetricsInput {
    */
   readonly hostname?: string | undefined
   /**
-   * Whether `/metrics` is told to anybody: models, hosts and spend. Otherwise it needs a management key or `HEADGATE_METRICS_TOKEN`.
+   * Whether anybody may read `/metrics`: models, hosts and spend. Otherwise it needs a management key or `HEADGATE_METRICS_TOKEN`.
    * @default false
    */
   readonly open?: boolean | undefined
   /**
-   * Keys whose remaining budget is told with their names, at most, 0 to 200: the newest ones that have a limit.
+   * How many keys `/metrics` names with their remaining budget, 0 to 200: the newest ones that have a limit.
    * @default 0
    */
   readonly budget_keys?: number | undefined
@@ -189,7 +189,7 @@ export interface LimitsInput {
    */
   readonly commit_after_ms?: number | undefined
   /**
-   * Requests at once, per process; further ones get 503. A key may have a quarter of them, and 64 in any case; above that 429.
+   * Requests at once, per process; further ones get 503. A key may have a quarter of them, at least 64; above that 429.
    * @default 1024
    */
   readonly max_in_flight?: number | undefined
@@ -231,7 +231,7 @@ export interface HedgeInput {
    */
   readonly enabled?: boolean | "on_request" | undefined
   /**
-   * Share of the spend of the last hour that the calls may cost that lose, 0 to 1.
+   * Share of the spend of the last hour that losing calls may cost, 0 to 1.
    * @default 0.05
    */
   readonly max_cost_share?: number | undefined
@@ -550,7 +550,7 @@ export interface ProviderKeyInput {
    */
   readonly limit?: string | number | null | undefined
   /**
-   * When the limit begins anew, at 00:00 UTC; `null`: never.
+   * When the limit begins anew, at 00:00 UTC; weeks begin on Monday; `null`: never.
    * @default null
    */
   readonly limit_reset?: "daily" | "weekly" | "monthly" | null | undefined

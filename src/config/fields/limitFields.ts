@@ -77,7 +77,7 @@ export const Limits = Schema.Struct({
   maxInFlight: setting("max_in_flight", amount, {
     default: 1024,
     description:
-      "Requests at once, per process; further ones get 503. A key may have a quarter of them, and 64 in any case; above that 429.",
+      "Requests at once, per process; further ones get 503. A key may have a quarter of them, at least 64; above that 429.",
   }),
   bodyBytes: setting("body_bytes", amount, {
     default: 33_554_432,

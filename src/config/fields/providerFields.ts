@@ -53,7 +53,7 @@ const ProviderKey = Schema.Struct({
   }),
   limitReset: setting("limit_reset", Schema.NullOr(Schema.Literal(...limitResets)), {
     default: null,
-    description: "When the limit begins anew, at 00:00 UTC; `null`: never.",
+    description: "When the limit begins anew, at 00:00 UTC; weeks begin on Monday; `null`: never.",
   }),
 }).annotations({ identifier: "ProviderKeyInput" })
 

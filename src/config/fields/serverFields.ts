@@ -68,12 +68,12 @@ const Metrics = Schema.Struct({
   open: setting("open", Schema.Boolean, {
     default: false,
     description:
-      "Whether `/metrics` is told to anybody: models, hosts and spend. Otherwise it needs a management key or `HEADGATE_METRICS_TOKEN`.",
+      "Whether anybody may read `/metrics`: models, hosts and spend. Otherwise it needs a management key or `HEADGATE_METRICS_TOKEN`.",
   }),
   budgetKeys: setting("budget_keys", wholeNumber(0, 200), {
     default: 0,
     description:
-      "Keys whose remaining budget is told with their names, at most, 0 to 200: the newest ones that have a limit.",
+      "How many keys `/metrics` names with their remaining budget, 0 to 200: the newest ones that have a limit.",
   }),
 }).annotations({ identifier: "MetricsInput" })
 

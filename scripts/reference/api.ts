@@ -27,8 +27,59 @@ export const operations = (): Readonly<Record<string, Readonly<Record<string, Op
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ").replaceAll("<", "&lt;")
 
+/** Of parameters that the description has no text for, by their names. */
+const meanings: Readonly<Record<string, string>> = {
+  after: "`next` of the page before",
+  api_key_hash: "requests of this key",
+  app: "requests of this app, by its title or URL",
+  arch: "models with one of these tokenizers",
+  author: "what stands before the slash of a model's name",
+  context: "tokens of context that a model has at least",
+  date: "a UTC day",
+  distillable: "`true` or `false`: whether a model's answers may train others",
+  from: "the beginning of the time, such as `2026-07-15T09:30:00Z`",
+  group_by: "what the figures are told apart by",
+  host: "requests of this host, by its tag",
+  id: "a model's name",
+  include_disabled: "`true`: disabled keys, too",
+  input_modalities: "models that take all of these",
+  interval: "`hour` or `day`",
+  key_hash: "requests of this key",
+  kind: "`ordinary` or `management`",
+  limit: "how many at most",
+  max_age_days: "days since a model was made, at most",
+  max_output_price: "USD per million tokens of output, at most",
+  max_price: "USD per million tokens of prompt, at most",
+  max_tool_success_rate: "share of good tool calls, at most",
+  min_age_days: "days since a model was made, at least",
+  min_output_price: "USD per million tokens of output, at least",
+  min_price: "USD per million tokens of prompt, at least",
+  min_tool_success_rate: "share of good tool calls, at least",
+  model: "requests of this model",
+  model_authors: "models of these authors",
+  offset: "how many to leave out at the beginning",
+  outcome: "[how a request ended](errors.md#outcomes), or who caused it",
+  output_modalities: "models that make any of these, or `all`; default: `text`",
+  position: "`position` of an earlier answer",
+  provider: "requests of this provider",
+  providers: "models with a host of one of these",
+  q: "words that are all in a model's id, name or aliases",
+  request_id: "the id of a running request",
+  search: "keys with this text in name, label or owner",
+  slug: "what stands after the slash of a model's name",
+  sort: "such as `most-popular`, `newest`, `pricing-low-to-high`, `latency-low-to-high`",
+  state: "`firing`: alerts that hold now",
+  status: "a status, or a class: `429`, `4xx`",
+  supported_parameters: "models with hosts that support each of these",
+  tag: "keys with this tag",
+  to: "the end of that time",
+  user: "requests of this end user, as requests name them",
+  user_hash: "requests of this end user, as answers name them",
+  zdr: "`true`: models with a host that keeps no prompts",
+}
+
 const rowOf = ({ name, in: place, required, description, schema }: Parameter): string =>
-  `| \`${name}\`${required === true ? ", required" : ""} | ${place} | ${cell(description ?? schema?.description ?? "")} |`
+  `| \`${name}\`${required === true ? ", required" : ""} | ${place} | ${cell(description || schema?.description || meanings[name] || "")} |`
 
 const table = (parameters: ReadonlyArray<Parameter>): string =>
   parameters.length === 0

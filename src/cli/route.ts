@@ -149,7 +149,10 @@ export const route = Command.make(
       Options.withDescription("a file with the whole body of a request; -: standard input"),
       Options.optional,
     ),
-    form: Options.text("form").pipe(Options.withDescription(`the form of the body: ${formNames}`), Options.optional),
+    form: Options.text("form").pipe(
+      Options.withDescription(`the API format of the body: ${formNames}`),
+      Options.optional,
+    ),
     ...preferenceOptions,
     key: Options.text("key").pipe(
       Options.withDescription("the hash of the key whose budget and lists count, or its beginning; else none do"),

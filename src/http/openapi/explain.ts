@@ -88,7 +88,7 @@ export const explainPaths: Paths = {
         error: errorBody,
       }),
       parameters: [
-        query("form", oneOf(...names), "The form of the body. Default: chat."),
+        query("form", oneOf(...names), "The API format of the body. Default: chat."),
         query(
           "seed",
           { type: "integer", minimum: 0, maximum: 2 ** 32 - 1 },

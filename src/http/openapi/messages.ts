@@ -47,7 +47,7 @@ export const messagesPaths: Paths = {
     post: operation({
       name: "messages",
       description:
-        "A message, whole or streamed, as Anthropic's clients ask for it. anthropic-version and anthropic-beta are passed on to hosts of this form.",
+        "A message, whole or streamed, as Anthropic's clients ask for it. anthropic-version and anthropic-beta are passed on to hosts of this format.",
       request,
       answer: {
         schema: answer,

@@ -117,7 +117,7 @@ export const responsesPaths: Paths = {
     get: refusedGet(
       {
         name: "responsesUpgrade",
-        description: "Refuses a WebSocket. The form is served over HTTP, with POST.",
+        description: "Refuses a WebSocket. The format is served over HTTP, with POST.",
         error: errorBody,
       },
       upgradeRefusals,
@@ -130,7 +130,7 @@ export const compactPaths: Paths = {
   [formPath("compact")]: {
     post: operation({
       name: "compact",
-      description: "A shorter conversation in place of a long one, made by a host of the Responses form.",
+      description: "A shorter conversation in place of a long one, made by a host of the Responses format.",
       request: {
         schema: compactSchema,
         example: {

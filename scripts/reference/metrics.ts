@@ -101,7 +101,7 @@ After a [reload](../configuration.md#reload) that removed a host, its gauges end
 - \`model\`, \`host\`: as the configuration names them.
   At most ${mostPairs.toLocaleString("en")} pairs have series of their own, those with traffic first.
   Others are \`_OTHER\`, and so are unknown models; "" is a request that was refused before its model was known.
-- \`outcome\` of requests: \`ok\`, or a word whose beginning says who caused it, as of [requests](../errors.md#outcomes):
+- \`outcome\` of requests: \`ok\`, or a word whose beginning says who caused it ([outcomes](../errors.md#outcomes)):
   \`caller_…\`, \`policy_…\` (your rules), \`host_…\`, \`gateway_…\`.
 - \`outcome\` of attempts: such a word, \`ok\`, \`lost\` (another call was faster), or \`abandoned\`
   (the request was ended before the host said anything).

@@ -26,7 +26,7 @@ export const hostEvents = {
     text: "a host refuses our account",
     means:
       "The key is wrong, was revoked, or has no credit left. `provider` and `key` say which: the variable that the key came from, `plain text` where it stands in the configuration, `none` where there is none.",
-    remedy: "`headgate doctor PROVIDER`. Put a valid key into that variable and start anew, or pay the vendor.",
+    remedy: "`headgate doctor PROVIDER`. Put a valid key into that variable and restart, or pay the vendor.",
   },
   host_back: {
     level: "info",

@@ -5,8 +5,8 @@ export const processEvents = {
   configuration_warning: {
     level: "warn",
     text: "{text}",
-    means: "Something in the configuration or the environment is probably not meant so.",
-    remedy: "Do what the line says. `headgate check` tells the same.",
+    means: "Something in the configuration or the environment is probably a mistake.",
+    remedy: "Do what the line says. `headgate check` says the same.",
   },
   reloaded: {
     level: "info",
@@ -18,7 +18,7 @@ export const processEvents = {
     level: "warn",
     text: "Takes effect at the next start: {members}",
     means:
-      "These members were changed in the file, and are settled at start. `plugins`: also where the files of a plugin were added, removed or changed.",
+      "These members were changed in the file, and are read only at the start. `plugins`: also where the files of a plugin were added, removed or changed.",
     remedy: "Restart the gateway when it suits.",
   },
   reload_failed: {

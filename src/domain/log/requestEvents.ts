@@ -26,7 +26,7 @@ export const requestEvents = {
     level: "error",
     text: "a strategy failed, the configured order was used",
     means:
-      "It threw, lost or added a host, or took more than a second. It stays on. Told once for each strategy, then once an hour while it goes on; `faults` counts them.",
+      "It threw, lost or added a host, or took more than a second. The strategy stays on. Logged once for each strategy, then once an hour while it fails; `faults` counts the failures.",
     remedy: "Report it to the strategy's author, or choose another one (`routing.strategy`).",
   },
   strategy_unexplained: {
@@ -95,7 +95,7 @@ export const requestEvents = {
   proxy_not_trusted: {
     level: "warn",
     text: "a request seems to come through a proxy, and server.trusted_proxies is not set: the proxy's address is taken for the caller's",
-    means: "Said once. A request had `X-Forwarded-For` or `Forwarded`; a caller may write these, too.",
+    means: "Logged once. A request had `X-Forwarded-For` or `Forwarded`; a caller may write these, too.",
     remedy: "If there is a proxy, set `server.trusted_proxies` ([deployment](deployment.md)).",
   },
 } as const satisfies Readonly<Record<string, LogEvent>>

@@ -17,7 +17,7 @@ export const watchEvents = {
   alert_over: {
     level: "info",
     text: "no more: {text}",
-    means: "The state that an alert told of is over.",
+    means: "The state that an alert reported is over.",
     remedy: nothing,
   },
   alert_given_up: {

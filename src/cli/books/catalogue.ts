@@ -177,7 +177,7 @@ const refresh = Command.make("refresh", { source, apply: applyOption, json: json
     if (!apply) return
     yield* Effect.tryPromise({
       try: () => installCatalogue(file, catalogue),
-      catch: () => new CommandFailed({ code: exitCodes.noFile, message: `${file}: cannot be written` }),
+      catch: () => new CommandFailed({ code: exitCodes.cannotWrite, message: `${file}: cannot be written` }),
     })
     if (!json) yield* write(`written to ${file}`)
   }),

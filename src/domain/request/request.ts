@@ -56,7 +56,7 @@ export interface Needs {
 export interface FormNeed {
   /** In the caller's body: `input[8]`; else what is asked for, as a noun. */
   readonly path: string
-  /** A sentence without its full stop: `only hosts of the Responses form compact a conversation`. */
+  /** A sentence without its full stop: `only hosts of the Responses format compact a conversation`. */
   readonly reason: string
 }
 

@@ -8,11 +8,11 @@ const renamed: ReadonlyArray<readonly [name: string, own: string]> = [
 ]
 
 /** This form gives one answer. */
-const oneAnswer = exactly(1, "is not known in this form, which gives one answer")
+const oneAnswer = exactly(1, "is not known in this API format, which gives one answer")
 
 export const notOfMessages: Readonly<Record<string, Check>> = {
-  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to another form: use ${own} here`)])),
+  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to another API format: use ${own} here`)])),
   n: oneAnswer,
   best_of: oneAnswer,
-  audio: refused("belongs to the chat form: answers of this one have no audio"),
+  audio: refused("belongs to the chat completions format: answers of this one have no audio"),
 }

@@ -233,7 +233,7 @@ describe("a search asked for otherwise", () => {
   test("tools are no member of /completions", async () => {
     const { status, sent, text } = await priced.ask("/completions", "chat", { tools: [{ type: "web_search" }] })
     expect([status, sent]).toEqual([400, undefined])
-    expect(text).toContain("tools: is not a member of this form: use /chat/completions, which has tools")
+    expect(text).toContain("tools: is not a member of this API format: use /chat/completions, which has tools")
   })
 
   test.each(protocols)("by `:online` at a host of the protocol %s", async (protocol) => {

@@ -199,9 +199,9 @@ describe("its routing", () => {
     const before = calls()
     const response = await ask({ model: "agents/others", provider: {} })
     const { code, message: sentence, metadata } = await errorOf(response)
-    const reason = "cannot carry input: only hosts of the Responses form compact a conversation"
+    const reason = "cannot carry input: only hosts of the Responses format compact a conversation"
     expect([code, metadata?.["excluded_by"]]).toEqual([404, ["form"]])
-    expect(sentence).toContain("only hosts of the Responses form compact a conversation")
+    expect(sentence).toContain("only hosts of the Responses format compact a conversation")
     expect(metadata?.["excluded"]).toEqual(
       ["chat", "claude", "gemini", "converse", "cohere"].map((host) => ({
         ...{ host, model: "agents/others", by: "form", reason },

@@ -143,7 +143,7 @@ const needs: ReadonlyArray<readonly [what: string, body: JsonObject, path: strin
 ]
 
 describe.each(needs)("elsewhere, %s", (_, body, path) => {
-  const reason = `cannot carry ${path}: only hosts of the Responses form compact a conversation`
+  const reason = `cannot carry ${path}: only hosts of the Responses format compact a conversation`
   const others = ["chat", "claude", "gemini", "converse", "cohere"]
 
   test.each([false, true])("is 404 with the reason of every host, stream: %s", async (stream) => {
@@ -152,7 +152,7 @@ describe.each(needs)("elsewhere, %s", (_, body, path) => {
     expect(response.status).toBe(404)
     const { message, metadata, availability } = await errorOf(response)
     expect(message).toBe(
-      `No endpoints found for agents/others that can carry ${path}: only hosts of the Responses form compact a conversation, and none of these is left.`,
+      `No endpoints found for agents/others that can carry ${path}: only hosts of the Responses format compact a conversation, and none of these is left.`,
     )
     expect(metadata).toMatchObject({
       excluded_by: ["form"],

@@ -331,7 +331,7 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
     "logprobs",
     "functions",
     "function_call",
-  ].map((name) => [{ [name]: "x" }, name, "belongs to the chat form: use"] as const),
+  ].map((name) => [{ [name]: "x" }, name, "belongs to the chat completions format: use"] as const),
   [{ n: 2 }, "n", "one answer"],
   [{ best_of: 2 }, "best_of", "one answer"],
 ]

@@ -94,7 +94,7 @@ test.each(["acme/chat", "acme/chat-host"])(
     const paths = await pathsOf(async () => {
       const answer = await post("/responses", { model, input: [said, trigger] })
       expect(answer.status).toBe(404)
-      expect(await answer.text()).toContain("only hosts of the Responses form compact a conversation")
+      expect(await answer.text()).toContain("only hosts of the Responses format compact a conversation")
     })
     expect(paths).toEqual([])
   },

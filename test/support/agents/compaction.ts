@@ -28,7 +28,7 @@ export const playCompaction = async (scene: AgentScene, task: Task, isStream: bo
 /** At hosts of other forms: each is named with its reason. */
 export const refusedElsewhere = async (scene: AgentScene, task: Task, isStream: boolean): Promise<void> => {
   const at = objectsIn(task.body["input"]).findIndex(({ type }) => type === "compaction_trigger")
-  const why = `carry input[${at}]: only hosts of the Responses form compact a conversation`
+  const why = `carry input[${at}]: only hosts of the Responses format compact a conversation`
   const others = hostNames.filter((host) => host !== "responses")
   for (const [model, hosts] of [
     ...others.map((host) => [modelAt(host), [host]] as const),

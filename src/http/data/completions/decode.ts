@@ -47,7 +47,7 @@ const prompt = checkOf(promptSchema, (value, path, issues) => {
   else if (typeof first !== "string") report(issues, `${path}[0]`, "must be a string")
 })
 
-const ofChat = "is not a member of this form: use /chat/completions"
+const ofChat = "is not a member of this API format: use /chat/completions"
 const withTools = `${ofChat}, which has tools`
 const noTools = refused(withTools)
 const textOnly = refused(`${ofChat}, whose answers may be more than text`)

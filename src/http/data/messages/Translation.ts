@@ -38,7 +38,7 @@ const noFile = hasMember("source", hasMember("type", { const: "file" }))
 const block: JsonSchema = {
   title: "MessagesBlock",
   description:
-    "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this form only. Files that are stored at the host are not allowed.",
+    "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this API format only. Files that are stored at the host are not allowed.",
   ...hasMember("type", text.schema),
   not: { anyOf: [{ properties: { type: { const: "container_upload" } } }, noFile] },
 }
@@ -286,7 +286,7 @@ export class Translation {
     const { type, tool } = block
     const definition = isJsonObject(tool) ? tool["definition"] : undefined
     if (definition !== undefined) checkLaterTool(definition, `${path}.tool.definition`, this.issues)
-    const reason = `only hosts of the Messages form take blocks of the type ${String(type).slice(0, 64)}`
+    const reason = `only hosts of the Messages format take blocks of the type ${String(type).slice(0, 64)}`
     this.onlyForm ??= { path, reason }
   }
 }

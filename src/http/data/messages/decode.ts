@@ -260,11 +260,11 @@ const routed = (body: JsonObject): JsonObject => {
 /** What only hosts of this form have, besides blocks of messages. */
 const onlyHere = ({ tools, compaction }: JsonObject): FormNeed | undefined => {
   if (compaction != null) {
-    return { path: "compaction", reason: "only hosts of the Messages form summarize a conversation" }
+    return { path: "compaction", reason: "only hosts of the Messages format summarize a conversation" }
   }
   const at = Array.isArray(tools) ? ownToolAmong(tools) : -1
   if (at === -1) return undefined
-  return { path: `tools[${at}]`, reason: "only hosts of the Messages form have this tool" }
+  return { path: `tools[${at}]`, reason: "only hosts of the Messages format have this tool" }
 }
 
 const betaName = /^[a-zA-Z0-9._-]{1,64}$/

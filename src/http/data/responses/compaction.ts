@@ -26,4 +26,4 @@ export const compactionNeed = (input: unknown): FormNeed | undefined => {
   return at === -1 ? undefined : { path: `input[${at}]`, reason: compactionReason }
 }
 
-export const compactionReason = "only hosts of the Responses form compact a conversation"
+export const compactionReason = "only hosts of the Responses format compact a conversation"

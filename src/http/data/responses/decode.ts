@@ -58,7 +58,7 @@ const include = oneOf(
 /** What hosts of this form take for an image that is not in the input. It is judged as all texts are: `services/payload/walk.ts`. */
 const anImage = {
   not: { type: "string", pattern: "^([/\\\\]{2}|[\\\\~.]|/(?!9j/))" },
-  description: "Only hosts of this form get it. No path of a machine, and no address within a network.",
+  description: "Only hosts of this API format get it. No path of a machine, and no address within a network.",
 }
 
 const others: Readonly<Record<string, Check>> = {
@@ -148,7 +148,7 @@ const untranslatableNeed = (body: JsonObject, names: ToolNames): FormNeed | unde
   const path = pathOfUntranslatable(body, names)
   return path === undefined
     ? undefined
-    : { path, reason: "only hosts of the Responses form have it, since it has no counterpart in other forms" }
+    : { path, reason: "only hosts of the Responses format have it, since it has no counterpart in other formats" }
 }
 
 /** The body as a host of this form would get it. */

@@ -8,11 +8,11 @@ export const notStored = "that a host has stored, and nothing is stored for call
 /** Members of another form whose meaning this form has under another name. */
 const renamed: ReadonlyArray<readonly [name: string, own: string]> = [["messages", "input"], ...insteadIn("responses")]
 
-const oneAnswer = refused("is not known in this form, which gives one answer")
+const oneAnswer = refused("is not known in this API format, which gives one answer")
 const stateless = "send the whole conversation in input"
 
 export const refusedMembers: Readonly<Record<string, Check>> = {
-  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to the chat form: use ${own} here`)])),
+  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to the chat completions format: use ${own} here`)])),
   n: oneAnswer,
   best_of: oneAnswer,
   store: onlyFalse(`must be false: this gateway stores no responses, so ${stateless}`),

@@ -1,10 +1,13 @@
 /**
  * Many rows, few commits. A row that comes to an idle ledger is committed at once. One that comes while a commit runs, or
- * less than `gatherMs` after one began, waits up to `gatherMs` for others, and all that came are committed together. Otherwise a
+ * less than `gatherMs` after one began, waits up to `gatherMs` for others, or until there are `enoughRows`. Otherwise a
  * gateway whose answers come a little slower than commits would make one commit, and send one message to the database's
  * thread, for each row. The price is that an answer of a busy gateway waits up to `gatherMs` longer; databases call it a
  * commit delay. See docs/decisions/0065-writes-at-the-end-of-a-turn.md.
  */
+
+/** So many rows wait for no further ones: each has a small share of what a commit costs. */
+const enoughRows = 24
 
 /** The most rows that one commit takes. */
 const largestBatch = 256
@@ -20,6 +23,8 @@ type OnResult = (written: Written) => void
 export class GroupCommit<Row> {
   private rows: Array<Row> = []
   private writing = false
+  /** Until which rows are gathered; `undefined`: a commit runs, or no row waits. */
+  private timer: ReturnType<typeof setTimeout> | undefined
   /** When the last commit began. */
   private beganMs = Number.NEGATIVE_INFINITY
   /** When the first of the waiting rows came, which has waited longest. */
@@ -47,6 +52,7 @@ export class GroupCommit<Row> {
   add(row: Row): void {
     if (this.rows.push(row) === 1) this.firstMs = this.nowMs()
     if (!this.writing) this.next()
+    else if (this.timer !== undefined && this.rows.length >= enoughRows) this.commit()
   }
 
   /** Whether no row is waiting and no commit runs, but for rows of a refused batch. */
@@ -63,13 +69,16 @@ export class GroupCommit<Row> {
   private next(): void {
     this.writing = this.rows.length > 0
     if (!this.writing) return
-    const waitMs = this.firstMs - this.beganMs < gatherMs ? this.firstMs + gatherMs - this.nowMs() : 0
+    const isSoon = this.firstMs - this.beganMs < gatherMs && this.rows.length < enoughRows
+    const waitMs = isSoon ? this.firstMs + gatherMs - this.nowMs() : 0
     // Not longer, also where an embedder's clock steps back.
-    if (waitMs > 0) setTimeout(this.commit, Math.min(waitMs, gatherMs))
+    if (waitMs > 0) this.timer = setTimeout(this.commit, Math.min(waitMs, gatherMs))
     else this.commit()
   }
 
   private readonly commit = (): void => {
+    clearTimeout(this.timer)
+    this.timer = undefined
     this.beganMs = this.nowMs()
     this.committingMs = this.firstMs
     const rows = this.rows.splice(0, largestBatch)

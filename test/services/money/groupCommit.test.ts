@@ -99,6 +99,32 @@ describe("rows in groups (GroupCommit)", () => {
     expect(rowsOf()).toEqual([[1], [2, 3]])
   })
 
+  test("24 that wait are committed at once", () => {
+    const { group, commits, clock, rowsOf } = scene()
+    clock.now = 20
+    group.add(0)
+    clock.now = 20.5
+    commits[0]?.end("durable")
+    for (let row = 1; row < 24; row++) group.add(row)
+    expect(rowsOf()).toEqual([[0]])
+    group.add(24)
+    expect(rowsOf().map(({ length }) => length)).toEqual([1, 24])
+    for (let row = 25; row < 60; row++) group.add(row)
+    commits[1]?.end("durable")
+    expect(rowsOf().map(({ length }) => length)).toEqual([1, 24, 35])
+  })
+
+  test("24 that were committed before their time are not followed by a commit of none", async () => {
+    const { group, commits, clock, rowsOf } = scene()
+    group.add(0)
+    commits[0]?.end("durable")
+    for (let row = 1; row <= 24; row++) group.add(row)
+    commits[1]?.end("durable")
+    clock.now = 100
+    await timePasses()
+    expect([rowsOf().length, group.isIdle]).toEqual([2, true])
+  })
+
   test("a commit takes 256 of them at most", () => {
     const { group, commits, clock, rowsOf } = scene()
     for (let row = 0; row < 600; row++) group.add(row)

@@ -1,7 +1,7 @@
 /**
  * What a request costs the gateway in processor time in another way of use, as a ratio to the usual one in the same run: callers of the other forms,
  * TLS to the host, PostgreSQL, a first host that fails, requests that are observed.
- * `bun bench/variants.ts [--quick] [--only GROUP] [--rounds N]`; README.md has the bounds.
+ * `bun bench/variants.ts [--quick] [--only GROUP] [--rounds N] [--unary]`; README.md has the bounds.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"
@@ -27,7 +27,12 @@ import { unaryTool } from "./load/unary.ts"
 const groups = ["forms", "tls", "postgres", "fallbacks", "observed"] as const
 
 const { values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, only: { type: "string" }, rounds: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    rounds: { type: "string" },
+    unary: { type: "boolean", default: false },
+  },
 })
 const only = groups.find((group) => group === values.only)
 if (values.only !== only) throw new Error(`--only takes ${groups.join(", ")}`)
@@ -231,7 +236,7 @@ const ofObservers = async (upstream: string, folder: string): Promise<ReadonlyAr
   const rounds: Array<ReadonlyArray<Variant>> = []
   for (let round = 0; round < freshRounds; round++) {
     const targets: Array<Target> = []
-    for (const role of roles) targets.push(await role([]))
+    for (const role of values.unary ? roles.slice(0, 2) : roles) targets.push(await role([]))
     rounds.push(await observedRound(targets, round, folder))
     for (const { child } of targets) await child.stop()
   }
@@ -240,13 +245,13 @@ const ofObservers = async (upstream: string, folder: string): Promise<ReadonlyAr
   return together(rounds)
 }
 
-/** Of a gateway that observes nothing, one as it is by default, and one that observes all. */
+/** Of a gateway that observes nothing, one as it is by default, and one that observes all. Without that one: whole answers alone. */
 const observedRound = async (
   [off, on, all]: ReadonlyArray<Target>,
   round: number,
   folder: string,
 ): Promise<ReadonlyArray<Variant>> => {
-  if (off === undefined || on === undefined || all === undefined) return []
+  if (off === undefined || on === undefined) return []
   const kind = (name: string) => unary(`unary, ${name}`, "chat", "bench/brisk", folder)
   const stream = (name: string) =>
     chunks(`chunk, ${name}`, { ...spread("bench/brisk", callers.usualStream, 1), spreadMs: 500 })
@@ -257,6 +262,7 @@ const observedRound = async (
     usual,
     other: side(on, kind("observed")),
   }
+  if (all === undefined) return inRounds([asDefault], 1, freshWarmLoads, round)
   const withAll = {
     name: "unary, with traces of all as well",
     bound: undefined,

@@ -76,6 +76,31 @@ test("one whose scope is closed is told nothing more, also of requests that run"
   expect(ends).toHaveLength(1)
 })
 
+test("bytes of a whole answer are counted for an observer that needs them, and of failures for any", async () => {
+  const config = configFor({ a: host() })
+  const gateway = opened(await gatewayWithoutSocket({ config }))
+  const scope = Effect.runSync(Scope.make())
+  const ends: Array<RequestEnd> = []
+  const { subscribe } = await gateway.run(RequestEnds)
+  await gateway.run(
+    Scope.extend(
+      subscribe((end) => ends.push(end), "of-failures"),
+      scope,
+    ),
+  )
+  const answered = (await (await gateway.chat(hi)).bytes()).byteLength
+  const refused = (await (await gateway.chat({})).bytes()).byteLength
+  await gateway.run(
+    Scope.extend(
+      subscribe(() => {}, "always"),
+      scope,
+    ),
+  )
+  const counted = (await (await gateway.chat(hi)).bytes()).byteLength
+  expect(answered).toBeGreaterThan(0)
+  expect(ends.map(({ bytes }) => bytes.out)).toEqual([0, refused, counted])
+})
+
 /** The rules that observe requests. */
 const withoutRules = Object.fromEntries(
   ["key_budget", "daily_spend", "uncharged_cost", "account_refused", "error_rate"].map((rule) => [

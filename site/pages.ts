@@ -73,13 +73,14 @@ const titleIn = (text: string, file: string): string => {
   return title
 }
 
-const pageText = (file: string): string => {
+/** The page of a file of the repository. */
+export const pageText = (file: string): string => {
   const text = readFileSync(join(root, file), "utf8")
   const title = titleIn(text, file)
   const body = outsideCode(text.replace(/^# .+\n+/m, ""), (prose) =>
     // Pictures are for those who read the Markdown: they would be the larger part of the guide.
     prose
-      .replace(/^!\[[^\]]*\]\([^)\s]+\)\n+/gm, "")
+      .replace(/^(?:!\[[^\]]*\]\([^)\s]+\)|\[!\[[^\]]*\]\([^)\s]+\)\]\([^)\s]+\))\n+/gm, "")
       .replace(/\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (_, label: string, to: string) => linkIn(file, label, to)),
   )
   return `---\ntitle: ${JSON.stringify(title)}\n---\n\n${body}`

@@ -11,7 +11,9 @@ const renamed: ReadonlyArray<readonly [name: string, own: string]> = [
 const oneAnswer = exactly(1, "is not known in this API format, which gives one answer")
 
 export const notOfMessages: Readonly<Record<string, Check>> = {
-  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to another API format: use ${own} here`)])),
+  ...Object.fromEntries(
+    renamed.map(([name, own]) => [name, refused(`belongs to another API format: use ${own} here`)]),
+  ),
   n: oneAnswer,
   best_of: oneAnswer,
   audio: refused("belongs to the chat completions format: answers of this one have no audio"),

@@ -12,7 +12,9 @@ const oneAnswer = refused("is not known in this API format, which gives one answ
 const stateless = "send the whole conversation in input"
 
 export const refusedMembers: Readonly<Record<string, Check>> = {
-  ...Object.fromEntries(renamed.map(([name, own]) => [name, refused(`belongs to the chat completions format: use ${own} here`)])),
+  ...Object.fromEntries(
+    renamed.map(([name, own]) => [name, refused(`belongs to the chat completions format: use ${own} here`)]),
+  ),
   n: oneAnswer,
   best_of: oneAnswer,
   store: onlyFalse(`must be false: this gateway stores no responses, so ${stateless}`),

@@ -27,15 +27,16 @@ const OurGateway = Gateway.services({
   strategy: (candidates) => candidates,
 })
 
-/** Every route of the app, with everything that the gateway needs from outside. A missing service would not compile. */
-export const App = Layer.mergeAll(Home, Gateway.routes).pipe(
-  Layer.provide(OurGateway),
-  Layer.provide([OurKeys, Upstream.layer]),
-  Layer.provide(memoryStorage),
-)
+/** Every route of the app. */
+export const App = Layer.mergeAll(Home, Gateway.routes)
 
-/** By default Bun closes a connection after ten silent seconds; a model may think for longer. */
+/**
+ * The app on a port, with everything that the gateway needs from outside: a missing service would not compile. When it stops, running
+ * requests end first. By default Bun closes a connection after ten silent seconds; a model may think for longer.
+ */
 export const serve = (port: number) =>
-  HttpLayerRouter.serve(App).pipe(Layer.provideMerge(BunHttpServer.layer({ port, idleTimeout: 0 })))
+  Gateway.drained(
+    HttpLayerRouter.serve(App).pipe(Layer.provideMerge(BunHttpServer.layer({ port, idleTimeout: 0 }))),
+  ).pipe(Layer.provide(OurGateway), Layer.provide([OurKeys, Upstream.layer, memoryStorage]))
 
 if (import.meta.main) BunRuntime.runMain(Layer.launch(serve(3000)))

@@ -231,6 +231,17 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
   }),
 )
 
+/**
+ * The server of an app that stops in order: running requests may end for up to `server.drain_s` seconds, and new ones are refused, before
+ * the server ends. By itself a server of the platform interrupts what runs, and clients lose answers that are paid.
+ */
+export const drained = <A, E, R>(
+  server: Layer.Layer<A, E, R>,
+): Layer.Layer<A, E, R | Dispatcher | InFlight | Settings> =>
+  Layer.unwrapEffect(Effect.map(Settings, ({ config }) => layerDrain(config.server.drainSeconds * 1000))).pipe(
+    Layer.provideMerge(server),
+  )
+
 /** Of what is beside the metrics. */
 const ownFigures = Layer.effectDiscard(
   Effect.gen(function* () {

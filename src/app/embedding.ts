@@ -1,5 +1,6 @@
 /** `Gateway` of the package: what an app is built with. */
 export {
+  drained,
   type GatewayOptions,
   type Routing,
   routes,

@@ -21,7 +21,7 @@ import { until } from "../support/clocks/until.ts"
 import { ownPlugins } from "../support/gateways/gateway.ts"
 import { closeAfterEach, opened } from "../support/gateways/watched.ts"
 import { configFor } from "../support/hosts/host.ts"
-import { delta, tail } from "../support/hosts/rawAnswers.ts"
+import { delta, tail, whole } from "../support/hosts/rawAnswers.ts"
 import { type Peer, rawHost, streamHead } from "../support/hosts/rawHost.ts"
 import { lastingStorage } from "../support/storage/lastingStorage.ts"
 
@@ -38,13 +38,16 @@ const start = async (script: (peer: Peer) => void, limits: Record<string, unknow
     Layer.provideMerge(lastingStorage),
     Layer.provide(Upstream.layer),
   )
-  const app = HttpLayerRouter.serve(Gateway.routes, { disableLogger: true, disableListenLog: true }).pipe(
+  const server = HttpLayerRouter.serve(Gateway.routes, { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(BunHttpServer.layer({ hostname: "127.0.0.1", port: 0, idleTimeout: 0 })),
+  )
+  const app = Gateway.drained(server).pipe(
     Layer.provideMerge(services),
     Layer.provide(Logger.remove(Logger.defaultLogger)),
   )
   const scope = await Effect.runPromise(Scope.make())
-  opened({ stop: () => Effect.runPromise(Scope.close(scope, Exit.void)) })
+  const stop = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  opened({ stop })
   const context = await Effect.runPromise(Layer.buildWithScope(app, scope))
   const { address } = Context.get(context, HttpServer.HttpServer)
   const url = `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}/api/v1`
@@ -59,6 +62,7 @@ const start = async (script: (peer: Peer) => void, limits: Record<string, unknow
   return {
     host,
     url,
+    stop,
     headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
     reserved: async () => (await run(Effect.flatMap(Meter, (meter) => meter.spent(made.record.id)))).reserved,
     rows: () => run(Effect.flatMap(Storage, ({ ledger }) => ledger.rows(made.record.id, 100))),
@@ -103,6 +107,27 @@ describe("embedded on a socket", () => {
       await until(() => host.open() === 0, "the host's connection")
       await until(async () => (await reserved()) === 0n, "the release")
       expect((await rows()).map(({ outcome }) => outcome)).toEqual(["caller-gone"])
+    })
+
+  for (const stream of [false, true])
+    test(`a request that runs when the app stops gets its answer: ${stream ? "a stream without a head yet" : "unary"}`, async () => {
+      const peers: Array<Peer> = []
+      const { url, headers, host, stop } = await start((peer) => void peers.push(peer))
+      const answer = fetch(`${url}/chat/completions`, { method: "POST", headers, body: body(stream) })
+      await until(() => host.requests() === 1, "the call")
+      const stopped = stop()
+      const refused = await fetch(`${url}/chat/completions`, { method: "POST", headers, body: body(false) })
+      expect(refused.status).toBe(503)
+      for (const peer of peers) {
+        if (!stream) peer.write(whole)
+        else for (const part of [streamHead, delta("one"), tail]) peer.write(part)
+      }
+      const response = await answer
+      expect([response.status, await response.text()]).toEqual([
+        200,
+        expect.stringContaining(stream ? "[DONE]" : '"cost"'),
+      ])
+      await stopped
     })
 
   test("a caller who takes nothing is cut, and the host is not read on", async () => {

@@ -24,6 +24,19 @@ const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Excl
   return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
 }
 
+/** The one whose host needs the least; one with an unknown price only where there is no other. */
+const cheapest = (excluded: ReadonlyArray<Exclusion>): Exclusion | undefined => {
+  let least: Exclusion | undefined
+  for (const one of excluded) {
+    if (
+      least === undefined ||
+      (one.required !== undefined && !(least.required !== undefined && least.required <= one.required))
+    )
+      least = one
+  }
+  return least
+}
+
 /**
  * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
  * ask for other hosts.
@@ -35,7 +48,7 @@ export const planRefusal = (
 ): PlanFailure => {
   const excluded = exclusions.byCheck()
   const { models, preferences } = routing
-  const unaffordable = excluded.findLast(({ by }) => by === "budget")
+  const unaffordable = cheapest(excluded.filter(({ by }) => by === "budget"))
   // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined)
     return paymentRequired(budget, unaffordable.reason as BudgetRefusal, unaffordable.required)

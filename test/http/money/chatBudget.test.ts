@@ -84,6 +84,21 @@ describe("a limit", () => {
     )
   })
 
+  test("that none of several hosts fits says what the cheapest needs, whatever their order", async () => {
+    const [low, high] = [
+      { prompt: "0", completion: "0.000001" },
+      { prompt: "0", completion: "0.000003" },
+    ]
+    for (const prices of [
+      { a: low, b: high },
+      { a: high, b: low },
+    ]) {
+      const key = await keyWith(await routed({ a: greedy, b: greedy }, { prices }), microdollars(100))
+      const { metadata } = await errorOf(await key.chat({ max_tokens: 101 }))
+      expect(metadata).toMatchObject({ reason: "request_exceeds_budget", required_usd: 0.000101 })
+    }
+  })
+
   test("that a request could exceed", async () => {
     const gateway = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))

@@ -17,6 +17,7 @@ import { KeyId } from "../domain/ids.ts"
 import { ConfigInvalid } from "../domain/json/Problem.ts"
 import { managementKeyFault, metricsTokenFault } from "../domain/keys/keySecret.ts"
 import type { PeerSource } from "../http/CallerAddresses.ts"
+import { chatErrorBody, render } from "../http/errorBody.ts"
 import { MetricsToken } from "../http/metricsAnswer.ts"
 import { logEvent } from "../process/log/logEvent.ts"
 import { processLog } from "../process/log/logger.ts"
@@ -106,19 +107,30 @@ export const handler = async ({
     { disableLogger: true, routerConfig: { maxParamLength: 256 } },
   )
   let closing: Promise<void> | undefined
+  let isClosed = false
   return {
     fetch: (request, server) => {
+      if (isClosed) return Promise.resolve(afterClose())
       const peer = isPeerSource(server) ? server.requestIP(request)?.address : undefined
       return fetch(request, peer === undefined ? undefined : Context.make(Peer, peer))
     },
     close: () => {
       // First the services, which wait for running requests.
       closing ??= Effect.runPromise(Scope.close(scope, Exit.void))
-        .then(dispose)
+        .then(() => {
+          isClosed = true
+          return dispose()
+        })
         .then(() => Effect.runPromise(log.end))
       return closing
     },
   }
+}
+
+/** Of any request once the storage is closed: 503, as of one that comes during the drain. */
+const afterClose = (): Response => {
+  const rendered = render(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
+  return Response.json(chatErrorBody(rendered), { status: rendered.status, headers: { ...rendered.headers } })
 }
 
 /** The address of the other end of the socket; `undefined`: nobody has said it. */

@@ -129,6 +129,12 @@ describe("as it is", () => {
     expect((await ask("session")).status).toBe(402)
     await own.close()
     await own.close()
+    // Whatever is asked for then is refused alike, also what reads the storage, which is closed.
+    for (const path of ["chat/completions", "models", "key", "nothing"]) {
+      const method = path === "chat/completions" ? "POST" : "GET"
+      const refused = await own.fetch(new Request(`http://localhost/api/v1/${path}`, { method }))
+      expect([path, refused.status, (await json(refused)).error.metadata.error_type]).toEqual([path, 503, "draining"])
+    }
     expect((await ask("session")).status).toBe(503)
   })
 

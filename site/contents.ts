@@ -18,7 +18,7 @@ export const sections: ReadonlyArray<Section> = [
   { label: "Configure", pages: ["configuration", "commands"] },
   { label: "Use it with", pages: ["clients", "messages", "responses", "completions", "hosted-tools"] },
   { label: "Route", pages: ["routing", "strategies", "hedging", "statistics"] },
-  { label: "Budget and bill", pages: ["billing"] },
+  { label: "Budget and bill", pages: ["keys", "billing"] },
   { label: "Providers", pages: ["providers", "provider-keys", "catalogue"] },
   { label: "Plugins", pages: ["plugins", "plugin-contract", "broken-plugins"] },
   { label: "Embed", pages: ["embedding"] },

@@ -23,8 +23,8 @@ export const variables: Readonly<Record<string, string>> = Object.fromEntries(
 
 const names = Object.keys(settings)
 
-/** `HEADGATE_WORKER` is set by the supervisor for its workers. */
-const isRead = (name: string): boolean => name === "WORKER" || names.includes(name)
+/** `HEADGATE_WORKER` is set by the supervisor for its workers, and the pages' examples have the key of a client in `HEADGATE_API_KEY`. */
+const isKnown = (name: string): boolean => name === "WORKER" || name === "API_KEY" || names.includes(name)
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -53,7 +53,7 @@ export const environmentWarnings = (environment: Environment, configuration: unk
     .map(([name]) => name)
     .filter((name) => !links.includes(name) && !mentions(written, name))
     .map((name) => name.slice(prefix.length))
-    .filter((name) => !isRead(name))
+    .filter((name) => !isKnown(name))
   const [link, ...more] = links.toSorted()
   return [
     ...unknown.map((name) => {

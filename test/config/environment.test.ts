@@ -35,6 +35,7 @@ test("an unknown variable is named with the near name, or with all names", () =>
     HEADGATE_MANAGMENT_KEY: "sk-secret",
     HEADGATE_X: "",
     HEADGATE_WORKER: "1",
+    HEADGATE_API_KEY: "sk-gw-of-a-client",
   }
   expect(environmentWarnings(env, {})).toEqual([
     'HEADGATE_PROT is set and not known, did you mean "HEADGATE_PORT"?',

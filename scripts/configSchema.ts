@@ -59,15 +59,20 @@ const memberSchema = ({ description, form, ...member }: Member): JsonSchema => (
   ...schemaOf(form),
 })
 
-/** A row for each member, followed by those of its own members. */
-const rowsOf = (form: Form, path: string): ReadonlyArray<string> =>
+/** A member, `name` being its path. */
+const rowOf = ({ name, description, default: fallback }: Member): string => {
+  const cell = (text: string) => text.replaceAll("|", "\\|")
+  const shown = fallback === undefined ? "" : `\`${cell(JSON.stringify(fallback))}\``
+  return `| \`${name}\` | ${cell(description)} | ${shown} |`
+}
+
+/** Each member, followed by its own members. Their names are their paths. */
+export const membersIn = (form: Form, path = ""): ReadonlyArray<Member> =>
   form.kind !== "object"
     ? []
-    : form.members.flatMap(({ name, description, default: fallback, form: inner }) => {
-        const at = `${path}${name}`
-        const cell = (text: string) => text.replaceAll("|", "\\|")
-        const shown = fallback === undefined ? "" : `\`${cell(JSON.stringify(fallback))}\``
-        return [`| \`${at}\` | ${cell(description)} | ${shown} |`, ...innerRows(withoutNull(inner), at)]
+    : form.members.flatMap((member) => {
+        const name = `${path}${member.name}`
+        return [{ ...member, name }, ...innerMembers(withoutNull(member.form), name)]
       })
 
 const withoutNull = (form: Form): Form => {
@@ -76,12 +81,12 @@ const withoutNull = (form: Form): Form => {
   return only !== undefined && nothing?.kind === "words" && more.length === 0 ? only : form
 }
 
-const innerRows = (form: Form, path: string): ReadonlyArray<string> => {
-  if (form.kind === "list") return rowsOf(form.item, `${path}[].`)
+const innerMembers = (form: Form, path: string): ReadonlyArray<Member> => {
+  if (form.kind === "list") return membersIn(form.item, `${path}[].`)
   if (form.kind !== "object") return []
   return form.members.length === 0 && form.others !== undefined
-    ? rowsOf(form.others, `${path}.NAME.`)
-    : rowsOf(form, `${path}.`)
+    ? membersIn(form.others, `${path}.NAME.`)
+    : membersIn(form, `${path}.`)
 }
 
 /** The text of `config.schema.json`. */
@@ -96,7 +101,7 @@ export const schemaText = (): string => {
 }
 
 /** A row of a table for each member: its path, what it means, its default. */
-export const memberRows = (): ReadonlyArray<string> => rowsOf(config, "")
+export const memberRows = (): ReadonlyArray<string> => membersIn(config).map(rowOf)
 
 /** The text of `configInput.ts`. */
 const inputText = (): string => `/**

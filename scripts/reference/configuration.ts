@@ -4,6 +4,11 @@ import { memberRows } from "../configSchema.ts"
 
 const title = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`
 
+/** What is said before the table of a section. */
+const before: Readonly<Record<string, string>> = {
+  providers: "What some plugins have besides is in [members of provider plugins](providers.md).\n\n",
+}
+
 /** The name of the section of a member: its first word. */
 const sectionOf = (row: string): string => /^\| `([^`.[]+)/.exec(row)?.[1] ?? ""
 
@@ -16,7 +21,8 @@ export const page = (): string => {
     ...[...sections].filter(([, rows]) => rows.length > 1),
   ]
   const tables = groups.map(
-    ([name, rows]) => `## ${title(name)}\n\n| member | meaning | default |\n| --- | --- | --- |\n${rows.join("\n")}\n`,
+    ([name, rows]) =>
+      `## ${title(name)}\n\n${before[name] ?? ""}| member | meaning | default |\n| --- | --- | --- |\n${rows.join("\n")}\n`,
   )
   const text = `# Members and variables
 

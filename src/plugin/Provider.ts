@@ -212,6 +212,14 @@ export interface ProviderDefinition<A, I, P extends Loading = Loading>
   readonly load: (config: A, context: PluginContext) => P
 }
 
+/** Where a plugin keeps its Schema, which is no part of the contract. */
+const ownSchema = Symbol.for("headgate/ownSchema")
+
+/** Schema of the plugin's own fields, of which `docs/reference/providers.md` is made; `undefined`: `defineProvider` did not make the plugin. */
+export const ownSchemaOf = (
+  plugin: ProviderPlugin & { readonly [ownSchema]?: Schema.Schema.All },
+): Schema.Schema.All | undefined => plugin[ownSchema]
+
 /** Makes a provider plugin: the default export of `plugins/providers/<id>/index.ts`. */
 export function defineProvider<A, I>(definition: ProviderDefinition<A, I, Provider>): ProviderPlugin<Provider>
 export function defineProvider<A, I>(
@@ -224,10 +232,11 @@ export function defineProvider<A, I>(definition: ProviderDefinition<A, I>): Prov
     gatherRedacted(own)
     return load(own, context)
   }
-  return {
+  const plugin: ProviderPlugin = {
     kind: "provider",
     contract: contractVersion,
     ...facts,
     load: (raw, context = unheard) => Either.map(decode(raw), (own) => loaded(own, context)),
   }
+  return Object.assign(plugin, { [ownSchema]: config })
 }

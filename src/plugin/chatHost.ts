@@ -50,10 +50,12 @@ export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
   const facts = Struct.omit(rest, ...unaryNames)
   const { baseUrl, ...others } = facts
   const hasFields = Object.keys(fields).length > 0
+  const field = (name: string) =>
+    Schema.propertySignature(Segment).annotations({ description: `What stands for \`{${name}}\` in \`${baseUrl}\`.` })
   return defineProvider({
     ...(hasFields || baseUrl === undefined ? others : facts),
     ...(hasFields ? { variables: fields, discoveredBy: host.discoveredBy ?? setsOf(host, fields) } : {}),
-    config: Schema.Struct(Record.map(fields, () => Segment)),
+    config: Schema.Struct(Record.map(fields, (_, name) => field(name))),
     load: (config) => ({
       protocols: { chat: chatProtocol({ ...chat, reasons }), ...protocols },
       ...unaryProtocolsFor(host),

@@ -22,16 +22,19 @@ import {
   thinkingOfClaude,
 } from "headgate/plugin"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const optional = <A, I>(schema: Schema.Schema<A, I>, description: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description })
 
 const Config = Schema.Struct({
-  /** Name of the resource. It makes the base URL, unless `base_url` has it. */
-  resource: optional(Schema.String.pipe(Schema.pattern(/^[a-z0-9][a-z0-9-]*$/i, { description: "a resource's name" }))),
-  /** Calls deployments by their own paths with this version, as before the v1 API: `2025-04-01-preview`. */
+  resource: optional(
+    Schema.String.pipe(Schema.pattern(/^[a-z0-9][a-z0-9-]*$/i, { description: "a resource's name" })),
+    "Name of the resource. It makes the base URL, unless `base_url` has it.",
+  ),
   api_version: optional(
     Schema.String.pipe(
       Schema.pattern(/^\d{4}-\d\d-\d\d(-preview)?$/, { description: "a date, with or without -preview" }),
     ),
+    "Calls deployments by their own paths with this version, as before the v1 API: `2025-04-01-preview`. Default: the v1 API is called.",
   ),
 })
 

@@ -5,16 +5,20 @@
 import * as Schema from "effect/Schema"
 import { defineProvider, Secret } from "headgate/plugin"
 
+const optionalSecret = (description: string) =>
+  Schema.optionalWith(Secret, { exact: true }).annotations({ description })
+
 const Config = Schema.Struct({
-  /** Where the models run, such as `us-east-1`. Prompts are sent there, so there is no default. */
-  region: Schema.String.pipe(
-    Schema.pattern(/^[a-z]{2}(-[a-z0-9]+)+$/, { message: () => "is not a region such as us-east-1" }),
+  region: Schema.propertySignature(
+    Schema.String.pipe(
+      Schema.pattern(/^[a-z]{2}(-[a-z0-9]+)+$/, { message: () => "is not a region such as us-east-1" }),
+    ),
+  ).annotations({ description: "Where the models run, such as `us-east-1`. Prompts are sent there." }),
+  access_key_id: optionalSecret(
+    "Id of an access key of AWS, with which every request is signed. Without it, `api_key` is a Bedrock API key.",
   ),
-  /** With its secret: every request is signed. Without it, `api_key` is a Bedrock API key. */
-  access_key_id: Schema.optionalWith(Secret, { exact: true }),
-  secret_access_key: Schema.optionalWith(Secret, { exact: true }),
-  /** Of temporary keys. */
-  session_token: Schema.optionalWith(Secret, { exact: true }),
+  secret_access_key: optionalSecret("The secret of that access key; neither is set without the other."),
+  session_token: optionalSecret("The session token, where the access key is temporary."),
 }).pipe(
   Schema.filter(({ access_key_id: id, secret_access_key: secret, session_token: session }) => {
     if (id !== undefined && secret === undefined) return { path: ["secret_access_key"], message: "is missing" }

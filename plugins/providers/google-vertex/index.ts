@@ -9,12 +9,17 @@ import { defineProvider, Secret } from "headgate/plugin"
 const Name = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9])?$/))
 
 export const VertexConfig = Schema.Struct({
-  /** Id of the project. Default: that of the service account. */
-  project: Schema.optionalWith(Name, { exact: true }),
-  /** Such as `us-central1`; `global`: wherever there is capacity. */
-  location: Schema.optionalWith(Name, { exact: true, default: () => "global" }),
-  /** Key of a service account: the path of its file, or the JSON in it. */
-  credentials: Schema.optionalWith(Secret, { exact: true }),
+  project: Schema.optionalWith(Name, { exact: true }).annotations({
+    description: "Id of the project. Default: that of the service account.",
+  }),
+  location: Schema.optionalWith(Name, { exact: true, default: () => "global" }).annotations({
+    description: 'Where the models run, such as `us-central1`. "global": wherever there is capacity.',
+    default: "global",
+  }),
+  credentials: Schema.optionalWith(Secret, { exact: true }).annotations({
+    description:
+      "Key of a service account: the path of its file, or the JSON in it. Without it, `api_key` is an access token.",
+  }),
 })
 
 // From Google's pages on Vertex AI, its locations, authentication and data governance, read in 2026-11.

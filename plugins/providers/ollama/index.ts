@@ -6,8 +6,10 @@ import * as Schema from "effect/Schema"
 import { defineProvider } from "headgate/plugin"
 
 const Config = Schema.Struct({
-  /** Tokens of the context that the server reserves memory for (`num_ctx`). Default: the server decides, and refuses longer prompts. */
-  num_ctx: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 10_000_000)), { exact: true }),
+  num_ctx: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 10_000_000)), { exact: true }).annotations({
+    description:
+      "Tokens of the context that the server reserves memory for: a whole number from 1 to 10,000,000. Default: the server decides.",
+  }),
 })
 
 export default defineProvider({

@@ -14,44 +14,70 @@ import {
   type VendorHost,
 } from "headgate/plugin"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+/** `fallback`: what holds where it is left out. */
+const quirk = <A, I>(schema: Schema.Schema<A, I>, fallback: NoInfer<A>, description: string) =>
+  Schema.optionalWith(schema, { exact: true, default: () => fallback }).annotations({ description, default: fallback })
 
 const Config = Schema.Struct({
-  /** The member that bounds the output. Default `max_tokens`. */
-  max_tokens_parameter: optional(Schema.Literal("max_tokens", "max_completion_tokens")),
-  /**
-   * How reasoning is requested: by `reasoning_effort` (`effort`, the default), by the caller's own members (`router`),
-   * or not at all (`none`).
-   */
-  reasoning: optional(Schema.Literal("effort", "router", "none")),
-  /** Efforts that the host knows; others become the nearest of them. Default: the caller's effort is sent. */
-  efforts: optional(Schema.Array(Schema.NonEmptyString)),
-  /** How reasoning in earlier assistant messages is sent. Default `reasoning`: unchanged. */
-  history: optional(Schema.Literal("reasoning", "reasoning_content", "none")),
-  /** The host refuses members that OpenAI's own API does not have. Default false. */
-  strict: optional(Schema.Boolean),
-  /** Further members of a request that the host refuses. `model`, `stream` and the bound of the output are always sent. */
-  drop: optional(Schema.Array(Schema.NonEmptyString)),
-  /** Whether `stream_options` may be sent. Default true. */
-  stream_usage: optional(Schema.Boolean),
-  /** The host writes its reasoning into the text, as `<think>...</think>`. Default false. */
-  think_tags: optional(Schema.Boolean),
-  /** The host's `completion_tokens` exclude the reasoning, and its total does not show it. Default false. */
-  reasoning_beside: optional(Schema.Boolean),
+  max_tokens_parameter: quirk(
+    Schema.Literal("max_tokens", "max_completion_tokens"),
+    "max_tokens",
+    "The member of the request that bounds the output.",
+  ),
+  reasoning: quirk(
+    Schema.Literal("effort", "router", "none"),
+    "effort",
+    'How reasoning is requested. "effort": by `reasoning_effort`. "router": by the members that the caller wrote. "none": not at all.',
+  ),
+  efforts: quirk(
+    Schema.Array(Schema.NonEmptyString),
+    [],
+    "With `reasoning: \"effort\"`: the efforts that the host knows, of which the nearest to the caller's is sent. Empty: those of the model in the catalogue; where it has none, the caller's is sent as it is.",
+  ),
+  history: quirk(
+    Schema.Literal("reasoning", "reasoning_content", "none"),
+    "reasoning",
+    'How reasoning in earlier assistant messages is sent. "reasoning": unchanged. "reasoning_content": its text, under that name. "none": not at all.',
+  ),
+  strict: quirk(
+    Schema.Boolean,
+    false,
+    "Whether the host refuses what OpenAI's own API does not have. Members that routers added, `cache_control`, and `input_type` of embeddings are then not sent; media in results of tools follow in a message of the user's; embeddings of anything but text are not asked of it.",
+  ),
+  drop: quirk(
+    Schema.Array(Schema.NonEmptyString),
+    [],
+    "Further top-level members of requests that the host refuses: they are not sent. Always sent are `model`, `stream`, the bound of the output, and what is asked about (`input`, `query`, `documents`).",
+  ),
+  stream_usage: quirk(
+    Schema.Boolean,
+    true,
+    "Whether streams are requested with `stream_options: { include_usage: true }`, which some hosts refuse.",
+  ),
+  think_tags: quirk(
+    Schema.Boolean,
+    false,
+    "Whether the host writes its reasoning into the text, as `<think>...</think>`. It is then taken out, as reasoning.",
+  ),
+  reasoning_beside: quirk(
+    Schema.Boolean,
+    false,
+    "Whether the host's `completion_tokens` exclude those of the reasoning without its total showing it. They are then added.",
+  ),
 })
 
 const quirksOf = (config: typeof Config.Type): ChatQuirks => ({
   // What the software behind the address knows is not known here.
   passes: "any",
-  maxTokens: config.max_tokens_parameter ?? "max_tokens",
-  reasoning: config.reasoning ?? "effort",
-  efforts: () => config.efforts ?? [],
-  history: config.history ?? "reasoning",
-  strict: config.strict ?? false,
-  drop: config.drop ?? [],
-  streamUsage: config.stream_usage ?? true,
-  thinkTags: config.think_tags ?? false,
-  reasoningBeside: config.reasoning_beside ?? false,
+  maxTokens: config.max_tokens_parameter,
+  reasoning: config.reasoning,
+  efforts: () => config.efforts,
+  history: config.history,
+  strict: config.strict,
+  drop: config.drop,
+  streamUsage: config.stream_usage,
+  thinkTags: config.think_tags,
+  reasoningBeside: config.reasoning_beside,
 })
 
 /**
@@ -78,8 +104,8 @@ export default defineProvider({
   config: Config,
   load: (config) => ({
     protocols: { chat: chatProtocol(quirksOf(config)) },
-    embeddings: embeddingsProtocol({ passes: "any", strict: config.strict ?? false, drop: config.drop ?? [] }),
-    rerank: rerankProtocol({ passes: "any", drop: config.drop ?? [] }),
+    embeddings: embeddingsProtocol({ passes: "any", strict: config.strict, drop: config.drop }),
+    rerank: rerankProtocol({ passes: "any", drop: config.drop }),
     error: httpError,
     cacheMultipliers,
   }),

@@ -188,7 +188,7 @@ describe("docs/embedding.md", () => {
     JSON.parse((await app.run("sh", "-c", `${curl.replace("http://localhost:3000", base)} --silent`)).stdout)
 
   test("has a file for every block of code", () => {
-    const files = ["app.ts", "hono.ts", "effect.ts", "meter.ts", "manage.ts", "inProcess.ts", "money.ts"]
+    const files = ["app.ts", "hono.ts", "effect.ts", "meter.ts", "bills.ts", "manage.ts", "inProcess.ts", "money.ts"]
     expect([...sources.keys()]).toEqual(files)
     expect(sources.get("meter.ts")).toBe(
       readFileSync(join(import.meta.dir, "../../examples/services/meter.ts"), "utf8"),
@@ -207,6 +207,37 @@ describe("docs/embedding.md", () => {
       expect(await (await fetch(url)).text()).toBe("our own page")
       expect((await asked(`${url}/llm`)).choices[0].message.content).toBe("Hello, app!")
     })
+  })
+
+  test("bills.ts, in an app, has a line for each answer", async () => {
+    await app.write(
+      "page/billed.ts",
+      `import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Gateway, KeyId, KeyStore, memoryStorage, Upstream } from "headgate"
+import echo from "headgate/providers/echo"
+import { Bills } from "./bills.ts"
+
+const App = Layer.mergeAll(Gateway.routes, Bills).pipe(
+  Layer.provide(Gateway.services({ plugins: [echo] })),
+  Layer.provide([KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("ann") })), Upstream.layer, memoryStorage]),
+  Layer.provide(HttpLayerRouter.layer),
+)
+const { handler, dispose } = HttpLayerRouter.toWebHandler(App, { disableLogger: true })
+const response = await handler(
+  new Request("http://app/api/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: "Bearer any", "content-type": "application/json" },
+    body: JSON.stringify({ model: "headgate/echo", messages: [{ role: "user", content: "one two three" }] }),
+  }),
+)
+await response.text()
+await dispose()
+`,
+    )
+    const { stdout } = await app.run(process.execPath, "page/billed.ts")
+    expect(stdout).toBe("ann: 0.000009 USD for POST /api/v1/chat/completions\n")
   })
 
   test("hono.ts is managed by manage.ts, which prints what the page says", async () => {

@@ -240,9 +240,21 @@ await dispose()
     expect(stdout).toBe("ann: 0.000009 USD for POST /api/v1/chat/completions\n")
   })
 
-  test("hono.ts is managed by manage.ts, which prints what the page says", async () => {
+  test("hono.ts answers the page's command below its prefix, beside the app's page", async () => {
     const code = await serving("hono.ts", async (url) => {
       expect(await (await fetch(url)).text()).toBe("our own page")
+      expect((await asked(`${url}/llm`)).choices[0].message.content).toBe("Hello, app!")
+    })
+    expect(code).toBe(0)
+  })
+
+  test("manage.ts manages the same app with a management key, and prints what the page says", async () => {
+    const managed = (sources.get("hono.ts") ?? "")
+      .replace(/authenticate: .*/, 'managementKey: process.env["HEADGATE_MANAGEMENT_KEY"] ?? "",')
+      .replace("sqlite:data/llm.db", "memory:")
+      .replace("port: 3000", "port: 0")
+    await app.write("page/managed.ts", managed)
+    await serving("managed.ts", async (url) => {
       const env = { ...process.env, GATEWAY_URL: `${url}/llm`, HEADGATE_MANAGEMENT_KEY: managementKey }
       const { stdout } = Bun.spawnSync([process.execPath, "page/manage.ts"], {
         cwd: app.folder,
@@ -251,7 +263,6 @@ await dispose()
       })
       expect(stdout.toString()).toBe(outputs.get("manage.ts") ?? "")
     })
-    expect(code).toBe(0)
   })
 
   test.each(["money.ts", "inProcess.ts"])("%s prints what the page says", async (file) => {

@@ -161,8 +161,12 @@ describe("the packed package", () => {
 describe("docs/embedding.md", () => {
   const managementKey = "sk-of-the-operator-0123456789abcdef"
 
-  /** Runs an app of the page until `use` has ended, and stops it by SIGTERM. */
-  const serving = async (file: string, use: (url: string) => Promise<void>) => {
+  /** Runs an app of the page until `use` has ended, and stops it by `signal`. */
+  const serving = async (
+    file: string,
+    use: (url: string) => Promise<void>,
+    signal: "SIGINT" | "SIGTERM" = "SIGTERM",
+  ) => {
     const child = Bun.spawn([process.execPath, file], {
       cwd: join(app.folder, "page"),
       env: { ...process.env, HEADGATE_MANAGEMENT_KEY: managementKey },
@@ -179,7 +183,7 @@ describe("docs/embedding.md", () => {
       const port = /http:\/\/\S*?:(\d+)/.exec(said)?.[1]
       await use(`http://localhost:${port}`)
     } finally {
-      child.kill("SIGTERM")
+      child.kill(signal)
     }
     return child.exited
   }
@@ -195,11 +199,11 @@ describe("docs/embedding.md", () => {
     )
   })
 
-  test("app.ts answers the page's command, and ends at SIGTERM", async () => {
-    const code = await serving("app.ts", async (url) => {
+  test.each(["SIGINT", "SIGTERM"] as const)("app.ts answers the page's command, and ends at %s", async (signal) => {
+    const answers = async (url: string) => {
       expect((await asked(url)).choices[0].message.content).toBe("Hello, app!")
-    })
-    expect(code).toBe(0)
+    }
+    expect(await serving("app.ts", answers, signal)).toBe(0)
   })
 
   test("effect.ts answers below its prefix, beside the app's page", async () => {

@@ -22,7 +22,7 @@ const curl = page.match(/^curl .*$/m)?.[0] ?? ""
 let app: PackedApp
 
 beforeAll(async () => {
-  app = await makePackedApp(["bun-types", "hono", ...compilers])
+  app = await makePackedApp(["bun-types", "hono", "openai", ...compilers])
   for (const file of ["app.ts", "gateway.ts"]) await app.write(file, readFileSync(join(import.meta.dir, file), "utf8"))
   // Any free port, for tests at the same time.
   for (const [file, text] of sources) await app.write(`page/${file}`, text.replace("port: 3000", "port: 0"))
@@ -192,7 +192,17 @@ describe("docs/embedding.md", () => {
     JSON.parse((await app.run("sh", "-c", `${curl.replace("http://localhost:3000", base)} --silent`)).stdout)
 
   test("has a file for every block of code", () => {
-    const files = ["app.ts", "hono.ts", "effect.ts", "meter.ts", "bills.ts", "manage.ts", "inProcess.ts", "money.ts"]
+    const files = [
+      "app.ts",
+      "inline.ts",
+      "hono.ts",
+      "effect.ts",
+      "meter.ts",
+      "bills.ts",
+      "manage.ts",
+      "inProcess.ts",
+      "money.ts",
+    ]
     expect([...sources.keys()]).toEqual(files)
     expect(sources.get("meter.ts")).toBe(
       readFileSync(join(import.meta.dir, "../../examples/services/meter.ts"), "utf8"),
@@ -242,6 +252,23 @@ await dispose()
     )
     const { stdout } = await app.run(process.execPath, "page/billed.ts")
     expect(stdout).toBe("ann: 0.000009 USD for POST /api/v1/chat/completions\n")
+  })
+
+  test("inline.ts calls a server of this machine", async () => {
+    const message = { role: "assistant", content: "Hello, Ann!" }
+    using server = Bun.serve({
+      port: 0,
+      fetch: () =>
+        Response.json({
+          id: "of-acme",
+          object: "chat.completion",
+          choices: [{ index: 0, finish_reason: "stop", message }],
+          usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+        }),
+    })
+    const text = sources.get("inline.ts") ?? ""
+    await app.write("page/called.ts", text.replace("127.0.0.1:9000", `127.0.0.1:${server.port}`))
+    expect(await app.run(process.execPath, "page/called.ts")).toMatchObject({ code: 0, stdout: "Hello, Ann!\n" })
   })
 
   test("hono.ts answers the page's command below its prefix, beside the app's page", async () => {

@@ -18,7 +18,9 @@ app.all("/llm/*", (c) => gateway.fetch(c.req.raw, c.env))
 const server = Bun.serve({ port: Number(process.env["PORT"] ?? 3000), idleTimeout: 0, fetch: app.fetch })
 console.log(`serving at ${server.url}`)
 
-process.once("SIGTERM", async () => {
-  await gateway.close()
-  await server.stop()
-})
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, async () => {
+    await gateway.close()
+    await server.stop()
+  })
+}

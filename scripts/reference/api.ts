@@ -11,6 +11,7 @@ interface Parameter {
 }
 
 export interface Operation {
+  readonly operationId?: string
   readonly summary?: string
   readonly description?: string
   readonly parameters?: ReadonlyArray<Parameter>
@@ -88,11 +89,11 @@ const table = (parameters: ReadonlyArray<Parameter>): string =>
 
 export const page = (): string => {
   const sections = Object.entries(operations()).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { summary = "", description, parameters = [] }]) => {
+    Object.entries(methods).map(([method, { operationId = "", summary = "", description, parameters = [] }]) => {
       // Most descriptions begin with the summary.
       const text = description?.startsWith(summary) === true ? description : `${summary}.\n${description ?? ""}`.trim()
       const linked = text.replace(/\bdocs\/([\w-]+)\.md\b/g, "[$1](../$1.md)")
-      return `## ${method.toUpperCase()} ${path}\n\n${linked}\n${table(parameters)}`
+      return `## ${method.toUpperCase()} ${path}\n\n\`${operationId}\`: ${linked}\n${table(parameters)}`
     }),
   )
   return `# The API
@@ -102,6 +103,7 @@ Made by \`bun scripts/reference.ts\` from \`src/http/control/Api.ts\` and \`src/
 
 A gateway shows all bodies and examples at \`/docs\`, and serves the description at \`/api/v1/openapi.json\`.
 [Differences](../api-differences.md) from the API that it is compatible with have a page of their own.
+Each text begins with the \`operationId\`, by which [\`headgate/client\`](../embedding.md#client) calls it (of \`inference\` only \`explain\`).
 
 ${sections.join("\n")}`
 }

@@ -22,7 +22,7 @@ const curl = page.match(/^curl .*$/m)?.[0] ?? ""
 let app: PackedApp
 
 beforeAll(async () => {
-  app = await makePackedApp(["bun-types", "hono", ...compilers])
+  app = await makePackedApp(["bun-types", "hono", "openai", ...compilers])
   for (const file of ["app.ts", "gateway.ts"]) await app.write(file, readFileSync(join(import.meta.dir, file), "utf8"))
   // Any free port, for tests at the same time.
   for (const [file, text] of sources) await app.write(`page/${file}`, text.replace("port: 3000", "port: 0"))
@@ -161,8 +161,12 @@ describe("the packed package", () => {
 describe("docs/embedding.md", () => {
   const managementKey = "sk-of-the-operator-0123456789abcdef"
 
-  /** Runs an app of the page until `use` has ended, and stops it by SIGTERM. */
-  const serving = async (file: string, use: (url: string) => Promise<void>) => {
+  /** Runs an app of the page until `use` has ended, and stops it by `signal`. */
+  const serving = async (
+    file: string,
+    use: (url: string) => Promise<void>,
+    signal: "SIGINT" | "SIGTERM" = "SIGTERM",
+  ) => {
     const child = Bun.spawn([process.execPath, file], {
       cwd: join(app.folder, "page"),
       env: { ...process.env, HEADGATE_MANAGEMENT_KEY: managementKey },
@@ -179,7 +183,7 @@ describe("docs/embedding.md", () => {
       const port = /http:\/\/\S*?:(\d+)/.exec(said)?.[1]
       await use(`http://localhost:${port}`)
     } finally {
-      child.kill("SIGTERM")
+      child.kill(signal)
     }
     return child.exited
   }
@@ -188,18 +192,28 @@ describe("docs/embedding.md", () => {
     JSON.parse((await app.run("sh", "-c", `${curl.replace("http://localhost:3000", base)} --silent`)).stdout)
 
   test("has a file for every block of code", () => {
-    const files = ["app.ts", "hono.ts", "effect.ts", "meter.ts", "manage.ts", "inProcess.ts", "money.ts"]
+    const files = [
+      "app.ts",
+      "inline.ts",
+      "hono.ts",
+      "effect.ts",
+      "meter.ts",
+      "bills.ts",
+      "manage.ts",
+      "inProcess.ts",
+      "money.ts",
+    ]
     expect([...sources.keys()]).toEqual(files)
     expect(sources.get("meter.ts")).toBe(
       readFileSync(join(import.meta.dir, "../../examples/services/meter.ts"), "utf8"),
     )
   })
 
-  test("app.ts answers the page's command, and ends at SIGTERM", async () => {
-    const code = await serving("app.ts", async (url) => {
+  test.each(["SIGINT", "SIGTERM"] as const)("app.ts answers the page's command, and ends at %s", async (signal) => {
+    const answers = async (url: string) => {
       expect((await asked(url)).choices[0].message.content).toBe("Hello, app!")
-    })
-    expect(code).toBe(0)
+    }
+    expect(await serving("app.ts", answers, signal)).toBe(0)
   })
 
   test("effect.ts answers below its prefix, beside the app's page", async () => {
@@ -209,9 +223,69 @@ describe("docs/embedding.md", () => {
     })
   })
 
-  test("hono.ts is managed by manage.ts, which prints what the page says", async () => {
+  test("bills.ts, in an app, has a line for each answer", async () => {
+    await app.write(
+      "page/billed.ts",
+      `import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Gateway, KeyId, KeyStore, memoryStorage, Upstream } from "headgate"
+import echo from "headgate/providers/echo"
+import { Bills } from "./bills.ts"
+
+const App = Layer.mergeAll(Gateway.routes, Bills).pipe(
+  Layer.provide(Gateway.services({ plugins: [echo] })),
+  Layer.provide([KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("ann") })), Upstream.layer, memoryStorage]),
+  Layer.provide(HttpLayerRouter.layer),
+)
+const { handler, dispose } = HttpLayerRouter.toWebHandler(App, { disableLogger: true })
+const response = await handler(
+  new Request("http://app/api/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: "Bearer any", "content-type": "application/json" },
+    body: JSON.stringify({ model: "headgate/echo", messages: [{ role: "user", content: "one two three" }] }),
+  }),
+)
+await response.text()
+await dispose()
+`,
+    )
+    const { stdout } = await app.run(process.execPath, "page/billed.ts")
+    expect(stdout).toBe("ann: 0.000009 USD for POST /api/v1/chat/completions\n")
+  })
+
+  test("inline.ts calls a server of this machine", async () => {
+    const message = { role: "assistant", content: "Hello, Ann!" }
+    using server = Bun.serve({
+      port: 0,
+      fetch: () =>
+        Response.json({
+          id: "of-acme",
+          object: "chat.completion",
+          choices: [{ index: 0, finish_reason: "stop", message }],
+          usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+        }),
+    })
+    const text = sources.get("inline.ts") ?? ""
+    await app.write("page/called.ts", text.replace("127.0.0.1:9000", `127.0.0.1:${server.port}`))
+    expect(await app.run(process.execPath, "page/called.ts")).toMatchObject({ code: 0, stdout: "Hello, Ann!\n" })
+  })
+
+  test("hono.ts answers the page's command below its prefix, beside the app's page", async () => {
     const code = await serving("hono.ts", async (url) => {
       expect(await (await fetch(url)).text()).toBe("our own page")
+      expect((await asked(`${url}/llm`)).choices[0].message.content).toBe("Hello, app!")
+    })
+    expect(code).toBe(0)
+  })
+
+  test("manage.ts manages the same app with a management key, and prints what the page says", async () => {
+    const managed = (sources.get("hono.ts") ?? "")
+      .replace(/authenticate: .*/, 'managementKey: process.env["HEADGATE_MANAGEMENT_KEY"] ?? "",')
+      .replace("sqlite:data/llm.db", "memory:")
+      .replace("port: 3000", "port: 0")
+    await app.write("page/managed.ts", managed)
+    await serving("managed.ts", async (url) => {
       const env = { ...process.env, GATEWAY_URL: `${url}/llm`, HEADGATE_MANAGEMENT_KEY: managementKey }
       const { stdout } = Bun.spawnSync([process.execPath, "page/manage.ts"], {
         cwd: app.folder,
@@ -220,7 +294,6 @@ describe("docs/embedding.md", () => {
       })
       expect(stdout.toString()).toBe(outputs.get("manage.ts") ?? "")
     })
-    expect(code).toBe(0)
   })
 
   test.each(["money.ts", "inProcess.ts"])("%s prints what the page says", async (file) => {

@@ -111,7 +111,7 @@ describe("several choices", () => {
       const response = await scene.post(client, host, { turns: [user("hi")] }, client.several(2))
       const body = objectIn(await response.json())
       expect(response.status).toBe(400)
-      expect(client.failed(body, response).message).toStartWith("n: is not known in this form")
+      expect(client.failed(body, response).message).toStartWith("n: is not known in this API format")
     }
   })
   const many = clientForms.filter(({ choices }) => choices > 1)

@@ -26,13 +26,10 @@ const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Excl
 
 /** The one whose host needs the least; one with an unknown price only where there is no other. */
 const cheapest = (excluded: ReadonlyArray<Exclusion>): Exclusion | undefined => {
-  let least: Exclusion | undefined
+  let [least] = excluded
   for (const one of excluded) {
-    if (
-      least === undefined ||
-      (one.required !== undefined && !(least.required !== undefined && least.required <= one.required))
-    )
-      least = one
+    if (one.required === undefined) continue
+    if (least?.required === undefined || one.required < least.required) least = one
   }
   return least
 }

@@ -44,7 +44,7 @@ const size = values.quick
 const freshRounds = Number(values.rounds ?? size.freshRounds)
 /** A load counts as warm when no more of its time goes into compiling. */
 const compilingShare = 0.08
-const callers = { unary: 60, stream: 100, usualStream: 250 }
+const callers = { unary: 60, stream: 100, usualStream: 500 }
 
 /** Upper limits of the ratios; see README.md. */
 const bounds = { form: 1.15, tls: 1.3, postgres: 1.5, fallback: 2, observed: 1.04 }
@@ -67,7 +67,10 @@ interface Variant {
 
 const side = (target: Target, kind: Kind): Side => ({ kind, target, rounds: [] })
 
-/** Warms every side up, and runs all of them one after the other, in every second round in the opposite order. `first`: number of the first round. */
+/**
+ * Warms every side up, and runs all of them one after the other, in every second round in the opposite order. `first`: number of the first round,
+ * by which the sides are warmed up in the opposite order as well.
+ */
 const inRounds = async (
   variants: ReadonlyArray<Variant>,
   rounds = size.rounds,
@@ -75,9 +78,10 @@ const inRounds = async (
   first = 0,
 ): Promise<ReadonlyArray<Variant>> => {
   const sides = [...new Set(variants.flatMap(({ usual, other }) => [usual, other]))]
-  for (const { kind, target } of sides) await warmUp(kind, target, warmLoads)
+  const inOrder = (round: number) => (round % 2 === 0 ? sides : sides.toReversed())
+  for (const { kind, target } of inOrder(first)) await warmUp(kind, target, warmLoads)
   for (let round = first; round < first + rounds; round++) {
-    for (const { kind, target, rounds } of round % 2 === 0 ? sides : sides.toReversed()) {
+    for (const { kind, target, rounds } of inOrder(round)) {
       rounds.push(await kind.run(target))
       say(`  ${kind.name}: ${rounds.at(-1)?.cpuMicros.toFixed(1)} µs`)
     }
@@ -217,12 +221,12 @@ const ofFallbacks = async (upstream: string, folder: string): Promise<ReadonlyAr
   return variants
 }
 
-/** Loads of warm-up of `observed`: after two of them, some 20,000 requests are behind a gateway. */
-const freshWarmLoads = 2
+/** Of `observed`: what each of a round's processes is loaded with. After the loads of warm-up some 60,000 requests are behind it. */
+const fresh = { warmLoads: 3, loads: values.quick ? 2 : 6, streamLoads: values.quick ? 1 : 3 }
 
 /**
  * The gateway as it is by default, and with all that it can observe of requests, beside one that observes nothing. What is looked for is less than
- * two processes of one program may differ by for as long as they live, so each round has fresh ones.
+ * two processes of one program may differ by for as long as they live, so each round has fresh ones, and is the mean of several loads of them.
  */
 const ofObservers = async (upstream: string, folder: string): Promise<ReadonlyArray<Variant>> => {
   const roleOf = async (name: string, options: Partial<GatewayOptions>): Promise<Role> =>
@@ -253,8 +257,7 @@ const observedRound = async (
 ): Promise<ReadonlyArray<Variant>> => {
   if (off === undefined || on === undefined) return []
   const kind = (name: string) => unary(`unary, ${name}`, "chat", "bench/brisk", folder)
-  const stream = (name: string) =>
-    chunks(`chunk, ${name}`, { ...spread("bench/brisk", callers.usualStream, 1), spreadMs: 500 })
+  const stream = (name: string) => chunks(`chunk, ${name}`, spread("bench/brisk", callers.usualStream, 2))
   const usual = side(off, kind("unobserved"))
   const asDefault = {
     name: "unary, observed as by default",
@@ -262,7 +265,7 @@ const observedRound = async (
     usual,
     other: side(on, kind("observed")),
   }
-  if (all === undefined) return inRounds([asDefault], 1, freshWarmLoads, round)
+  if (all === undefined) return inRounds([asDefault], fresh.loads, fresh.warmLoads, round)
   const withAll = {
     name: "unary, with traces of all as well",
     bound: undefined,
@@ -276,17 +279,29 @@ const observedRound = async (
     other: side(on, stream("observed")),
   }
   return [
-    ...(await inRounds([asDefault, withAll], 1, freshWarmLoads, round)),
-    ...(await inRounds([streams], 1, size.streamWarmLoads, round)),
+    ...(await inRounds([asDefault, withAll], fresh.loads, fresh.warmLoads, round)),
+    ...(await inRounds([streams], fresh.streamLoads, size.streamWarmLoads, round)),
   ]
 }
 
-/** The same variants of several rounds as one each. */
+/** The mean of what a process did. */
+const meanOf = (loads: ReadonlyArray<Round>): Round => {
+  const mean = (what: keyof Round) => loads.reduce((sum, load) => sum + load[what], 0) / loads.length
+  return {
+    cpuMicros: mean("cpuMicros"),
+    compilingMicros: mean("compilingMicros"),
+    perSecond: mean("perSecond"),
+    p50Ms: mean("p50Ms"),
+    p99Ms: mean("p99Ms"),
+  }
+}
+
+/** The same variants of several rounds as one each: what was measured of a pair of processes counts once. */
 const together = (rounds: ReadonlyArray<ReadonlyArray<Variant>>): ReadonlyArray<Variant> =>
   (rounds[0] ?? []).map((variant, at) => {
     const all = (which: "usual" | "other") => ({
       ...variant[which],
-      rounds: rounds.flatMap((variants) => variants[at]?.[which].rounds ?? []),
+      rounds: rounds.map((variants) => meanOf(variants[at]?.[which].rounds ?? [])),
     })
     return { ...variant, usual: all("usual"), other: all("other") }
   })

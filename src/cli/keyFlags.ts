@@ -14,7 +14,7 @@ export const nameArgument = Args.text({ name: "name" }).pipe(
 )
 
 export const keyArgument = Args.text({ name: "key" }).pipe(
-  Args.withDescription("its hash, or at least 6 characters of the beginning"),
+  Args.withDescription("its name, its hash, or at least 6 characters of the hash's beginning"),
 )
 
 /** The value of a flag that was given. */

@@ -155,7 +155,9 @@ export const route = Command.make(
     ),
     ...preferenceOptions,
     key: Options.text("key").pipe(
-      Options.withDescription("the hash of the key whose budget and lists count, or its beginning; else none do"),
+      Options.withDescription(
+        "the key whose budget and lists count, by name, hash, or at least 6 characters of the hash's beginning; else none do",
+      ),
       Options.optional,
     ),
     seed: Options.integer("seed").pipe(

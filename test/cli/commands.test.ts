@@ -397,11 +397,7 @@ describe("refused", () => {
     [["--port", "1", "keys", "list"], 64, '"headgate serve" takes no "keys"'],
     [["keys", "show"], 64, "Missing argument <key>"],
     [["keys", "list", "more"], 64, "Received unknown argument: 'more'"],
-    [
-      ["keys", "show", "xyz"],
-      64,
-      "expected the hash of a key, or at least 6 characters of its beginning, as `keys list` shows it",
-    ],
+    [["keys", "show", "xyz"], 1, 'no key has the name "xyz"'],
     [["keys", "create", "k", "--limit", "1e3"], 64, 'expected an amount of USD such as 12.50, or none, got "1e3"'],
     [["keys", "create", "k", "--rate", "5"], 64, '--rate: expected requests/seconds such as 100/60, got "5"'],
     [["keys", "list", "--url", "here"], 64, '--url: expected an address such as http://127.0.0.1:8787, got "here"'],
@@ -419,7 +415,7 @@ describe("refused", () => {
       '--log-level: expected one of debug, info, warn, error, none, got "warning"',
     ],
     [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
-    [["keys", "show", "0".repeat(63)], 1, `no key begins with ${"0".repeat(63)}`],
+    [["keys", "show", "0".repeat(63)], 1, `no key has the name "${"0".repeat(63)}", or a hash that begins so`],
   ]
   test.each(refusals)(
     "%j: exit code %i, and one line says why",

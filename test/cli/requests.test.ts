@@ -15,6 +15,8 @@ const item = (id: string, members: object = {}) => ({
   outcome: "policy_rate_limited",
   why: "Rate limit exceeded: requests of this key.",
   duration_ms: 1.6,
+  exact: { usage: "0.00002" },
+  attempts: null,
   ...members,
 })
 
@@ -87,12 +89,12 @@ test("a line for each, of all pages up to the limit, by the filters that were gi
   )
   expect([code, err]).toEqual([0, ""])
   const line = (id: string, status: string, model: string, why: string) =>
-    `2026-11-24T00:00:00.000Z\t${status}\tpolicy_rate_limited\t${key}\t${model}\t-\t2\t${id}\t${why}`
+    `2026-11-24T00:00:00.000Z\t${status}\tpolicy_rate_limited\t${key}\t${model}\t-\t2\t0.00002\t${id}\t${why}`
   const why = "Rate limit exceeded: requests of this key."
   expect(out.split("\n")).toEqual([
     line("r4", "429", "acme/small", why),
     line("r3", "429", "-", ""),
-    line("r1", "-", "acme/small", `and 400 more in this minute: ${why}`),
+    line("r1", "-", "acme/small", `and 400 more in this minute; ${why}`),
     "",
   ])
   const listed = asked.filter((one) => one.startsWith("/requests")).map((one) => new URLSearchParams(one.split("?")[1]))
@@ -111,6 +113,17 @@ test("a line for each, of all pages up to the limit, by the filters that were gi
     const hourAgo = Date.now() - 3_600_000
     expect(Math.abs(Date.parse(query.get("from") ?? "") - hourAgo)).toBeLessThan(120_000)
   }
+})
+
+test("a request that a second host answered says how the first one failed, and how long that took", async () => {
+  const attempts = [
+    { model: "acme/small", host: "acme/eu", outcome: "overloaded", status: 503, duration_ms: 812.4 },
+    { model: "acme/small", host: "acme/ap", outcome: "timeout", status: null, duration_ms: null },
+    { model: "acme/small", host: "acme/us", outcome: "finished", status: 200, duration_ms: 90 },
+  ]
+  answer = () => ({ data: [item("r1", { why: null, outcome: "ok", attempts })], next: null, position: "1.1" })
+  const { out } = await headgate()
+  expect(out.split("\t").at(-1)).toBe("acme/eu overloaded 503 after 812 ms; acme/ap timeout\n")
 })
 
 test("--json is what the gateway answers", async () => {

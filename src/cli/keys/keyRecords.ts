@@ -13,8 +13,9 @@ import {
   type TitledMember,
   type WireOf,
 } from "../../domain/keys/key.ts"
-import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
+import { CommandFailed, exitCodes } from "../CommandFailed.ts"
 import type { Gateway } from "../gatewayClient.ts"
+import { plain } from "../output.ts"
 
 type ShownMember = TitledMember | "disabled"
 
@@ -84,24 +85,25 @@ export const listKeys = (
     }
   })
 
-/** The hash that a command was given: whole, or its first characters. */
+/** The hash of the key that a command was given: by its name, its hash, or the beginning of that. */
 export const findHash = (gateway: Gateway, given: string): Effect.Effect<string, CommandFailed> =>
   Effect.gen(function* () {
     const start = given.toLowerCase()
     if (/^[0-9a-f]{64}$/.test(start)) return start
-    if (!/^[0-9a-f]{6,63}$/.test(start))
-      return yield* wrongUse(
-        "expected the hash of a key, or at least 6 characters of its beginning, as `keys list` shows it",
-      )
     const lists = yield* Effect.forEach(["ordinary", "management"] as const, (kind) =>
       listKeys(gateway, { includeDisabled: true, kind }),
     )
     const keys = yield* Effect.forEach(lists.flat(), readKey)
     // An earlier version lists ordinary keys, whatever is asked for.
-    const [found, ...others] = new Set(keys.map(({ hash }) => hash).filter((hash) => hash.startsWith(start)))
-    if (found !== undefined && others.length === 0) return found
-    const message =
-      found === undefined ? `no key begins with ${start}` : `${others.length + 1} keys begin with ${start}`
+    const hashesOf = (isMeant: (key: Key) => boolean) => [...new Set(keys.filter(isMeant).map(({ hash }) => hash))]
+    const named = hashesOf(({ name }) => name === given)
+    const mayBegin = /^[0-9a-f]{6,63}$/.test(start)
+    const found = named.length === 0 && mayBegin ? hashesOf(({ hash }) => hash.startsWith(start)) : named
+    const [one, ...others] = found
+    if (one !== undefined && others.length === 0) return one
+    const none = `no key has the name "${plain(given)}"${mayBegin ? ", or a hash that begins so" : ""}`
+    const which = named.length > 0 ? `have the name "${plain(given)}"` : `have a hash that begins with ${start}`
+    const message = one === undefined ? none : `${found.length} keys ${which}: give the hash of one of them`
     return yield* new CommandFailed({ code: exitCodes.failed, message })
   })
 

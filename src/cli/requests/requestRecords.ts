@@ -2,8 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
-import type { Gateway } from "../gatewayClient.ts"
-import { findHash, listKeys, readKey } from "../keys/keyRecords.ts"
 import type { Column } from "../output.ts"
 
 const Request = Schema.Struct({
@@ -16,6 +14,17 @@ const Request = Schema.Struct({
   outcome: Schema.String,
   why: Schema.NullOr(Schema.String),
   duration_ms: Schema.Number,
+  exact: Schema.Struct({ usage: Schema.String }),
+  attempts: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        host: Schema.String,
+        outcome: Schema.String,
+        status: Schema.NullOr(Schema.Number),
+        duration_ms: Schema.NullOr(Schema.Number),
+      }),
+    ),
+  ),
   /** Absent in answers of earlier versions. */
   requests: Schema.optionalWith(Schema.Number, { default: () => 1 }),
 })
@@ -43,11 +52,18 @@ const shortTime = (iso: string): string => {
   return at.toDateString() === new Date().toDateString() ? time : `${iso.slice(0, 10)} ${time}`
 }
 
-/** A line that stands for several requests says so. */
-const whyOf = ({ why, requests }: Request): string =>
-  requests === 1
-    ? (why ?? "")
-    : [`and ${requests - 1} more in this minute`, why].filter((part) => part !== null).join(": ")
+/** A line that stands for several requests says so, and each call of a host that failed or was lost says how. */
+const whyOf = ({ why, requests, attempts }: Request): string => {
+  const more = requests === 1 ? [] : [`and ${requests - 1} more in this minute`]
+  const failed = (attempts ?? []).filter(({ outcome }) => outcome !== "finished").map(callOf)
+  return [...more, ...(why === null ? [] : [why]), ...failed].join("; ")
+}
+
+/** `acme/eu overloaded 503 after 812 ms` */
+const callOf = ({ host, outcome, status, duration_ms: ms }: NonNullable<Request["attempts"]>[number]): string =>
+  [host, outcome, ...(status === null ? [] : [status]), ...(ms === null ? [] : [`after ${Math.round(ms)} ms`])].join(
+    " ",
+  )
 
 export const columns: ReadonlyArray<Column<Request>> = [
   { title: "TIME", value: ({ created_at }) => created_at, short: ({ created_at }) => shortTime(created_at) },
@@ -57,6 +73,7 @@ export const columns: ReadonlyArray<Column<Request>> = [
   { title: "MODEL", value: ({ model }) => model ?? "-" },
   { title: "HOST", value: ({ host }) => host ?? "-" },
   { title: "MS", value: ({ duration_ms }) => String(Math.round(duration_ms)), align: "right" },
+  { title: "USD", value: ({ exact }) => exact.usage, align: "right" },
   { title: "REQUEST", value: ({ request_id }) => request_id },
   { title: "WHY", value: whyOf },
 ]
@@ -76,23 +93,6 @@ export const unknownColumns: ReadonlyArray<Column<typeof Unknown.Type>> = [
   { title: "REQUESTS", value: ({ requests }) => String(requests), align: "right" },
   { title: "ADDRESS", value: ({ address }) => address ?? "-" },
 ]
-
-/** The hash of the key that has this name, or whose hash begins so. */
-export const findKey = (gateway: Gateway, given: string): Effect.Effect<string, CommandFailed> =>
-  Effect.gen(function* () {
-    if (/^[0-9a-f]{64}$/i.test(given)) return given.toLowerCase()
-    const keys = yield* Effect.forEach(yield* listKeys(gateway, { includeDisabled: true }), readKey)
-    const named = keys.filter(({ name }) => name === given)
-    const [found] = named
-    if (named.length > 1)
-      return yield* new CommandFailed({
-        code: exitCodes.failed,
-        message: `${named.length} keys have the name "${given}": give the hash of one of them`,
-      })
-    if (found !== undefined) return found.hash
-    if (/^[0-9a-f]{6,63}$/i.test(given)) return yield* findHash(gateway, given)
-    return yield* new CommandFailed({ code: exitCodes.failed, message: `no key has the name "${given}"` })
-  })
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

@@ -7,10 +7,11 @@ import * as Option from "effect/Option"
 import { type CommandFailed, wrongUse } from "../CommandFailed.ts"
 import { connect, type Gateway, urlOption } from "../gatewayClient.ts"
 import { jsonOption } from "../keyFlags.ts"
+import { findHash } from "../keys/keyRecords.ts"
 import { write, writeJson, writeLines, writeTable } from "../output.ts"
 import { follow } from "./follow.ts"
 import { showOne } from "./oneRequest.ts"
-import { columns, findKey, Page, readRequests, timeOf, UnknownPage, unknownColumns } from "./requestRecords.ts"
+import { columns, Page, readRequests, timeOf, UnknownPage, unknownColumns } from "./requestRecords.ts"
 
 const text = (name: string, about: string) => Options.text(name).pipe(Options.withDescription(about), Options.optional)
 
@@ -23,6 +24,7 @@ const filterFlags = {
   ),
   model: text("model", "of this model"),
   host: text("host", "that this host answered, by its tag"),
+  provider: text("provider", "that a host of this provider answered, by its slug"),
   app: text("app", "of this app, by its title or URL"),
   user: text("user", "of this end user, as the request named them"),
 }
@@ -95,7 +97,7 @@ export const requests = Command.make(
       if (Option.isSome(id)) return yield* showOne(gateway, id.value, json)
       const most = Option.getOrElse(limit, () => (isFollowing ? 10 : 50))
       if (unknown) return yield* showUnknown(gateway, span, most, json)
-      const hash = Option.isSome(key) ? `&key_hash=${yield* findKey(gateway, key.value)}` : ""
+      const hash = Option.isSome(key) ? `&key_hash=${yield* findHash(gateway, key.value)}` : ""
       const filters = `${hash}${queryOf(others)}`
       const { data, position } = yield* newest(gateway, `${filters}${span}`, most)
       if (!isFollowing) return yield* json ? writeJson(data) : show(data)

@@ -5,6 +5,7 @@ import { href } from "./router.ts"
 export interface RequestFilters {
   readonly model?: string | null
   readonly host?: string | null
+  readonly provider?: string | null
   readonly key_hash?: string | null
   readonly app?: string | null
   readonly user_hash?: string | null

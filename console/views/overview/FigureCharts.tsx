@@ -11,7 +11,7 @@ import { spanOfPoint } from "../../lib/range.ts"
 import { localMinute } from "../../lib/time.ts"
 import { requestsHref } from "../../state/links.ts"
 import { go } from "../../state/router.ts"
-import { causes, type Filters, rowsOf, spanOf, spendOf } from "./filters.ts"
+import { causes, type Filters, spanOf, spendOf } from "./filters.ts"
 
 interface Props {
   readonly now: Analytics
@@ -25,9 +25,7 @@ const shortest = (value: number): string => (Number.isInteger(value) ? shortCoun
 
 export const FigureCharts = ({ now, before, filters, words }: Props) => {
   const plots = useMemo(() => plotsOf(now, before), [now, before])
-  const rows = rowsOf(filters)
-  const open =
-    rows === null ? undefined : (at: Date) => go(requestsHref(rows, spanOfPoint(at, now.interval, spanOf(now))))
+  const open = (at: Date) => go(requestsHref(filters, spanOfPoint(at, now.interval, spanOf(now))))
   if (plots[0] === undefined || plots[0].series.times.length < 2) {
     return <p class="muted small">These are the figures of one {now.interval}: a longer time has charts.</p>
   }
@@ -41,7 +39,7 @@ export const FigureCharts = ({ now, before, filters, words }: Props) => {
             series={series.all}
             text={text}
             sentence={`${title} over ${words}, by ${now.interval}. ${sentence}`}
-            {...(open === undefined ? {} : { open })}
+            open={open}
           />
         </Panel>
       ))}

@@ -7,7 +7,7 @@ import { shortUsd } from "../../lib/money.ts"
 import { duration, share, shortCount } from "../../lib/numbers.ts"
 import { change } from "../../lib/points.ts"
 import { type RequestFilters, requestsHref } from "../../state/links.ts"
-import { causes, errorShare, type Filters, rowsOf, spanOf, spendOf } from "./filters.ts"
+import { causes, errorShare, type Filters, spanOf, spendOf } from "./filters.ts"
 
 interface Props {
   readonly now: Analytics
@@ -31,9 +31,7 @@ const tokens = (figures: Figures): number => figures.tokens_prompt + figures.tok
 export const FigureTiles = ({ now, before, filters }: Props) => {
   const { totals } = now
   const last = before?.totals ?? null
-  const rows = rowsOf(filters)
-  const href = (more: RequestFilters = {}) =>
-    rows === null ? undefined : requestsHref({ ...rows, ...more }, spanOf(now))
+  const href = (more: RequestFilters = {}) => requestsHref({ ...filters, ...more }, spanOf(now))
   const noteOf = (of: (figures: Figures) => ComponentChildren) => (last === null ? " " : of(last))
   const failed = errorShare(totals)
   return (
@@ -99,27 +97,21 @@ export const FigureTiles = ({ now, before, filters }: Props) => {
 }
 
 /** Errors by who caused them, each with its rows. */
-const Causes = (props: { readonly totals: Figures; readonly href: (outcome: string) => string | undefined }) => {
+const Causes = (props: { readonly totals: Figures; readonly href: (outcome: string) => string }) => {
   const { errors_by: by } = props.totals
   if (by === null) return <>not counted by app or user</>
   const found = causes.filter(({ name }) => by[name] > 0)
   if (found.length === 0) return <>none</>
   return (
     <>
-      {found.map(({ name, title }, place) => {
-        const to = props.href(name)
-        const words = (
-          <>
+      {found.map(({ name, title }, place) => (
+        <span key={name}>
+          {place === 0 ? "" : " · "}
+          <a href={props.href(name)}>
             <span class="number">{shortCount(by[name])}</span> by {title}
-          </>
-        )
-        return (
-          <span key={name}>
-            {place === 0 ? "" : " · "}
-            {to === undefined ? words : <a href={to}>{words}</a>}
-          </span>
-        )
-      })}
+          </a>
+        </span>
+      ))}
     </>
   )
 }

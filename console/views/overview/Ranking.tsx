@@ -22,7 +22,6 @@ import {
   groupName,
   isGrouping,
   questionText,
-  rowsOf,
   spanOf,
   spendOf,
 } from "./filters.ts"
@@ -131,8 +130,8 @@ const columnsOf = (answer: Analytics, by: Grouping, filters: Filters): ReadonlyA
   const span = spanOf(answer)
   const total = spendOf(answer.totals)
   const linked = (row: Row, shown: ComponentChildren, outcome?: string) => {
-    const rows = row.filter === null || isEmpty(row.filter) ? null : rowsOf({ ...filters, ...row.filter })
-    return rows === null ? shown : <a href={requestsHref({ ...rows, outcome: outcome ?? null }, span)}>{shown}</a>
+    if (row.filter === null || isEmpty(row.filter)) return shown
+    return <a href={requestsHref({ ...filters, ...row.filter, outcome: outcome ?? null }, span)}>{shown}</a>
   }
   const number = { isNumber: true, width: 6 }
   const hasTimes = by === "model" || by === "host" || by === "provider"

@@ -4,7 +4,6 @@ import type { Analytics, Figures, Grouping, GroupNames } from "../../api/types.t
 import { type Picodollars, picodollars } from "../../lib/money.ts"
 import { seen } from "../../lib/names.ts"
 import { type Interval, type Span, spanParameters } from "../../lib/range.ts"
-import type { RequestFilters } from "../../state/links.ts"
 import { parameters } from "../../state/router.ts"
 
 export const filterNames = ["model", "host", "provider", "key_hash", "app", "user_hash"] as const
@@ -20,10 +19,6 @@ export const filtersOf = (from: URLSearchParams): Filters =>
   )
 
 export const useFilters = (): Filters => filtersOf(parameters.value)
-
-/** The list of requests knows all filters but that of a provider: with one it cannot show the same requests. */
-export const rowsOf = ({ provider, ...filters }: Filters): RequestFilters | null =>
-  provider === undefined ? filters : null
 
 export const groupings: ReadonlyArray<{ readonly name: Grouping; readonly title: string }> = [
   { name: "model", title: "Models" },

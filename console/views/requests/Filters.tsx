@@ -5,7 +5,17 @@ import { causeNames, causeWords } from "../../lib/outcomes.ts"
 import { parameters, setParameters } from "../../state/router.ts"
 import { isManagement } from "../../state/session.ts"
 
-export const filterNames = ["model", "host", "key_hash", "app", "user", "user_hash", "status", "outcome"] as const
+export const filterNames = [
+  "model",
+  "host",
+  "provider",
+  "key_hash",
+  "app",
+  "user",
+  "user_hash",
+  "status",
+  "outcome",
+] as const
 
 /** What the address asks for, as parameters of `GET /requests`. */
 export const useRequestFilters = (): Readonly<Partial<Record<(typeof filterNames)[number], string>>> =>
@@ -40,6 +50,7 @@ export const Filters = () => {
       <ParameterField name="status" label="Status" placeholder="429, 4xx" />
       <ParameterField name="model" label="Model" placeholder="author/slug" />
       <ParameterField name="host" label="Host" placeholder="tag" />
+      <ParameterField name="provider" label="Provider" placeholder="slug" />
       {isManagement.value ? <ParameterField name="key_hash" label="Key" placeholder="its hash" /> : null}
       <ParameterField name="app" label="App" placeholder="title or URL" />
       <ParameterField name="user" label="End user" placeholder="name, as sent" />

@@ -5,19 +5,12 @@
 import type * as Effect from "effect/Effect"
 import type { RequestOutcome } from "../../domain/failures/RequestOutcome.ts"
 import type { KeyId } from "../../domain/ids.ts"
+import type { EndedCall } from "../../domain/routing/routed.ts"
 import type { LedgerRow } from "./ledger.ts"
 import type { StorageUnavailable } from "./StorageUnavailable.ts"
 
-/** One call of a host. */
-export interface RecordedAttempt {
-  readonly model: string
-  /** Its tag. */
-  readonly host: string
-  /** `ObservedAttempt.outcome`, or where the host failed `HostFailed.reason`. */
-  readonly outcome: string
-  /** Of the host's answer; `null`: there was none, or it was not kept. */
-  readonly status: number | null
-  /** Milliseconds that it took. */
+/** One call of a host. `outcome`: `ObservedAttempt.outcome`, or where the host failed `HostFailed.reason`. */
+export interface RecordedAttempt extends EndedCall {
   readonly ms: number
 }
 
@@ -82,6 +75,8 @@ export interface RequestFilter {
   readonly app?: string
   readonly model?: string
   readonly host?: string
+  /** Its slug, which the tags of its hosts begin with. */
+  readonly provider?: string
   readonly userHash?: string
   /** From the first to the second, both included. */
   readonly statuses?: readonly [least: number, most: number]
@@ -128,8 +123,14 @@ export interface UnknownCount {
 }
 
 export interface RequestRepository {
-  /** A record whose request has one already is skipped. At most a few hundred. */
-  readonly add: (records: ReadonlyArray<RequestRecord>) => Effect.Effect<void, StorageUnavailable>
+  /**
+   * A record whose request has one already is skipped. `awaited`: ids of requests whose rows of the ledger may still wait to be written: these
+   * are no requests without a row. At most a few hundred.
+   */
+  readonly add: (
+    records: ReadonlyArray<RequestRecord>,
+    awaited?: ReadonlyArray<string>,
+  ) => Effect.Effect<void, StorageUnavailable>
   /**
    * Requests whose ids are below `below` ("": the newest). So many records, and so many rows of the ledger, are looked at, at most: a page
    * may have fewer requests than `limit`, and none, although there are more.

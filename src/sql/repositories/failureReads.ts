@@ -14,6 +14,7 @@ import {
 import type { AnalyticsRepository } from "../../services/storage/analytics.ts"
 import { atOnce, query } from "../tables/query.ts"
 import { originalText, storedText } from "../tables/table.ts"
+import { hostOfProvider } from "./hostOfProvider.ts"
 
 /** The column of a group here, where the provider is in the tag of the host. */
 const columnOf = (by: Grouping | null): "model" | "host" | "key_id" | undefined => {
@@ -32,24 +33,19 @@ const sums = "CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(unbooked) AS B
 
 export const makeFailureReads = (sql: SqlClient): Pick<AnalyticsRepository, "failures" | "failedGroups"> => {
   const ofOneMoment = atOnce(sql)
-  const byCharacter = sql.onDialectOrElse({ pg: () => ' COLLATE "C"', orElse: () => "" })
-  const host = sql.literal(`host${byCharacter}`)
-  /** "0" comes after "/". */
-  const isOfProvider = (provider: string): Fragment =>
-    sql`(host = ${provider} OR (${host} >= ${`${provider}/`} AND ${host} < ${`${provider}0`}))`
-
+  const isOfProvider = hostOfProvider(sql)
   const where = ({ from, to, interval, filter }: AnalyticsQuestion): ReadonlyArray<Fragment> => [
     sql`kind = ${interval}`,
     sql`start >= ${from} AND start < ${to}`,
     ...(filter.key === undefined ? [] : [sql`key_id = ${storedText(filter.key)}`]),
     ...(filter.model === undefined ? [] : [sql`model = ${storedText(filter.model)}`]),
     ...(filter.host === undefined ? [] : [sql`host = ${storedText(filter.host)}`]),
-    ...(filter.provider === undefined ? [] : [isOfProvider(storedText(filter.provider))]),
+    ...(filter.provider === undefined ? [] : [isOfProvider(filter.provider)]),
   ]
 
   const isOf = (names: GroupNames): Fragment => {
     if (names.host !== undefined) return sql`host = ${storedText(names.host)}`
-    if (names.provider !== undefined) return isOfProvider(storedText(names.provider))
+    if (names.provider !== undefined) return isOfProvider(names.provider)
     const [[column, value] = ["model", ""]] = Object.entries(names)
     return sql`${sql.literal(column)} = ${storedText(value)}`
   }

@@ -1,6 +1,6 @@
 /** Records of requests in a database, in SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
-import type { Fragment, Statement } from "@effect/sql/Statement"
+import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
@@ -20,8 +20,10 @@ import { unavailable } from "../failure.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { column, flag, keyIdText, optionalText, type Stored, storedText, table, text } from "../tables/table.ts"
 import { addRecorded, addUnknown } from "./failureSums.ts"
+import { hostOfProvider } from "./hostOfProvider.ts"
 import { inParts } from "./journalRepository.ts"
 import { ledger } from "./ledgerRepository.ts"
+import { makeRequestPruning } from "./requestPruning.ts"
 
 const time = Schema.optionalWith(Schema.Number, { exact: true })
 
@@ -84,10 +86,15 @@ export interface SqlRequests extends Omit<RequestRepository, "add"> {
   readonly add: (records: string) => Effect.Effect<void, StorageUnavailable>
 }
 
+interface EncodedRecords {
+  readonly rows: ReadonlyArray<ReadonlyArray<Stored>>
+  readonly awaited: ReadonlyArray<string>
+}
+
 /** The repository as services see it. A string is passed to another thread in a fraction of the time that objects take. */
 export const withEncodedRecords = (requests: SqlRequests): RequestRepository => ({
   ...requests,
-  add: (all) => requests.add(JSON.stringify(all.map(records.valuesOf))),
+  add: (all, awaited = []) => requests.add(JSON.stringify({ rows: all.map(records.valuesOf), awaited })),
 })
 
 const answers: ReadonlyArray<AnswerOutcome> = ["finished", "host-failed", "cut", "caller-gone", "crashed"]
@@ -139,9 +146,11 @@ class RequestReads {
   private readonly sql: SqlClient
   /** The id of a request as text that sorts by characters. */
   private readonly id: Fragment
+  private readonly isOfProvider: (provider: string) => Fragment
 
   constructor(sql: SqlClient) {
     this.sql = sql
+    this.isOfProvider = hostOfProvider(sql)
     this.id = sql.onDialectOrElse({
       pg: () => sql.literal('request_id COLLATE "C"'),
       orElse: () => sql.literal("request_id"),
@@ -208,7 +217,7 @@ class RequestReads {
   }
 
   /** Filters of columns that both tables have. */
-  private sharedFilters({ key, app, model, host, userHash }: RequestFilter): ReadonlyArray<Fragment> {
+  private sharedFilters({ key, app, model, host, provider, userHash }: RequestFilter): ReadonlyArray<Fragment> {
     const { sql } = this
     const text = (column: string, wanted: string | undefined) =>
       wanted === undefined ? [] : [sql`${sql.literal(column)} = ${storedText(wanted)}`]
@@ -217,6 +226,7 @@ class RequestReads {
       ...(app === undefined ? [] : [sql`(app_title = ${storedText(app)} OR app_url = ${storedText(app)})`]),
       ...text("model", model),
       ...text("host", host),
+      ...(provider === undefined ? [] : [this.isOfProvider(provider)]),
       ...text("user_hash", userHash),
     ]
   }
@@ -311,61 +321,20 @@ class RequestReads {
   }
 }
 
-/** Removes the oldest rows. Processes that do so at once take other rows each. */
-const makePruning = (sql: SqlClient): Pick<RequestRepository, "prune" | "pruneUnknown"> => {
-  const unlocked = sql.onDialectOrElse({ pg: () => sql`FOR UPDATE SKIP LOCKED`, orElse: () => sql.literal("") })
-  const removed = (statement: Statement<object>) => Effect.map(query(statement), (rows) => rows.length)
-  const records = (where: Fragment, order: string, limit: number) =>
-    removed(sql`DELETE FROM requests WHERE seq IN (
-      SELECT seq FROM requests WHERE ${where} ORDER BY ${sql.literal(order)} LIMIT ${limit} ${unlocked}
-    ) RETURNING seq`)
-  const counted = (where: Fragment, limit: number) =>
-    removed(sql`DELETE FROM unknown_requests WHERE (minute, address, status) IN (
-      SELECT minute, address, status FROM unknown_requests WHERE ${where}
-      ORDER BY minute, address, status LIMIT ${limit} ${unlocked}
-    ) RETURNING status`)
-  /** The first, and where that removed less than it might, the second. */
-  const both = (limit: number, first: (most: number) => Removed, second: (most: number) => Removed): Removed =>
-    Effect.flatMap(first(limit), (some) =>
-      some === limit ? Effect.succeed(some) : Effect.map(second(limit - some), (more) => some + more),
-    )
-  return {
-    prune: (before, most, limit) =>
-      both(
-        limit,
-        (some) => records(sql`request_id < ${requestIdAt(before)}`, "request_id", some),
-        // Records leave in the order in which they came, so that the highest and the lowest number tell how many there are.
-        (some) => records(sql`seq <= (SELECT MAX(seq) FROM requests) - ${most}`, "seq", some),
-      ),
-    pruneUnknown: (before, most, limit) =>
-      both(
-        limit,
-        (some) => counted(sql`minute < ${before}`, some),
-        (some) =>
-          counted(
-            sql`minute <= (SELECT minute FROM unknown_requests ORDER BY minute DESC LIMIT 1 OFFSET ${most})`,
-            some,
-          ),
-      ),
-  }
-}
-
-type Removed = Effect.Effect<number, StorageUnavailable>
-
 export const makeRequestRepository = (sql: SqlClient): SqlRequests => {
   const { page, written, writtenTo, find } = new RequestReads(sql)
   return {
     ...{ page, written, writtenTo, find },
-    ...makePruning(sql),
+    ...makeRequestPruning(sql),
     add: (encoded) => {
       // `withEncodedRecords` wrote it. A wrong value would be refused by its column.
-      const rows = JSON.parse(encoded) as ReadonlyArray<ReadonlyArray<Stored>>
+      const { rows, awaited } = JSON.parse(encoded) as EncodedRecords
       const values = rows.map((row) => Object.fromEntries(records.names.map((name, at) => [name, row[at] ?? null])))
       if (values.length === 0) return Effect.void
       const adding = Effect.gen(function* () {
         const added = yield* sql`INSERT INTO requests ${sql.insert(values)} ON CONFLICT (request_id) DO NOTHING
           RETURNING ${sql.literal(records.selection)}`
-        yield* addRecorded(sql, yield* Effect.mapError(records.decode(added), unavailable))
+        yield* addRecorded(sql, yield* Effect.mapError(records.decode(added), unavailable), awaited)
       })
       return query(sql.withTransaction(adding))
     },

@@ -62,20 +62,21 @@ describe.skipIf(!hasBrowser)("in a browser", () => {
     patience,
   )
 
-  test(
-    "the spend of a model leads to the requests of that model, and the models add up to the whole",
-    async () => {
+  test.each(["model", "provider"])(
+    "the spend of a %s leads to its requests, and all of them add up to the whole",
+    async (grouping) => {
       user = await browser.someone(scene.base)
       await user.signIn(scene.gateway.managementKey)
+      await user.open(`/?by=${grouping}`)
       await user.page.waitForSelector(".table td.is-number a")
       const cells =
         "[...document.querySelectorAll('.table tbody tr')].map((row) => row.querySelector('td.is-number .number').title)"
-      const models = ((await user.ask(cells)) as ReadonlyArray<string>).map(picodollars)
+      const groups = ((await user.ask(cells)) as ReadonlyArray<string>).map(picodollars)
       const whole = picodollars(await titleOf(".tile-value a .number"))
-      expect(models.length).toBe(2)
-      expect(models.reduce((sum, one) => sum + one, 0n)).toBe(whole)
+      expect(groups.length).toBe(2)
+      expect(groups.reduce((sum, one) => sum + one, 0n)).toBe(whole)
       await user.page.click(".table td.is-number a")
-      expect(await sumOfRows()).toBe(models[0] ?? -1n)
+      expect(await sumOfRows()).toBe(groups[0] ?? -1n)
       user.expectNoFaults()
     },
     patience,

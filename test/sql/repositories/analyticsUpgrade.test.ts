@@ -209,6 +209,11 @@ describe.each(makers)("in %s", (_, make) => {
         ])
         expect(groups).toEqual([[{ start: hourOf(now), class: "host", requests: 1, unbooked: 0 }]])
         expect(yield* storage.analytics.failedGroups({ ...question, by: "key" })).toEqual([{ key_id: alice }])
+        // A row may come after the record: it waits for the database.
+        const awaited = `${record.requestId.slice(0, -1)}~`
+        yield* storage.requests.add([{ ...record, requestId: awaited }], [awaited])
+        const again = yield* storage.analytics.failures(question, [])
+        expect(again.points).toContainEqual({ start: hourOf(now), class: "host", requests: 2, unbooked: 0 })
       }),
     )
   }, 60_000)

@@ -153,6 +153,8 @@ describe.each(kinds)("in %s, records of requests", (_, fresh) => {
     ["an app's URL", { app: "https://kitchen.test" }, [3]],
     ["a model", { model: "acme/large" }, [6]],
     ["a host", { host: "acme/us" }, [7, 5]],
+    ["a provider", { provider: "acme" }, [8, 7, 6, 5, 1]],
+    ["the beginning of a provider's slug", { provider: "acm" }, []],
     ["a status", { statuses: [404, 404] }, [4]],
     ["statuses", { statuses: [400, 499] }, [8, 4, 3, 2]],
     ["a key and a status", { key: bob, statuses: [429, 429] }, [8, 3]],
@@ -173,7 +175,7 @@ describe.each(kinds)("in %s, records of requests", (_, fresh) => {
           record(2, { userHash: "aa" }),
           record(3, { key: bob, ...app }),
           record(4, { status: 404, outcome: "caller_not_found" }),
-          record(8, { key: bob }),
+          record(8, { key: bob, host: "acme" }),
         ])
         yield* storage.ledger.append([
           rowAt(1, { outcome: "host-failed" }),

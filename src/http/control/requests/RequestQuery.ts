@@ -64,6 +64,8 @@ export const RequestQuery = Schema.Struct({
   model: optional(searched),
   /** Its tag. */
   host: optional(searched),
+  /** Its slug: of all its hosts. */
+  provider: optional(searched),
   status: optional(statuses),
   outcome: optional(outcomes),
   /** The end user that the request named. */
@@ -99,6 +101,7 @@ export const filterOf = (
   ...(query.app === undefined ? {} : { app: query.app }),
   ...(query.model === undefined ? {} : { model: query.model }),
   ...(query.host === undefined ? {} : { host: query.host }),
+  ...(query.provider === undefined ? {} : { provider: query.provider }),
   ...(query.status === undefined ? {} : { statuses: query.status }),
   ...(query.outcome === undefined ? {} : { outcomes: query.outcome }),
   ...userFilter(query, installation),

@@ -121,7 +121,8 @@ export interface RequestRow {
   readonly exact: { readonly usage: string | null }
   readonly tokens_prompt: number
   readonly tokens_completion: number
-  readonly attempts: ReadonlyArray<Attempt>
+  /** `null`: one host was called, which answered. */
+  readonly attempts: ReadonlyArray<Attempt> | null
   readonly duration_ms: number | null
   readonly times_ms: {
     readonly admitted: number | null

@@ -11,9 +11,12 @@ test("is read as it was written: order, exclusions with their rules, and what be
     attempts: [at("acme/small", "a"), at("acme/small", "b/fp8"), at("acme/large", "a")],
     excluded: [out("acme/small", "c", "max_price"), out("acme/large", "b", "ignore")],
   }
-  const text = withEnds(routedOf(plan), [{ model: "acme/small", host: "a", outcome: "timeout" }])
+  const text = withEnds(routedOf(plan), [
+    { model: "acme/small", host: "a", outcome: "timeout", status: null, ms: 800.04 },
+    { model: "acme/small", host: "b/fp8", outcome: "finished", status: 200, ms: 31.25 },
+  ])
   expect(text).toBe(
-    "=acme/small\n+a\n+b/fp8\n=acme/large\n+a\n=acme/small\n-max_price\tc\n=acme/large\n-ignore\tb\n=acme/small\n!timeout\ta\n",
+    "=acme/small\n+a\n+b/fp8\n=acme/large\n+a\n=acme/small\n-max_price\tc\n=acme/large\n-ignore\tb\n=acme/small\n!timeout\ta\t\t800\n=acme/small\n!finished\tb/fp8\t200\t31.3\n",
   )
   expect(readRouted(text)).toEqual({
     order: [
@@ -22,7 +25,10 @@ test("is read as it was written: order, exclusions with their rules, and what be
       { model: "acme/large", host: "a" },
     ],
     excluded: plan.excluded,
-    ended: [{ model: "acme/small", host: "a", outcome: "timeout" }],
+    ended: [
+      { model: "acme/small", host: "a", outcome: "timeout", status: null, ms: 800 },
+      { model: "acme/small", host: "b/fp8", outcome: "finished", status: 200, ms: 31.3 },
+    ],
     isCut: false,
   })
 })
@@ -31,8 +37,10 @@ test("one host alone takes one character, and nothing is known of a row without 
   const text = routedOf({ attempts: [at("acme/small", "a")], excluded: [] })
   expect(text).toBe("1")
   expect(readRouted(text)).toEqual({ order: null, excluded: [], ended: [], isCut: false })
-  const ended = { model: "acme/small", host: "a", outcome: "overloaded" }
+  const ended = { model: "acme/small", host: "a", outcome: "overloaded", status: null, ms: null }
   expect(readRouted(withEnds(text, [ended, ended]))).toMatchObject({ order: null, ended: [ended, ended] })
+  // As rows before 26 November 2026 have it.
+  expect(readRouted("1\n=acme/small\n!overloaded\ta\n")).toMatchObject({ ended: [ended] })
   expect(readRouted("")).toBeUndefined()
   expect(routedOfExcluded([])).toBe("")
 })
@@ -40,7 +48,7 @@ test("one host alone takes one character, and nothing is known of a row without 
 test("is bounded, whatever the plan has, and says that it is cut", () => {
   const many = Array.from({ length: 500 }, (_, n) => at(`acme/model-${n % 3}`, `provider-${n}`))
   const excluded = many.map(({ model, tag }) => out(model, tag, "require_parameters"))
-  const ends = many.map(({ model, tag }) => ({ model, host: tag, outcome: "rate-limited" }))
+  const ends = many.map(({ model, tag }) => ({ model, host: tag, outcome: "rate-limited", status: 429, ms: 5 }))
   for (const plan of [
     { attempts: many, excluded },
     { attempts: many.slice(0, 2), excluded },

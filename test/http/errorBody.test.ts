@@ -42,6 +42,7 @@ const attempt = (reason: HostReason, host: string, more: Partial<ConstructorPara
     host,
     model: "acme/small",
     failure: new HostFailed({ reason, ...more }),
+    durationMs: 1,
   }) satisfies FailedAttempt
 
 const exhausted = (outcome: ExhaustedBecause, attempts: ReadonlyArray<FailedAttempt>, retryAfterSeconds?: number) =>

@@ -63,8 +63,8 @@ const One = ({ names }: ViewProps) => {
 
 const Content = ({ detail, row, keyName }: Whole) => {
   const total = row?.duration_ms ?? detail.generation_time
-  const spans =
-    row === null ? [] : waterfall(timesOf(row), row.attempts ?? [], total, row.attempts === null ? row.host : null)
+  const calls = timedCalls(row)
+  const spans = row === null ? [] : waterfall(timesOf(row), calls ?? [], total, calls === null ? row.host : null)
   return (
     <>
       <p class="outcome">
@@ -95,10 +95,8 @@ const Content = ({ detail, row, keyName }: Whole) => {
         ) : (
           <Waterfall spans={spans} total={Math.max(total, ...spans.map(({ to }) => to))} />
         )}
-        {row !== null && row.attempts === null && detail.outcome === "ok" ? (
-          <p class="muted small">
-            Of a request that went well the ledger keeps the host that answered, and not each call.
-          </p>
+        {row !== null && row.times_ms.admitted === null && detail.outcome === "ok" ? (
+          <p class="muted small">Of a request that went well the gateway's own part is not kept.</p>
         ) : null}
       </Panel>
       <div class="panels">
@@ -109,6 +107,10 @@ const Content = ({ detail, row, keyName }: Whole) => {
     </>
   )
 }
+
+/** `null`: it is not kept how long each call took. */
+const timedCalls = (row: RequestRow | null): RequestRow["attempts"] =>
+  row?.attempts?.some(({ duration_ms }) => duration_ms !== null) === true ? row.attempts : null
 
 /** A whole answer has no first token: what is kept of it is when it came. */
 const timesOf = ({ streamed, times_ms: times }: RequestRow): RequestRow["times_ms"] =>

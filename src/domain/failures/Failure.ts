@@ -250,6 +250,8 @@ export interface FailedAttempt {
   readonly host: string
   readonly model: string
   readonly failure: HostFailed
+  /** Milliseconds that its call took; `null`: it was not called. */
+  readonly durationMs: number | null
   /** Milliseconds for which the host is left alone since, where it was rate limited or asked for it. */
   readonly coolsMs?: number
 }

@@ -8,7 +8,8 @@
  *   =acme/small
  *   +openai                    in the plan
  *   -max_price<TAB>azure       left out by max_price
- *   !timeout<TAB>openai        its call failed, or lost against another one
+ *   !timeout<TAB>openai<TAB>504<TAB>812.4
+ *                              how its call ended, the status of its answer ("": none), and the milliseconds that it took ("": not called)
  *
  * Its first line is "1" for a plan of one host that left none out: that is the host of the request's row or record.
  */
@@ -34,12 +35,20 @@ export interface RoutedEnd extends RoutedHost {
   readonly outcome: string
 }
 
+/** A call of a host that is over. */
+export interface EndedCall extends RoutedEnd {
+  /** Of the host's answer; `null`: there was none, or it was not kept. */
+  readonly status: number | null
+  /** Milliseconds that it took; `null`: the host was not called, or this was not kept. */
+  readonly ms: number | null
+}
+
 export interface Routed {
   /** In the order of the plan. `null`: the host that the request's row or record has was alone. */
   readonly order: ReadonlyArray<RoutedHost> | null
   readonly excluded: ReadonlyArray<RoutedHost & { readonly by: string }>
-  /** Of those that were called before the one that answered, or beside it. */
-  readonly ended: ReadonlyArray<RoutedEnd>
+  /** Calls in the order in which they ended, where there were others than the one that answered. */
+  readonly ended: ReadonlyArray<EndedCall>
   /** Whether hosts are missing, because there were too many. */
   readonly isCut: boolean
 }
@@ -88,12 +97,12 @@ const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<Ex
 /** Without the lines from the one on that is beyond the bound. */
 const cut = (text: string): string => text.slice(0, text.lastIndexOf("\n", mostOfPlan - 1) + 1) + more
 
-/** The same with what became of hosts. */
-export const withEnds = (routed: string, ends: ReadonlyArray<RoutedEnd>): string => {
+/** The same with how calls ended. */
+export const withEnds = (routed: string, ends: ReadonlyArray<EndedCall>): string => {
   let text = routed
-  for (const { model, host, outcome } of ends) {
+  for (const { model, host, outcome, status, ms } of ends) {
     // A line of its own for each, since it need not be of the model before it.
-    const line = `=${model}\n!${outcome}\t${host}\n`
+    const line = `=${model}\n!${outcome}\t${host}\t${status ?? ""}\t${ms === null ? "" : Math.round(ms * 10) / 10}\n`
     if (text.length + line.length + more.length > mostInAll) return text + more
     text = text === alone ? `${alone}\n${line}` : text + line
   }
@@ -105,19 +114,21 @@ export const readRouted = (text: string): Routed | undefined => {
   if (text === "") return undefined
   const order: Array<RoutedHost> = []
   const excluded: Array<RoutedHost & { readonly by: string }> = []
-  const ended: Array<RoutedEnd> = []
+  const ended: Array<EndedCall> = []
   let model = ""
   for (const line of text.split("\n")) {
     const rest = line.slice(1)
-    const [what = "", host = ""] = rest.split("\t", 2)
+    const [what = "", host = "", status = "", ms = ""] = rest.split("\t")
     if (line.startsWith("=")) model = rest
     else if (line.startsWith("+")) order.push({ model, host: rest })
     else if (line.startsWith("-")) excluded.push({ model, host, by: what })
-    else if (line.startsWith("!")) ended.push({ model, host, outcome: what })
+    else if (line.startsWith("!")) ended.push({ model, host, outcome: what, status: read(status), ms: read(ms) })
   }
   const isAlone = text === alone || text.startsWith(`${alone}\n`)
   return { order: isAlone ? null : order, excluded, ended, isCut: text.includes(more) }
 }
+
+const read = (text: string): number | null => (text === "" ? null : Number(text))
 
 /** What rules of exclusion mean, by their names. Of others, which are parameters, the name says it. */
 const rules: ReadonlyMap<string, string> = new Map(

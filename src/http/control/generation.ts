@@ -30,7 +30,13 @@ import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./Authorize.ts"
 import { Installation } from "./Installation.ts"
 import { providerNames } from "./models/providerNames.ts"
-import { figuresOf, figuresOfFailed, ProviderResponse, responseOf, responsesOf } from "./requests/generationFigures.ts"
+import {
+  figuresOf,
+  figuresOfFailed,
+  ProviderResponse,
+  responsesOf,
+  responsesOfRow,
+} from "./requests/generationFigures.ts"
 import { endOf } from "./requests/requestItem.ts"
 import { routeOf } from "./requests/routeOf.ts"
 
@@ -134,7 +140,7 @@ const Generation = Schema.Struct({
   api_type: Schema.String,
   /** `null`: no host was called. */
   provider_name: Schema.NullOr(Schema.String),
-  /** Of a request that went well only the host that answered: the ledger does not keep the others that were tried. */
+  /** Of each call of a host, in the order in which they ended. */
   provider_responses: Schema.Array(ProviderResponse),
   streamed: Schema.Boolean,
   /** The caller left before the end. */
@@ -263,13 +269,12 @@ export const generationHandlers = HttpApiBuilder.group(
               return { data: { ...figuresOfFailed(record, nameOf), ...own, route, exact: exactly(0n, 0n, null) } }
             }
             const pricing = yield* pricingFor(row)
-            const provider = nameOf(row.provider)
             const saved = pricing === undefined ? null : savedByCache(row, pricing)
             const data: typeof Generation.Type = {
               ...figuresOf(row),
               ...own,
-              provider_name: provider,
-              provider_responses: record === null ? [responseOf(row, provider)] : responsesOf(record, nameOf),
+              provider_name: nameOf(row.provider),
+              provider_responses: record === null ? responsesOfRow(row, nameOf) : responsesOf(record, nameOf),
               cache_discount: saved === null ? null : toUsd(saved),
               plan: planOf(row),
               billing: billingOf(row, pricing),

@@ -166,14 +166,15 @@ export class AnswerStream implements OutputEvents {
   }
 
   private failed(answer: HostAnswer, found: HostFailed): void {
-    const { host } = answer.attempt
-    const failure = withoutSecrets(found, answer.endpoint, answer.attempt.signature)
+    const { host, signature } = answer.attempt
+    const failure = withoutSecrets(found, answer.endpoint, signature)
     if (failure.reason === "defect") {
       this.defect(failure.cause)
       return
     }
     const { failed, models } = this.options.context
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    const durationMs = answer.attempt.elapsedMs()
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure, durationMs }
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
     this.failure = shown
     const last = (charge: Charge) => answer.writer.failure(shown, charge)

@@ -70,7 +70,7 @@ export class Attempt {
     this.signature = signature
     this.beganMs = context.elapsedMs()
     reservation.progress = "dispatched"
-    context.calling = host
+    context.calling = this
     context.lifetime.onEnd(this.onEnd)
   }
 

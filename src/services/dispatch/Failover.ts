@@ -165,7 +165,7 @@ export abstract class Failover<A extends object, Result>
     if (!(why instanceof HostFailed)) this.skip(host, why)
     else if (this.context.lifetime.ending === undefined) {
       const failure = withoutSecrets(why, endpoint)
-      this.failedAt(host, failure)
+      this.failedAt(host, failure, null)
       this.services.endAttempt.tellFailed(this.context, host, failure)
     }
     this.tryNext()
@@ -211,8 +211,11 @@ export abstract class Failover<A extends object, Result>
       return
     }
     const { won, answer, lost, first } = result
-    this.context.calling = won.attempt.host
-    if (lost !== undefined) this.context.lost = { host: lost.attempt.host, wasFirst: lost === first }
+    this.context.calling = won.attempt
+    if (lost !== undefined) {
+      const { host } = lost.attempt
+      this.context.lost = { host, wasFirst: lost === first, durationMs: lost.attempt.elapsedMs() }
+    }
     this.accept(answer, won.attempt)
   }
 
@@ -283,7 +286,7 @@ export abstract class Failover<A extends object, Result>
     try {
       const failure = withoutSecrets(attempt.stopped ?? answer, endpoint, attempt.signature)
       this.services.endAttempt.failed(attempt, failure)
-      this.failedAt(attempt.host, failure)
+      this.failedAt(attempt.host, failure, attempt.elapsedMs())
     } catch (defect) {
       this.fatal = Cause.die(defect)
       // It has a reservation and a place at the host. What was given back already stays so.
@@ -291,11 +294,12 @@ export abstract class Failover<A extends object, Result>
     }
   }
 
-  private failedAt(host: Host, failure: HostFailed): void {
+  /** `durationMs`: of its call; `null`: it was not called. */
+  private failedAt(host: Host, failure: HostFailed, durationMs: number | null): void {
     const { health, keys } = this.services
     const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
     const coolsMs = isTold ? (health.admissible(host) ?? keys.refusal(host))?.retryAfterMs : undefined
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure, durationMs }
     this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
     this.refused.add(host, failure)
     if (failure.reason === "defect") this.fatal = Cause.die(failure.cause)

@@ -65,7 +65,7 @@ export const runningRequest = (
 ): RunningRequest | undefined => {
   if (request === undefined) return undefined
   const { requestId, key, route, form, models, isStreamed, context } = request
-  const host = context?.calling
+  const host = context?.calling?.host
   const age = Math.max(0, Math.round(ageMs))
   return {
     requestId,

@@ -5,7 +5,7 @@ import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
 import { userHash } from "../../domain/request/userHash.ts"
-import { withEnds } from "../../domain/routing/routed.ts"
+import { type EndedCall, withEnds } from "../../domain/routing/routed.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { type LedgerRow, type ReservedIn, rareUsage } from "../storage/ledger.ts"
 import type { Reservation, Settlement, Streamed } from "./Reservation.ts"
@@ -86,13 +86,20 @@ export const ledgerRow = (
   providerKey: providerKey?.id ?? "",
   callerRequestId: context.callerRequestId,
   userHash: context.user === "" ? "" : userHash(installation, context.user),
-  routed: routedWith(context),
+  routed: routedWith(context, settlement.outcome === "finished"),
 })
 
-const routedWith = ({ routed, failed, lost }: RequestContext): string => {
+/** Where several hosts were called: with how each call ended. Of one that broke off there is a record, which has its end. */
+const routedWith = ({ routed, failed, lost, calling }: RequestContext, isFinished: boolean): string => {
   if (failed.length === 0 && lost === undefined) return routed
-  const ends = failed.map(({ model, host, failure }) => ({ model, host, outcome: failure.reason }))
-  return withEnds(routed, lost === undefined ? ends : [...ends, { ...routedHost(lost.host), outcome: "lost" }])
+  const ends = failed.map(({ model, host, failure: { reason, status = null }, durationMs }): EndedCall => {
+    return { model, host, outcome: reason, status, ms: durationMs }
+  })
+  if (lost !== undefined) ends.push(endOf(lost.host, "lost", null, lost.durationMs))
+  if (isFinished && calling !== undefined) ends.push(endOf(calling.host, "finished", 200, calling.elapsedMs()))
+  return withEnds(routed, ends)
 }
 
-const routedHost = ({ model, tag }: Host) => ({ model, host: tag })
+const endOf = ({ model, tag }: Host, outcome: string, status: number | null, ms: number): EndedCall => ({
+  ...{ model, host: tag, outcome, status, ms },
+})

@@ -148,6 +148,13 @@ export interface RequestFacts {
   readonly observed?: Observation | undefined
 }
 
+/** A call of a host. */
+export interface Calling {
+  readonly host: Host
+  /** Milliseconds since it began. */
+  elapsedMs(): number
+}
+
 export interface LogIds {
   readonly requestId: string
   readonly callerRequestId?: string
@@ -170,10 +177,10 @@ export class RequestContext implements RequestFacts {
   readonly routed: string
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
-  /** The host whose call was cancelled, because another one that was called beside it was faster. */
-  lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
-  /** The host that was called last, or that answers. */
-  calling: Host | undefined
+  /** The host whose call was cancelled after so many milliseconds, because another one that was called beside it was faster. */
+  lost: { readonly host: Host; readonly wasFirst: boolean; readonly durationMs: number } | undefined
+  /** The call of a host that was begun last, or that answers. */
+  calling: Calling | undefined
   /** Whether a host's stream has begun. */
   isStreaming = false
   /** What the ledger has of it, or will have. Set when its answer is booked; not by a call of it that another one was faster than. */

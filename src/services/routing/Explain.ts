@@ -188,7 +188,8 @@ class Explaining {
 
   private notWritten(host: Host, why: HostFailed | Unsupported): void {
     if (why instanceof HostFailed) {
-      this.failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure: why })
+      const { providerName: provider, tag, model } = host
+      this.failed.push({ provider, host: tag, model, failure: why, durationMs: null })
       this.exclude(host, "plugin", "its plugin could not write the request")
     } else {
       this.skipped.push(why)

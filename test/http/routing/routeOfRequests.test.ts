@@ -7,6 +7,8 @@ import { ask, closeAfterEach, good, type Routed, routed, status } from "../../su
 closeAfterEach()
 
 interface Opened {
+  readonly request_id: string
+  readonly provider_responses: ReadonlyArray<JsonObject>
   readonly usage: number
   readonly plan: { readonly seed: number; readonly strategy: string } | null
   readonly route: (JsonObject & { readonly seed: number | null }) | null
@@ -42,6 +44,23 @@ describe("the route of a request", () => {
       excluded: [{ model: small, host: "d", by: "ignore", reason: "among the ignored providers" }],
       cut: false,
     })
+  })
+
+  test("that a second host answered has each call in its row: who failed, with which status, and how long it took", async () => {
+    const gateway = await routed({ a: status(503), b: good(), c: good() })
+    const { request_id, provider_responses } = await opened(gateway, ask())
+    expect(provider_responses).toMatchObject([
+      { endpoint_id: "a", status: 503, model_permaslug: small },
+      { endpoint_id: "b", status: 200, model_permaslug: small },
+    ])
+    const { data } = (await (await gateway.call("/requests")).json()) as { data: ReadonlyArray<JsonObject> }
+    const one = data.find((row) => row["request_id"] === request_id)
+    expect(one).toMatchObject({ outcome: "ok", bytes_in: null })
+    const took = expect.any(Number)
+    expect(one?.["attempts"]).toEqual([
+      { model: small, host: "a", outcome: "overloaded", status: 503, duration_ms: took },
+      { model: small, host: "b", outcome: "finished", status: 200, duration_ms: took },
+    ])
   })
 
   test("of one host has that", async () => {

@@ -18,6 +18,7 @@ const failed = (reason: HostReason, { coolsMs, ...more }: { coolsMs?: number; [m
   const attempt: FailedAttempt = {
     ...{ provider: "Acme", host: HostTag.make("acme"), model: "acme/small" },
     failure: new HostFailed({ reason, ...more }),
+    durationMs: 1,
   }
   return coolsMs === undefined ? attempt : { ...attempt, coolsMs }
 }

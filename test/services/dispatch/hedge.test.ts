@@ -5,6 +5,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import { HedgeBudget } from "../../../src/domain/hosts/HedgeBudget.ts"
+import { readRouted } from "../../../src/domain/routing/routed.ts"
 import { Failover } from "../../../src/services/dispatch/Failover.ts"
 import { Race } from "../../../src/services/dispatch/Hedge.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
@@ -88,7 +89,12 @@ describe("a first host that is slower than 95 % of its answers", () => {
       ])
       const lost = rows.find(({ outcome }) => outcome === "lost")
       expect(lost?.upstreamCost).toBeGreaterThan(0n)
-      expect(lost?.requestId).toBe(`${rows.find(({ host }) => host === "b")?.requestId}-lost`)
+      const won = rows.find(({ host }) => host === "b")
+      expect(lost?.requestId).toBe(`${won?.requestId}-lost`)
+      expect(readRouted(won?.routed ?? "")?.ended).toMatchObject([
+        { host: "a", outcome: "lost", status: null, ms: 200 },
+        { host: "b", outcome: "finished", status: 200, ms: 0 },
+      ])
       expect((await total()) - before).toBe(costOfUsage)
       expect(await reserved()).toBe(0n)
     }))

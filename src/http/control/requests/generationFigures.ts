@@ -3,8 +3,10 @@ import * as Schema from "effect/Schema"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { toUsd } from "../../../domain/price/money.ts"
 import { isUnaryName } from "../../../domain/request/operations.ts"
+import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { RequestRecord } from "../../../services/storage/requests.ts"
+import { callsOf, statusOf } from "./routeOf.ts"
 
 /** One host's answer. */
 export const ProviderResponse = Schema.Struct({
@@ -14,36 +16,38 @@ export const ProviderResponse = Schema.Struct({
   /** The tag of the host. */
   endpoint_id: Schema.String,
   is_byok: Schema.Boolean,
-  /** Milliseconds to the first token. */
+  /** Milliseconds to the first token; of a call that failed, those that it took. */
   latency: Schema.Number,
   model_permaslug: Schema.String,
 })
 
-export const responseOf = (row: LedgerRow, providerName: string): typeof ProviderResponse.Type => ({
-  status: row.outcome === "crashed" ? null : 200,
-  provider_name: providerName,
-  endpoint_id: row.host,
+type NameOf = (provider: string) => string
+
+/** The answers of all hosts that were called, by the row alone. */
+export const responsesOfRow = (row: LedgerRow, nameOf: NameOf): ReadonlyArray<typeof ProviderResponse.Type> => {
+  const { model, host, latencyMs: ms } = row
+  const answer = responseOf({ model, host, status: statusOf(row), ms }, nameOf)
+  return callsOf(row)?.map((call) => (call.outcome === row.outcome ? answer : responseOf(call, nameOf))) ?? [answer]
+}
+
+/** The answers of all hosts that were called. */
+export const responsesOf = ({ attempts }: RequestRecord, nameOf: NameOf) =>
+  attempts.map((attempt) => responseOf(attempt, nameOf))
+
+const responseOf = (
+  { host, model, status, ms }: Omit<EndedCall, "outcome">,
+  nameOf: NameOf,
+): typeof ProviderResponse.Type => ({
+  status,
+  provider_name: nameOf(providerOf(host)),
+  endpoint_id: host,
   is_byok: false,
-  latency: row.latencyMs,
-  model_permaslug: row.model,
+  latency: ms ?? 0,
+  model_permaslug: model,
 })
 
 /** The provider of a host, by its tag. */
 const providerOf = (tag: string): string => tag.split("/", 1)[0] ?? tag
-
-/** The answers of all hosts that were called. */
-export const responsesOf = (
-  { attempts }: RequestRecord,
-  nameOf: (provider: string) => string,
-): ReadonlyArray<typeof ProviderResponse.Type> =>
-  attempts.map(({ host, model, status, ms }) => ({
-    status,
-    provider_name: nameOf(providerOf(host)),
-    endpoint_id: host,
-    is_byok: false,
-    latency: ms,
-    model_permaslug: model,
-  }))
 
 /** Members of which the gateway keeps nothing. */
 const notKept = {
@@ -98,7 +102,7 @@ export const figuresOf = (row: LedgerRow) => ({
 })
 
 /** Figures of a request for which nothing was booked. */
-export const figuresOfFailed = (record: RequestRecord, nameOf: (provider: string) => string) => ({
+export const figuresOfFailed = (record: RequestRecord, nameOf: NameOf) => ({
   ...notKept,
   id: record.generationId ?? record.requestId,
   request_id: record.requestId,

@@ -5,9 +5,11 @@ import { requestOutcome, requestOutcomes } from "../../../domain/failures/Reques
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
 import { type FormName, formPaths } from "../../../domain/request/forms.ts"
+import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
 import type { Row } from "../csvAnswer.ts"
+import { callsOf, statusOf } from "./routeOf.ts"
 
 /** One call of a host. */
 const RequestAttempt = Schema.Struct({
@@ -18,7 +20,8 @@ const RequestAttempt = Schema.Struct({
   outcome: Schema.String,
   /** Of the host's answer; `null`: there was none. */
   status: Schema.NullOr(Schema.Int),
-  duration_ms: Schema.Number,
+  /** `null`: the host was not called, or this was not kept. */
+  duration_ms: Schema.NullOr(Schema.Number),
 }).annotations({ identifier: "RequestAttempt" })
 
 const milliseconds = Schema.NullOr(Schema.Number)
@@ -33,7 +36,7 @@ const RequestTimes = Schema.Struct({
   booked: milliseconds,
 }).annotations({ identifier: "RequestTimes" })
 
-/** Of a request that went well there is what the ledger has: no attempts, bytes and address. */
+/** Of a request that went well there is what the ledger has: no bytes and no address, and `attempts` only where several hosts were called. */
 export const RequestItem = Schema.Struct({
   request_id: Schema.String,
   generation_id: Schema.NullOr(Schema.String),
@@ -64,6 +67,7 @@ export const RequestItem = Schema.Struct({
   exact: Schema.Struct({ usage: Schema.String }),
   tokens_prompt: Schema.Int,
   tokens_completion: Schema.Int,
+  /** Calls of hosts, in the order in which they ended. `null`: one host was called, which answered. */
   attempts: Schema.NullOr(Schema.Array(RequestAttempt)),
   duration_ms: Schema.Number,
   times_ms: RequestTimes,
@@ -107,7 +111,7 @@ export const csvRowOf = (listed: ListedRequest): Row<keyof Omit<Item, "exact">> 
 export const endOf = ({ record, row }: ListedRequest): Pick<Item, "status" | "outcome" | "why"> =>
   record === null
     ? {
-        status: row.outcome === "crashed" ? null : 200,
+        status: statusOf(row),
         outcome: requestOutcome(null, row.outcome),
         why: null,
       }
@@ -121,6 +125,8 @@ const paidOf = ({ cost, promptTokens, completionTokens }: LedgerRow) => ({
   tokens_prompt: promptTokens,
   tokens_completion: completionTokens,
 })
+
+const attemptOf = ({ ms, ...attempt }: EndedCall): typeof RequestAttempt.Type => ({ ...attempt, duration_ms: ms })
 
 const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPaid> => ({
   request_id: record.requestId,
@@ -137,7 +143,7 @@ const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPai
   host: record.host,
   ...endOf({ record, row: null }),
   streamed: record.streamed,
-  attempts: record.attempts.map(({ ms, ...attempt }) => ({ ...attempt, duration_ms: ms })),
+  attempts: record.attempts.map(attemptOf),
   duration_ms: record.durationMs,
   times_ms: {
     admitted: record.times.admitted ?? null,
@@ -172,7 +178,7 @@ const itemOfRow = (row: LedgerRow): Item => {
     ...endOf({ record: null, row }),
     streamed: row.streamed,
     ...paidOf(row),
-    attempts: null,
+    attempts: callsOf(row)?.map(attemptOf) ?? null,
     duration_ms: row.durationMs,
     times_ms: { ...noTimes, first_token: row.latencyMs },
     bytes_in: null,

@@ -10,6 +10,7 @@ export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
+export { type SampleHost, sampleCandidate, sampleContext } from "./testing/ranking.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
 export type {
   AnswerSample,

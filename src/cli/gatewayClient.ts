@@ -56,8 +56,18 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
 
 const unanswered = "no answer from"
 
-const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })
+const Issues = Schema.Struct({ issues: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String })) })
+const ErrorAnswer = Schema.Struct({
+  error: Schema.Struct({ message: Schema.String, metadata: Schema.optional(Schema.Unknown) }),
+})
 const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
+const issuesIn = Schema.decodeUnknownOption(Issues)
+
+/** Where several things are wrong, the message names the first one alone. */
+const saidIn = ({ error: { message, metadata } }: typeof ErrorAnswer.Type): string => {
+  const { issues } = Option.getOrElse(issuesIn(metadata), () => ({ issues: [] }))
+  return issues.length < 2 ? message : issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
+}
 
 export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, CommandFailed> =>
   Effect.gen(function* () {
@@ -97,7 +107,7 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
     const failed = (message: string) =>
       Effect.fail(new CommandFailed({ code: exitCodes.failed, message: plain(message) }))
     const refused = ({ status, text }: { readonly status: number; readonly text: string }) => {
-      const said = Option.map(errorIn(text), ({ error }) => error.message)
+      const said = Option.map(errorIn(text), saidIn)
       return failed(`the gateway answered ${status}: ${Option.getOrElse(said, () => text.slice(0, 200))}`)
     }
 

@@ -21,6 +21,7 @@ import { keys } from "./keys/keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
 import { plugin } from "./plugin/plugin.ts"
+import { reload } from "./reload.ts"
 import { requests } from "./requests/requests.ts"
 import { route } from "./route.ts"
 import { serve, wordsOfServe } from "./serve.ts"
@@ -34,6 +35,7 @@ const program = Command.make("headgate").pipe(
     keys.command,
     spend,
     requests,
+    reload,
     doctor,
     models,
     route,
@@ -54,6 +56,7 @@ export const tree = treeOf(program, [
   keys.tree,
   treeOf(spend),
   treeOf(requests),
+  treeOf(reload),
   treeOf(doctor),
   treeOf(models),
   treeOf(route),

@@ -286,7 +286,8 @@ const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...mor
   code,
   retryable,
   requested_models: requestedModels,
-  docs_url: `docs/errors.md#${code}`,
+  // At the gateway's own address, where the guide is.
+  docs_url: `/docs/guide/errors#${code}`,
   retry_after: retryAfter ?? null,
   ...(more.affectedProviders === undefined ? {} : { affected_providers: more.affectedProviders }),
   ...(more.excludedBy === undefined ? {} : { excluded_by: more.excludedBy }),

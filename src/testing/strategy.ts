@@ -6,21 +6,18 @@ import type { JsonObject } from "../domain/json/json.ts"
 import { freePricing } from "../domain/price/price.ts"
 import { randomSequence } from "../domain/structures/randomSequence.ts"
 import { expectedOfReasons } from "../plugin/checks/shapes.ts"
-import {
-  type Candidate,
-  type ConversationView,
-  type HostSnapshot,
-  type Rank,
-  type RankContext,
-  type StrategyPlugin,
-  unknownCaller,
-  unknownConversation,
-  unlimitedBudget,
-  unseenHost,
+import type {
+  Candidate,
+  ConversationView,
+  HostSnapshot,
+  Rank,
+  RankContext,
+  StrategyPlugin,
 } from "../plugin/strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./Check.ts"
+import { sampleCandidate, sampleContext } from "./ranking.ts"
 import { pluginChecks } from "./requests/facts.ts"
-import { forAll, host, requestOf } from "./samples.ts"
+import { forAll } from "./samples.ts"
 
 export interface StrategySubject {
   /** The plugin's default export. */
@@ -81,15 +78,9 @@ const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: 
       latencyAt: (percentile) => latencyMs && latencyMs * (percentile / 50),
       throughputAt: (percentile) => throughput && throughput * (50 / percentile),
     }
-    return {
-      host: {
-        ...host,
-        tag: HostTag.make(`host-${at}`),
-        provider: `host-${at}`,
-        pricing: price === null ? null : { ...freePricing, prompt: price * 1_000_000n, completion: price * 2_000_000n },
-      },
-      stats: unseen ? unseenHost : stats,
-    }
+    const pricing =
+      price === null ? null : { ...freePricing, prompt: price * 1_000_000n, completion: price * 2_000_000n }
+    return sampleCandidate({ tag: `host-${at}`, host: { pricing }, stats: unseen ? {} : stats })
   })
 
 /** Hosts of two models with the same providers, so that their tags occur twice. */
@@ -104,15 +95,13 @@ const conversation: ConversationView = {
   last: () => ({ tokens: 8000, agoMs: 10_000 }),
 }
 
-const contextWith = (random: () => number): RankContext => {
-  const { routing, bounds } = requestOf(false)
-  return {
-    ...{ request: { routing, bounds }, now: 1_800_000_000_000, random, conversation },
+const contextWith = (random: () => number): RankContext =>
+  sampleContext({
+    random,
+    conversation,
     caller: { key: "b5bb9d8014a0f9b1", user: "d61e2ca0e1c4ae2f", conversation: "7d865e959b2466e9" },
     budget: { limit: 5_000_000_000_000n, left: 1_250_000_000_000n, resetsAt: 1_800_000_600_000 },
-    expectedCost: ({ pricing }) => pricing && 800n * pricing.prompt + 512n * pricing.completion,
-  }
-}
+  })
 
 /** Ranks in a context that depends only on the random numbers. */
 const ranked = (
@@ -177,10 +166,7 @@ const permutes = (rank: Rank): void => {
 /** A request without `user`, of a key without a limit, for an operation without conversations, at hosts without a price. */
 const unknownCallers = (rank: Rank): void => {
   const candidates = hosts({})
-  const context: RankContext = {
-    ...contextWith(randomSequence(1)),
-    ...{ conversation: unknownConversation, caller: unknownCaller, budget: unlimitedBudget, expectedCost: () => null },
-  }
+  const context = sampleContext({ expectedCost: () => null })
   const ranking = attempt("Ranking for a caller of whom nothing is known", contract, () => rank(candidates, context))
   must(isPermutation(ranking, candidates), "For a caller of whom nothing is known a host is lost or added", contract)
 }

@@ -456,7 +456,7 @@ describe("a failure and its answer", () => {
         ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
         ...(availability === undefined
           ? {}
-          : { availability: { ...availability, docs_url: `docs/errors.md#${availability.code}` } }),
+          : { availability: { ...availability, docs_url: `/docs/guide/errors#${availability.code}` } }),
       },
     })
     expect(messagesErrorBody(rendered, "req_1")).toStrictEqual({

@@ -81,7 +81,7 @@ const markdownAnswer = (folder: string, path: string, name: string) =>
   Effect.gen(function* () {
     const pages = yield* Effect.promise(() => markdownPages(folder))
     if (name === "") return listOf([...pages.keys()], path)
-    const read = pages.get(name)
+    const read = pages.get(name) ?? pages.get(`${name}.md`)
     if (read === undefined) return yield* noSuchRoute
     return HttpServerResponse.uint8Array(yield* Effect.promise(read), {
       contentType: "text/markdown; charset=utf-8",

@@ -162,6 +162,9 @@ const rows: Readonly<Record<string, Row>> = {
   },
 }
 
+/** What `docs_url` leads to. */
+const errorsPage = readFileSync(`${import.meta.dir}/../../../docs/errors.md`, "utf8")
+
 describe("no host is left", () => {
   test.each(Object.entries(rows))("%s", async (_name, { body, options, code, says, availability, metadata = {} }) => {
     const gateway = await routed({ a: good(), b: good() }, options)
@@ -171,9 +174,10 @@ describe("no host is left", () => {
     expect(error.availability).toMatchObject({
       requested_models: [body["model"] ?? "acme/small"].concat(body["models"] ?? []),
       ...availability,
-      docs_url: `docs/errors.md#${availability["code"]}`,
+      docs_url: `/docs/guide/errors#${availability["code"]}`,
       retry_after: null,
     })
+    expect(errorsPage).toContain(`<a id="${availability["code"]}">`)
     expect(error.metadata).toMatchObject(metadata)
     expect(gateway.called()).toEqual([])
   })

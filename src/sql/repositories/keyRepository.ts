@@ -157,6 +157,7 @@ class KeyTables {
       if (keepsManager && !isManager && (yield* this.isLastManager(before))) return lastManager
       const after = yield* this.set(id, columns)
       if (after === undefined) return { result: after }
+      if (patch.disabled === true) yield* this.endSessions(id)
       const changes = changesBetween(keys.columnsOf(before), keys.columnsOf(after))
       return { result: after, logged: { action: "key.update", object: id, changes } }
     })
@@ -205,6 +206,15 @@ class KeyTables {
   private find(id: KeyId): Effect.Effect<KeyRecord | undefined, StorageUnavailable> {
     const { sql, selection } = this
     return firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${storedText(id)}`)
+  }
+
+  /** Of all its secrets: they would be open again once the key is enabled. */
+  private endSessions(id: KeyId): Effect.Effect<unknown, StorageUnavailable> {
+    const of = storedText(id)
+    return query(
+      this
+        .sql`DELETE FROM sessions WHERE secret = ${of} OR secret IN (SELECT id FROM key_secrets WHERE key_id = ${of})`,
+    )
   }
 
   /** The key after that. */

@@ -144,6 +144,20 @@ describe.each(kinds)("over %s, a session", (_, storage) => {
     expect(await statusOf(cookie)).toBe(401)
   })
 
+  test("of a disabled key stays ended once the key is enabled again, that of a rotated secret too", async () => {
+    const key = await gateway.newKey()
+    const change = (path: string, method: string, body: object) =>
+      gateway.send(`${at}/keys/${keyId(key)}${path}`, asManager(method, body))
+    const first = await cookieFor(gateway, key)
+    const { key: secret } = await json(await change("/rotate", "POST", { overlap_s: 600 }))
+    const second = await cookieFor(gateway, secret)
+    expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200])
+    await change("", "PATCH", { disabled: true })
+    await change("", "PATCH", { disabled: false })
+    expect([await statusOf(first), await statusOf(second)]).toEqual([401, 401])
+    expect(await statusOf(await cookieFor(gateway, secret))).toBe(200)
+  })
+
   test("ends when its secret does: at the end of a rotation's overlap, or when the key expires", async () => {
     const [rotated, expiring] = [await gateway.newKey(), await gateway.newKey({ expiresAt: gateway.time.now + minute })]
     const cookies = [await cookieFor(gateway, rotated), await cookieFor(gateway, expiring)]

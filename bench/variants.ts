@@ -221,8 +221,8 @@ const ofFallbacks = async (upstream: string, folder: string): Promise<ReadonlyAr
   return variants
 }
 
-/** Of `observed`: what each of a round's processes is loaded with. After the loads of warm-up some 60,000 requests are behind it. */
-const fresh = { warmLoads: 3, loads: values.quick ? 2 : 6, streamLoads: values.quick ? 1 : 3 }
+/** Loads of each process in a round of `observed`. Those of warm-up are the most: up to some 60,000 requests. */
+const observedLoads = { warmLoads: 3, loads: values.quick ? 2 : 6, streamLoads: values.quick ? 1 : 3 }
 
 /**
  * The gateway as it is by default, and with all that it can observe of requests, beside one that observes nothing. What is looked for is less than
@@ -265,7 +265,7 @@ const observedRound = async (
     usual,
     other: side(on, kind("observed")),
   }
-  if (all === undefined) return inRounds([asDefault], fresh.loads, fresh.warmLoads, round)
+  if (all === undefined) return inRounds([asDefault], observedLoads.loads, observedLoads.warmLoads, round)
   const withAll = {
     name: "unary, with traces of all as well",
     bound: undefined,
@@ -279,8 +279,8 @@ const observedRound = async (
     other: side(on, stream("observed")),
   }
   return [
-    ...(await inRounds([asDefault, withAll], fresh.loads, fresh.warmLoads, round)),
-    ...(await inRounds([streams], fresh.streamLoads, size.streamWarmLoads, round)),
+    ...(await inRounds([asDefault, withAll], observedLoads.loads, observedLoads.warmLoads, round)),
+    ...(await inRounds([streams], observedLoads.streamLoads, size.streamWarmLoads, round)),
   ]
 }
 

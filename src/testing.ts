@@ -1,6 +1,6 @@
 /**
- * What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner, and
- * readers of streams that throw where a gateway's stream breaks the grammar of its form.
+ * What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner,
+ * readers of streams that throw where a gateway's stream breaks the grammar of its form, and what a ranking gets in a test of a strategy.
  */
 export type { Check } from "./testing/Check.ts"
 export type { Expected, ExpectedCall, ExpectedFailure, Lack } from "./testing/Expected.ts"
@@ -10,7 +10,7 @@ export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
-export { type SampleHost, sampleCandidate, sampleContext } from "./testing/ranking.ts"
+export { type SampleHost, sampleCandidate, sampleContext } from "./testing/sampleRanking.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
 export type {
   AnswerSample,

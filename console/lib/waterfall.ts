@@ -27,7 +27,7 @@ const isAnswer = (outcome: string): boolean => outcome === "finished" || outcome
 
 /**
  * Reading and planning, each call of a host, and what came after the last one. Calls are known by how long they took: they are laid one
- * after another from the first on, which is how they ran unless one was hedged.
+ * after another from the first on. The last one ran until the end at most, so that one beside a call that lost begins before that ended.
  */
 export const waterfall = (
   times: Times,
@@ -42,10 +42,13 @@ export const waterfall = (
     spans.push({ title: "planned, money reserved", from: times.admitted, to: times.first_attempt, kind: "gateway" })
   }
   let at = begun ?? 0
-  for (const call of calls) {
-    const to = Math.min(total, at + (call.duration_ms ?? 0))
-    spans.push({ title: call.host, from: at, to, kind: isAnswer(call.outcome) ? "host" : "failed" })
-    at = to
+  for (const [place, call] of calls.entries()) {
+    const took = call.duration_ms ?? 0
+    const isLast = place === calls.length - 1
+    const from = isLast ? Math.min(at, Math.max(begun ?? 0, total - took)) : at
+    const to = Math.min(total, from + took)
+    spans.push({ title: call.host, from, to, kind: isAnswer(call.outcome) ? "host" : "failed" })
+    at = Math.max(at, to)
   }
   if (calls.length === 0 && host !== null) {
     const first = times.first_token

@@ -56,17 +56,23 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
 
 const unanswered = "no answer from"
 
-const Issues = Schema.Struct({ issues: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String })) })
+const Issues = Schema.Struct({
+  issues: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String })),
+  /** Faults that are not among the issues. */
+  more: Schema.optionalWith(Schema.Number, { default: () => 0 }),
+})
 const ErrorAnswer = Schema.Struct({
   error: Schema.Struct({ message: Schema.String, metadata: Schema.optional(Schema.Unknown) }),
 })
 const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
 const issuesIn = Schema.decodeUnknownOption(Issues)
 
-/** Where several things are wrong, the message names the first one alone. */
-const saidIn = ({ error: { message, metadata } }: typeof ErrorAnswer.Type): string => {
-  const { issues } = Option.getOrElse(issuesIn(metadata), () => ({ issues: [] }))
-  return issues.length < 2 ? message : issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
+/** What the gateway says is wrong: where there are several faults all of them, since its message names the first one alone. */
+const complaint = ({ error: { message, metadata } }: typeof ErrorAnswer.Type): string => {
+  const { issues, more } = Option.getOrElse(issuesIn(metadata), () => ({ issues: [], more: 0 }))
+  if (issues.length < 2) return message
+  const faults = issues.map(({ path, message: fault }) => (path === "" ? fault : `${path}: ${fault}`))
+  return [...faults, ...(more === 0 ? [] : [`and ${more} more`])].join("; ")
 }
 
 export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, CommandFailed> =>
@@ -107,7 +113,7 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
     const failed = (message: string) =>
       Effect.fail(new CommandFailed({ code: exitCodes.failed, message: plain(message) }))
     const refused = ({ status, text }: { readonly status: number; readonly text: string }) => {
-      const said = Option.map(errorIn(text), saidIn)
+      const said = Option.map(errorIn(text), complaint)
       return failed(`the gateway answered ${status}: ${Option.getOrElse(said, () => text.slice(0, 200))}`)
     }
 

@@ -1,4 +1,7 @@
-/** `headgate reload`: puts the configuration file of a running gateway in force as it is now, by `POST /api/v1/config/reload`. docs/configuration.md#reload */
+/**
+ * `headgate reload`: puts the configuration file of a running gateway in force as it is now, by `POST /api/v1/config/reload`.
+ * docs/configuration.md#reload
+ */
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -31,6 +34,6 @@ export const reload = Command.make("reload", { json: jsonOption, url: urlOption 
   }),
 ).pipe(
   Command.withDescription(
-    "Puts the configuration file of a running gateway in force as it is now, or says all that is wrong with it.",
+    "Puts the configuration file of a running gateway in force as it is now, or says what is wrong with it.",
   ),
 )

@@ -189,7 +189,7 @@ export const route = Command.make(
         ...(Option.isSome(form) ? { form: form.value } : {}),
         ...(Option.isSome(seed) ? { seed: `${seed.value}` } : {}),
         ...(Option.isSome(draws) ? { draws: `${draws.value}` } : {}),
-        ...(Option.isSome(key) ? { key_hash: yield* findHash(gateway, key.value) } : {}),
+        ...(Option.isSome(key) ? { key_hash: yield* findHash(gateway, key.value, ["ordinary"]) } : {}),
       })
       const { data } = yield* gateway.call(
         {

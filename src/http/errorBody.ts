@@ -58,12 +58,16 @@ const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined =>
 /** Whether repeating the request helps nobody. */
 export const isFinal = ({ headers }: Rendered): boolean => headers?.[shouldRetryHeader] === "false"
 
+/** Of those of a body, as many are shown. */
+const mostIssues = 10
+
 const described = (failure: Failure): Rendered => {
   const { message } = failure
   switch (failure._tag) {
     case "BadRequest": {
-      const issues = failure.issues.slice(0, 10)
-      const metadata = { path: failure.issues[0].path, issues }
+      const issues = failure.issues.slice(0, mostIssues)
+      const more = failure.issues.length - issues.length
+      const metadata = { path: failure.issues[0].path, issues, ...(more > 0 ? { more } : {}) }
       const errorType = failure.kind === "context_length_exceeded" ? failure.kind : "invalid_request"
       return { status: 400, errorType, message, metadata, ...about(failure) }
     }
@@ -286,7 +290,7 @@ const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...mor
   code,
   retryable,
   requested_models: requestedModels,
-  // At the gateway's own address, where the guide is.
+  // A path: the gateway serves the guide at its own address.
   docs_url: `/docs/guide/errors#${code}`,
   retry_after: retryAfter ?? null,
   ...(more.affectedProviders === undefined ? {} : { affected_providers: more.affectedProviders }),

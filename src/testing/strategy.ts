@@ -15,8 +15,8 @@ import type {
   StrategyPlugin,
 } from "../plugin/strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./Check.ts"
-import { sampleCandidate, sampleContext } from "./ranking.ts"
 import { pluginChecks } from "./requests/facts.ts"
+import { sampleCandidate, sampleContext } from "./sampleRanking.ts"
 import { forAll } from "./samples.ts"
 
 export interface StrategySubject {

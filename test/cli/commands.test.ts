@@ -415,7 +415,7 @@ describe("refused", () => {
       '--log-level: expected one of debug, info, warn, error, none, got "warning"',
     ],
     [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
-    [["keys", "show", "0".repeat(63)], 1, `no key has the name "${"0".repeat(63)}", or a hash that begins so`],
+    [["keys", "show", "0".repeat(63)], 1, `no key has the name "${"0".repeat(63)}", and no hash begins with it`],
   ]
   test.each(refusals)(
     "%j: exit code %i, and one line says why",

@@ -58,13 +58,17 @@ test(
 test(
   "of a file with mistakes names every one, and nothing changes",
   async () => {
+    change({ limits: { retries: 2 } })
+    expect((await reload()).code).toBe(0)
     change({ limits: { retries: -1 }, providers: { acme: { ...server, base_url: "nowhere" } } })
     const { code, out, err } = await reload()
     expect([code, out]).toEqual([1, ""])
     expect(err).toStartWith("headgate: the gateway answered 400: ")
     for (const member of ["limits.retries: ", "providers.acme.base_url: "]) expect(err).toContain(member)
     expect(err.trim().split("\n")).toHaveLength(1)
-    change({ limits: { retries: 2 }, providers: { acme: server } })
+    change({ models: Array.from({ length: 15 }, (_, n) => ({ id: `no slash ${n}`, hosts: [] })) })
+    expect((await reload()).err).toMatch(/and \d+ more\n$/)
+    change({ limits: { retries: 2 }, providers: { acme: server }, models: config.models })
     expect(JSON.parse((await reload("--json")).out)).toMatchObject({ changed: [] })
   },
   patience,

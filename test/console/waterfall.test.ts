@@ -20,6 +20,18 @@ test("calls of hosts follow one another, and one that failed is told apart", () 
   ])
 })
 
+test("a call that was begun beside a slow one, and won, begins before that was cancelled", () => {
+  const kept = { ...times, admitted: null, first_attempt: null, booked: null }
+  const calls = [
+    { host: "slow", outcome: "lost", duration_ms: 900 },
+    { host: "quick", outcome: "finished", duration_ms: 200 },
+  ]
+  expect(waterfall(kept, calls, 905, null)).toEqual([
+    { title: "slow", from: 0, to: 900, kind: "failed" },
+    { title: "quick", from: 705, to: 905, kind: "host" },
+  ])
+})
+
 test("of a request whose calls are not kept the first token divides the time of its host", () => {
   const kept = { ...times, admitted: null, first_attempt: null, booked: null, first_token: 400 }
   expect(waterfall(kept, [], 900, "b").map(({ title, from, to }) => [title, from, to])).toEqual([

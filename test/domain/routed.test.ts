@@ -39,6 +39,8 @@ test("one host alone takes one character, and nothing is known of a row without 
   expect(readRouted(text)).toEqual({ order: null, excluded: [], ended: [], isCut: false })
   const ended = { model: "acme/small", host: "a", outcome: "overloaded", status: null, ms: null }
   expect(readRouted(withEnds(text, [ended, ended]))).toMatchObject({ order: null, ended: [ended, ended] })
+  const long = { ...ended, model: "x".repeat(3000) }
+  expect(readRouted(withEnds(text, [long]))).toEqual({ order: null, excluded: [], ended: [], isCut: true })
   // As rows before 26 November 2026 have it.
   expect(readRouted("1\n=acme/small\n!overloaded\ta\n")).toMatchObject({ ended: [ended] })
   expect(readRouted("")).toBeUndefined()

@@ -98,7 +98,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       failure: new BadRequest({ issues: [firstIssue, ...otherIssues] }),
       status: 400,
       types: ["invalid_request", "invalid_request_error"],
-      metadata: { path: "stop[0]", issues: issues.slice(0, 10) },
+      metadata: { path: "stop[0]", issues: issues.slice(0, 10), more: 2 },
     },
     {
       failure: new BadRequest({ issues: [firstIssue], kind: "context_length_exceeded" }),

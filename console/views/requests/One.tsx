@@ -96,7 +96,7 @@ const Content = ({ detail, row, keyName }: Whole) => {
           <Waterfall spans={spans} total={Math.max(total, ...spans.map(({ to }) => to))} />
         )}
         {row !== null && row.times_ms.admitted === null && detail.outcome === "ok" ? (
-          <p class="muted small">Of a request that went well the gateway's own part is not kept.</p>
+          <p class="muted small">Of a request that went well the gateway's own times are not kept.</p>
         ) : null}
       </Panel>
       <div class="panels">
@@ -108,7 +108,7 @@ const Content = ({ detail, row, keyName }: Whole) => {
   )
 }
 
-/** `null`: it is not kept how long each call took. */
+/** The calls with their times; `null`: none is kept. */
 const timedCalls = (row: RequestRow | null): RequestRow["attempts"] =>
   row?.attempts?.some(({ duration_ms }) => duration_ms !== null) === true ? row.attempts : null
 

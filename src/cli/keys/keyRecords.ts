@@ -85,27 +85,40 @@ export const listKeys = (
     }
   })
 
-/** The hash of the key that a command was given: by its name, its hash, or the beginning of that. */
-export const findHash = (gateway: Gateway, given: string): Effect.Effect<string, CommandFailed> =>
+/**
+ * The hash of the one key that has this name, this hash, or where no key has the name, a hash that begins with these 6 or more characters.
+ * Fails where there is none, or more than one. A whole hash is not looked up. `kinds`: of these keys.
+ */
+export const findHash = (
+  gateway: Gateway,
+  given: string,
+  kinds: ReadonlyArray<KeyRecord["kind"]> = ["ordinary", "management"],
+): Effect.Effect<string, CommandFailed> =>
   Effect.gen(function* () {
     const start = given.toLowerCase()
     if (/^[0-9a-f]{64}$/.test(start)) return start
-    const lists = yield* Effect.forEach(["ordinary", "management"] as const, (kind) =>
-      listKeys(gateway, { includeDisabled: true, kind }),
-    )
+    const lists = yield* Effect.forEach(kinds, (kind) => listKeys(gateway, { includeDisabled: true, kind }))
     const keys = yield* Effect.forEach(lists.flat(), readKey)
     // An earlier version lists ordinary keys, whatever is asked for.
     const hashesOf = (isMeant: (key: Key) => boolean) => [...new Set(keys.filter(isMeant).map(({ hash }) => hash))]
     const named = hashesOf(({ name }) => name === given)
+    if (named.length > 0) return yield* onlyOne(named, `have the name "${plain(given)}"`)
     const mayBegin = /^[0-9a-f]{6,63}$/.test(start)
-    const found = named.length === 0 && mayBegin ? hashesOf(({ hash }) => hash.startsWith(start)) : named
-    const [one, ...others] = found
-    if (one !== undefined && others.length === 0) return one
-    const none = `no key has the name "${plain(given)}"${mayBegin ? ", or a hash that begins so" : ""}`
-    const which = named.length > 0 ? `have the name "${plain(given)}"` : `have a hash that begins with ${start}`
-    const message = one === undefined ? none : `${found.length} keys ${which}: give the hash of one of them`
-    return yield* new CommandFailed({ code: exitCodes.failed, message })
+    const beginning = mayBegin ? hashesOf(({ hash }) => hash.startsWith(start)) : []
+    if (beginning.length > 0) return yield* onlyOne(beginning, `have a hash that begins with ${start}`)
+    const noHash = mayBegin ? ", and no hash begins with it" : ""
+    return yield* failed(`no key has the name "${plain(given)}"${noHash}`)
   })
+
+/** `which`: what they have in common, for the refusal. */
+const onlyOne = (hashes: ReadonlyArray<string>, which: string): Effect.Effect<string, CommandFailed> => {
+  const [first = "", ...others] = hashes
+  return others.length === 0
+    ? Effect.succeed(first)
+    : failed(`${hashes.length} keys ${which}: give the hash of one of them`)
+}
+
+const failed = (message: string) => Effect.fail(new CommandFailed({ code: exitCodes.failed, message }))
 
 /** A JSON number of USD as a plain decimal. */
 export const usd = kindOf("limit").shown

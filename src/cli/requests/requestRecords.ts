@@ -52,7 +52,7 @@ const shortTime = (iso: string): string => {
   return at.toDateString() === new Date().toDateString() ? time : `${iso.slice(0, 10)} ${time}`
 }
 
-/** A line that stands for several requests says so, and each call of a host that failed or was lost says how. */
+/** How many more requests the line stands for, why it failed, and each call of a host that did not finish. */
 const whyOf = ({ why, requests, attempts }: Request): string => {
   const more = requests === 1 ? [] : [`and ${requests - 1} more in this minute`]
   const failed = (attempts ?? []).filter(({ outcome }) => outcome !== "finished").map(callOf)

@@ -97,7 +97,7 @@ export const requests = Command.make(
       if (Option.isSome(id)) return yield* showOne(gateway, id.value, json)
       const most = Option.getOrElse(limit, () => (isFollowing ? 10 : 50))
       if (unknown) return yield* showUnknown(gateway, span, most, json)
-      const hash = Option.isSome(key) ? `&key_hash=${yield* findHash(gateway, key.value)}` : ""
+      const hash = Option.isSome(key) ? `&key_hash=${yield* findHash(gateway, key.value, ["ordinary"])}` : ""
       const filters = `${hash}${queryOf(others)}`
       const { data, position } = yield* newest(gateway, `${filters}${span}`, most)
       if (!isFollowing) return yield* json ? writeJson(data) : show(data)

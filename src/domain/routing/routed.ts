@@ -35,11 +35,11 @@ export interface RoutedEnd extends RoutedHost {
   readonly outcome: string
 }
 
-/** A call of a host that is over. */
+/** How the call of a host ended, or why it could not be called. */
 export interface EndedCall extends RoutedEnd {
   /** Of the host's answer; `null`: there was none, or it was not kept. */
   readonly status: number | null
-  /** Milliseconds that it took; `null`: the host was not called, or this was not kept. */
+  /** Milliseconds that it took; `null`: the host could not be called, or this was not kept. */
   readonly ms: number | null
 }
 
@@ -47,7 +47,7 @@ export interface Routed {
   /** In the order of the plan. `null`: the host that the request's row or record has was alone. */
   readonly order: ReadonlyArray<RoutedHost> | null
   readonly excluded: ReadonlyArray<RoutedHost & { readonly by: string }>
-  /** Calls in the order in which they ended, where there were others than the one that answered. */
+  /** In the order in which they ended, where there were others than the one that answered. */
   readonly ended: ReadonlyArray<EndedCall>
   /** Whether hosts are missing, because there were too many. */
   readonly isCut: boolean
@@ -97,14 +97,15 @@ const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<Ex
 /** Without the lines from the one on that is beyond the bound. */
 const cut = (text: string): string => text.slice(0, text.lastIndexOf("\n", mostOfPlan - 1) + 1) + more
 
-/** The same with how calls ended. */
+/** `routed` with a line for each call, as far as there is room. */
 export const withEnds = (routed: string, ends: ReadonlyArray<EndedCall>): string => {
   let text = routed
   for (const { model, host, outcome, status, ms } of ends) {
     // A line of its own for each, since it need not be of the model before it.
     const line = `=${model}\n!${outcome}\t${host}\t${status ?? ""}\t${ms === null ? "" : Math.round(ms * 10) / 10}\n`
+    if (text === alone) text += "\n"
     if (text.length + line.length + more.length > mostInAll) return text + more
-    text = text === alone ? `${alone}\n${line}` : text + line
+    text += line
   }
   return text
 }
@@ -122,13 +123,14 @@ export const readRouted = (text: string): Routed | undefined => {
     if (line.startsWith("=")) model = rest
     else if (line.startsWith("+")) order.push({ model, host: rest })
     else if (line.startsWith("-")) excluded.push({ model, host, by: what })
-    else if (line.startsWith("!")) ended.push({ model, host, outcome: what, status: read(status), ms: read(ms) })
+    else if (line.startsWith("!"))
+      ended.push({ model, host, outcome: what, status: numberOrNull(status), ms: numberOrNull(ms) })
   }
   const isAlone = text === alone || text.startsWith(`${alone}\n`)
   return { order: isAlone ? null : order, excluded, ended, isCut: text.includes(more) }
 }
 
-const read = (text: string): number | null => (text === "" ? null : Number(text))
+const numberOrNull = (text: string): number | null => (text === "" ? null : Number(text))
 
 /** What rules of exclusion mean, by their names. Of others, which are parameters, the name says it. */
 const rules: ReadonlyMap<string, string> = new Map(

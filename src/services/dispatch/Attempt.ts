@@ -70,7 +70,6 @@ export class Attempt {
     this.signature = signature
     this.beganMs = context.elapsedMs()
     reservation.progress = "dispatched"
-    context.calling = this
     context.lifetime.onEnd(this.onEnd)
   }
 

@@ -152,6 +152,7 @@ export abstract class Failover<A extends object, Result>
   }
 
   private callAlone(begun: Begun): void {
+    this.context.calling = begun.attempt
     try {
       this.call(begun, this)
     } catch (cause) {

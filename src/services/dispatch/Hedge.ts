@@ -126,6 +126,7 @@ export class Race<A extends object> extends Wait<RaceResult<A>> implements CallL
 
   private start(begun: Begun): void {
     this.running.add(begun)
+    this.context.calling = begun.attempt
     try {
       this.contest.call(begun, this)
     } catch (cause) {

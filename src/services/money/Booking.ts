@@ -48,16 +48,18 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
 
   override register(resume: (exit: Exit.Exit<Charge, Unavailable>) => void): void {
     this.resume = resume
+    if (this.settlement.outcome !== "lost") this.reservation.context.hasRow = true
     this.services.ledger.add(this)
   }
 
   onWritten(written: Written): void {
     const { isAwaited, outcome } = this.settlement
     const isBooked = written === "durable" || !isAwaited
-    if (isBooked && outcome !== "lost") {
+    if (outcome !== "lost") {
       const { context } = this.reservation
-      context.booked = this.row
+      if (isBooked) context.booked = this.row
       if (written === "durable") context.observed?.wasBooked()
+      context.hasRow = written !== "refused"
     }
     this.resume?.(written === "durable" ? Exit.succeed(this.charge) : Exit.fail(unwritable()))
   }

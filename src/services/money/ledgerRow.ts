@@ -89,17 +89,21 @@ export const ledgerRow = (
   routed: routedWith(context, settlement.outcome === "finished"),
 })
 
-/** Where several hosts were called: with how each call ended. Of one that broke off there is a record, which has its end. */
+/** The plan, and where a call failed or lost, how each ended. An answer that broke off is not among them: the row has its outcome. */
 const routedWith = ({ routed, failed, lost, calling }: RequestContext, isFinished: boolean): string => {
   if (failed.length === 0 && lost === undefined) return routed
   const ends = failed.map(({ model, host, failure: { reason, status = null }, durationMs }): EndedCall => {
     return { model, host, outcome: reason, status, ms: durationMs }
   })
-  if (lost !== undefined) ends.push(endOf(lost.host, "lost", null, lost.durationMs))
-  if (isFinished && calling !== undefined) ends.push(endOf(calling.host, "finished", 200, calling.elapsedMs()))
+  if (lost !== undefined) ends.push(endedCall(lost.host, { outcome: "lost", status: null, ms: lost.durationMs }))
+  if (isFinished && calling !== undefined) {
+    ends.push(endedCall(calling.host, { outcome: "finished", status: 200, ms: calling.elapsedMs() }))
+  }
   return withEnds(routed, ends)
 }
 
-const endOf = ({ model, tag }: Host, outcome: string, status: number | null, ms: number): EndedCall => ({
-  ...{ model, host: tag, outcome, status, ms },
+const endedCall = ({ model, tag: host }: Host, end: Omit<EndedCall, "model" | "host">): EndedCall => ({
+  model,
+  host,
+  ...end,
 })

@@ -157,8 +157,8 @@ class RecordWriter {
 
   private writeSome(some: ReadonlyArray<Recorded<KnownEnd>>): Effect.Effect<void, StorageUnavailable> {
     const records = some.map(({ end, requests }) => recordOf(end, this.installation, requests))
-    const awaited = some.flatMap(({ end: { row } }) => (row === null ? [] : [row.requestId]))
-    return Effect.catchAll(this.requests.add(records, awaited), (failure) => this.failed(some, failure))
+    const bookedIds = some.flatMap(({ end: { hasRow, requestId } }) => (hasRow ? [requestId] : []))
+    return Effect.catchAll(this.requests.add(records, bookedIds), (failure) => this.failed(some, failure))
   }
 
   /** Of a batch that the database refuses, each record is written alone, and lost where that is refused too. After another failure they wait in front of the others. */

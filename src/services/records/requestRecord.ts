@@ -81,11 +81,14 @@ export const rounded = (ms: number): number => Math.round(ms * 10) / 10
 export const attemptsOf = ({ attempts }: RequestEnd): ReadonlyArray<RecordedAttempt> =>
   attempts.slice(0, mostAttempts).map(attemptOf)
 
+/** Outcomes of calls whose hosts had not answered. */
+const unanswered: ReadonlySet<string> = new Set(["abandoned", "lost"])
+
 const attemptOf = ({ host, outcome, failure, began, ended }: ObservedAttempt): RecordedAttempt => ({
   model: host.model,
   host: host.tag,
   outcome: failure?.reason ?? outcome,
-  status: failure === undefined ? (outcome === "abandoned" ? null : 200) : (failure.status ?? null),
+  status: failure === undefined ? (unanswered.has(outcome) ? null : 200) : (failure.status ?? null),
   ms: rounded(ended - began),
 })
 

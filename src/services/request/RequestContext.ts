@@ -148,8 +148,8 @@ export interface RequestFacts {
   readonly observed?: Observation | undefined
 }
 
-/** A call of a host. */
-export interface Calling {
+/** An attempt, as far as the context of its request needs it. */
+export interface RunningAttempt {
   readonly host: Host
   /** Milliseconds since it began. */
   elapsedMs(): number
@@ -177,14 +177,16 @@ export class RequestContext implements RequestFacts {
   readonly routed: string
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
-  /** The host whose call was cancelled after so many milliseconds, because another one that was called beside it was faster. */
+  /** The call that was cancelled because the one beside it was faster. `durationMs`: from its begin until then. */
   lost: { readonly host: Host; readonly wasFirst: boolean; readonly durationMs: number } | undefined
   /** The call of a host that was begun last, or that answers. */
-  calling: Calling | undefined
+  calling: RunningAttempt | undefined
   /** Whether a host's stream has begun. */
   isStreaming = false
   /** What the ledger has of it, or will have. Set when its answer is booked; not by a call of it that another one was faster than. */
   booked: LedgerRow | undefined
+  /** Whether a row of its answer was given to the ledger, which has it or will have it: also where its caller got an error in place of the answer. */
+  hasRow = false
   /** Whether it came with an Idempotency-Key: `UpstreamCall.isOnce`. */
   isOnce = false
   /** Keys of providers that were refused for it: `UsedKey.id`. */

@@ -75,6 +75,8 @@ export interface RequestEnd {
   readonly routed: string
   /** The ledger's row of its answer; `null`: nothing was booked. */
   readonly row: LedgerRow | null
+  /** Whether the ledger has a row of it or will have one, also if its caller got an error since the database did not take the row in time. */
+  readonly hasRow: boolean
   readonly tokens: { readonly prompt: number; readonly completion: number } | null
   /** What the caller pays. */
   readonly cost: Picodollars
@@ -250,6 +252,7 @@ const endOf = (
     seed: context?.seed ?? 0,
     routed: context?.routed ?? "",
     row,
+    hasRow: context?.hasRow ?? false,
     tokens: row === null ? null : { prompt: row.promptTokens, completion: row.completionTokens },
     cost: row?.cost ?? 0n,
     times: {

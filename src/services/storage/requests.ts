@@ -124,12 +124,12 @@ export interface UnknownCount {
 
 export interface RequestRepository {
   /**
-   * A record whose request has one already is skipped. `awaited`: ids of requests whose rows of the ledger may still wait to be written: these
-   * are no requests without a row. At most a few hundred.
+   * A record whose request has one already is skipped. `bookedIds`: of those requests that have a row of the ledger, or will have one once the
+   * database takes it, so that they are counted by that. At most a few hundred.
    */
   readonly add: (
     records: ReadonlyArray<RequestRecord>,
-    awaited?: ReadonlyArray<string>,
+    bookedIds?: ReadonlyArray<string>,
   ) => Effect.Effect<void, StorageUnavailable>
   /**
    * Requests whose ids are below `below` ("": the newest). So many records, and so many rows of the ledger, are looked at, at most: a page

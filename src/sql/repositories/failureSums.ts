@@ -52,15 +52,15 @@ const add = (sql: SqlClient, all: ReadonlyArray<Counted>) =>
 
 type Recorded = Pick<RequestRecord, "requestId" | "createdAt" | "key" | "model" | "host" | "outcome" | "requests">
 
-/** Call it in the transaction that adds the records. `awaited`: ids of requests whose rows may still wait to be written. */
-export const addRecorded = (sql: SqlClient, records: ReadonlyArray<Recorded>, awaited: ReadonlyArray<string>) =>
+/** Call it in the transaction that adds the records. `bookedIds`: of those whose row may still wait to be written. */
+export const addRecorded = (sql: SqlClient, records: ReadonlyArray<Recorded>, bookedIds: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     if (records.length === 0) return
     const ids = records.map(({ requestId }) => requestId)
     const rows = yield* sql<{
       readonly id: string
     }>`SELECT request_id AS id FROM ledger WHERE ${sql.in("request_id", ids)}`
-    const booked = new Set([...awaited, ...rows.map(({ id }) => id)])
+    const booked = new Set([...bookedIds, ...rows.map(({ id }) => id)])
     const counted = records.map(
       ({ requestId, createdAt, key, model, host, outcome, requests }): Counted => ({
         at: createdAt,

@@ -1,4 +1,4 @@
-/** Of a column `host` with tags of hosts. */
+/** A condition on a column `host`, which has tags of hosts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { storedText } from "../tables/table.ts"
@@ -9,7 +9,7 @@ export const hostOfProvider = (sql: SqlClient): ((provider: string) => Fragment)
   const host = sql.literal(`host${byCharacter}`)
   return (provider) => {
     const slug = storedText(provider)
-    // "0" comes after "/".
+    // "0" comes after "/", so these are all tags that begin with the slug and a slash.
     return sql`(host = ${slug} OR (${host} >= ${`${slug}/`} AND ${host} < ${`${slug}0`}))`
   }
 }

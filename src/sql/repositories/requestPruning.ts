@@ -1,4 +1,4 @@
-/** Removes the oldest records of requests, and counts of unknown ones. Processes that do so at once take other rows each. */
+/** Removes the oldest records of requests, and counts of unknown ones. Processes that do so at the same time take different rows. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment, Statement } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"

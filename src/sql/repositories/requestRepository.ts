@@ -88,13 +88,13 @@ export interface SqlRequests extends Omit<RequestRepository, "add"> {
 
 interface EncodedRecords {
   readonly rows: ReadonlyArray<ReadonlyArray<Stored>>
-  readonly awaited: ReadonlyArray<string>
+  readonly bookedIds: ReadonlyArray<string>
 }
 
 /** The repository as services see it. A string is passed to another thread in a fraction of the time that objects take. */
 export const withEncodedRecords = (requests: SqlRequests): RequestRepository => ({
   ...requests,
-  add: (all, awaited = []) => requests.add(JSON.stringify({ rows: all.map(records.valuesOf), awaited })),
+  add: (all, bookedIds = []) => requests.add(JSON.stringify({ rows: all.map(records.valuesOf), bookedIds })),
 })
 
 const answers: ReadonlyArray<AnswerOutcome> = ["finished", "host-failed", "cut", "caller-gone", "crashed"]
@@ -328,13 +328,13 @@ export const makeRequestRepository = (sql: SqlClient): SqlRequests => {
     ...makeRequestPruning(sql),
     add: (encoded) => {
       // `withEncodedRecords` wrote it. A wrong value would be refused by its column.
-      const { rows, awaited } = JSON.parse(encoded) as EncodedRecords
+      const { rows, bookedIds } = JSON.parse(encoded) as EncodedRecords
       const values = rows.map((row) => Object.fromEntries(records.names.map((name, at) => [name, row[at] ?? null])))
       if (values.length === 0) return Effect.void
       const adding = Effect.gen(function* () {
         const added = yield* sql`INSERT INTO requests ${sql.insert(values)} ON CONFLICT (request_id) DO NOTHING
           RETURNING ${sql.literal(records.selection)}`
-        yield* addRecorded(sql, yield* Effect.mapError(records.decode(added), unavailable), awaited)
+        yield* addRecorded(sql, yield* Effect.mapError(records.decode(added), unavailable), bookedIds)
       })
       return query(sql.withTransaction(adding))
     },

@@ -6,7 +6,9 @@ import { requestIdAt } from "../../../src/domain/ids.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
+import { until } from "../../support/clocks/until.ts"
 import {
   type Anything,
   asManager,
@@ -192,6 +194,40 @@ describe.each(kinds)("over %s", (_, storage, lasting) => {
   ])("?%s is refused for %s", async (query, path) => {
     const { message } = await expectError(await gateway.send(`/api/v1/analytics?${query}`, asManager()), 400)
     expect(message).toContain(path)
+  })
+
+  test("a request that failed because its row could not be written is one request, also once the row is written", async () => {
+    const database = { takesRows: false }
+    const locked = new StorageUnavailable({ reason: "database is locked" })
+    const storage = Layer.effect(
+      Storage,
+      Effect.map(Storage, (all) => ({
+        ...all,
+        ledger: {
+          ...all.ledger,
+          append: (rows: ReadonlyArray<LedgerRow>) =>
+            Effect.suspend(() => (database.takesRows ? all.ledger.append(rows) : Effect.fail(locked))),
+        },
+      })),
+    ).pipe(Layer.provide(lasting()))
+    const host = scriptedHost(() => wholeAnswer("fine"))
+    const real = await startGateway({ config: configFor({ a: { url: host.url } }), storage })
+    try {
+      const total = async () => {
+        const response = await real.call("/analytics", { headers: { authorization: `Bearer ${real.managementKey}` } })
+        const { data }: Anything = await response.json()
+        return data.totals
+      }
+      const answer = await real.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }] })
+      expect(answer.status).toBe(503)
+      expect(await total()).toMatchObject({ errors: 1, usage: 0 })
+      database.takesRows = true
+      await until(async () => (await total()).tokens_prompt > 0, "the row")
+      expect(await total()).toMatchObject({ requests: 1, errors: 1 })
+    } finally {
+      await real.stop()
+      await host.stop()
+    }
   })
 
   test("requests that were refused or failed are counted once, by who caused it, also those of unknown callers", async () => {

@@ -89,6 +89,49 @@ describe("a generation", () => {
     })
   })
 
+  test.each<
+    readonly [
+      string,
+      Partial<LedgerRow>,
+      ReadonlyArray<readonly [host: string, status: number | null, latency: number]>,
+    ]
+  >([
+    [
+      "from before calls had their times has them without",
+      { routed: "=acme/m0\n+slow\n+toy\n=acme/m0\n!timeout\tslow\n" },
+      [
+        ["slow", null, 0],
+        ["toy", 200, 1],
+      ],
+    ],
+    [
+      "with a host that could not be called does not have it",
+      {
+        routed:
+          "=acme/m0\n+odd\n+slow\n+toy\n=acme/m0\n!defect\todd\t\t\n=acme/m0\n!timeout\tslow\t504\t80.5\n=acme/m0\n!finished\ttoy\t200\t12\n",
+      },
+      [
+        ["slow", 504, 80.5],
+        ["toy", 200, 1],
+      ],
+    ],
+    [
+      "that broke off has the call that it was of",
+      { outcome: "host-failed", routed: "=acme/m0\n+slow\n+toy\n=acme/m0\n!timeout\tslow\t\t80.5\n" },
+      [
+        ["slow", null, 80.5],
+        ["toy", 200, 1],
+      ],
+    ],
+  ])("%s", async (_, members, calls) => {
+    const one = await booked(members)
+    const { data } = await json(await ask(one.generationId))
+    const responses: ReadonlyArray<Record<string, unknown>> = data.provider_responses
+    expect(responses.map(({ endpoint_id, status, latency }) => [endpoint_id, status, latency])).toEqual(
+      calls.map((call) => [...call]),
+    )
+  })
+
   test("says what the host's cache saved, or cost", async () => {
     const pricing = {
       ...freePricing,

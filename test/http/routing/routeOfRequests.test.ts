@@ -1,8 +1,15 @@
 /** The route of a request afterwards, in `GET /generation`: which hosts were in its plan, and what became of them. docs/requests.md */
 import { describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { parseUsd } from "../../../src/domain/price/money.ts"
+import { ownPlugins, startGateway } from "../../support/gateways/gateway.ts"
+import { settled } from "../../support/gateways/outcomes.ts"
 import { ask, closeAfterEach, good, type Routed, routed, status } from "../../support/gateways/routed.ts"
+
+import { chunkOf, configFor, heldStream, scriptedHost, streamAnswer } from "../../support/hosts/host.ts"
 
 closeAfterEach()
 
@@ -61,6 +68,80 @@ describe("the route of a request", () => {
       { model: small, host: "a", outcome: "overloaded", status: 503, duration_ms: took },
       { model: small, host: "b", outcome: "finished", status: 200, duration_ms: took },
     ])
+  })
+
+  test("with a hedge that was prepared too late has the call that answered, not the one that was never made", async () => {
+    const [asked, may, began] = [
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+    ]
+    const slowToSign = defineProvider({
+      id: "slow-to-sign",
+      name: "Slow to sign",
+      config: Schema.Struct({}),
+      load: () => ({
+        protocols: { chat: chatProtocol() },
+        error: httpError,
+        sign: (encoded) =>
+          Effect.promise(async () => {
+            asked.resolve()
+            await may.promise
+            return encoded
+          }),
+      }),
+    })
+    const failing = scriptedHost(() => Response.json({}, { status: 503 }))
+    const answering = scriptedHost((body, request) => {
+      if (body["user"] === undefined) return streamAnswer(["x"])
+      const stream = heldStream(request)
+      // The second host is being prepared when the first one begins to answer, and ready while it still does.
+      void asked.promise.then(() => stream.send(chunkOf({ delta: { content: "hello" }, finish_reason: null })))
+      void began.promise.then(async () => {
+        may.resolve()
+        await settled()
+        stream.send(chunkOf({ delta: {}, finish_reason: "stop" }))
+        stream.send("[DONE]")
+        stream.close()
+      })
+      return stream.response
+    })
+    const never = scriptedHost(() => streamAnswer(["never"]))
+    const { providers, ...config } = configFor({
+      a: { url: failing.url },
+      b: { url: answering.url, prompt: "0.000002" },
+      c: { url: never.url, prompt: "0.000003" },
+    })
+    const gateway = await startGateway({
+      plugins: [...(await Effect.runPromise(ownPlugins)), slowToSign],
+      config: {
+        ...config,
+        providers: { ...providers, c: { ...providers["c"], plugin: "slow-to-sign" } },
+        routing: { strategy: "price", hedge: { enabled: true, max_cost_share: 1 } },
+      },
+    })
+    try {
+      const stream = (more: object) => gateway.chat(ask({ stream: true, ...more }))
+      for (let times = 0; times < 25; times++) await (await stream({ provider: { only: ["b"] } })).text()
+      const answer = await stream({ user: "ann", provider: { order: ["a", "b", "c"] } })
+      began.resolve()
+      expect(await answer.text()).toContain("hello")
+      const response = await gateway.call(`/generation?id=${answer.headers.get("x-gw-request-id")}`)
+      const { data } = (await response.json()) as { readonly data: Opened }
+      expect(data.provider_responses).toMatchObject([
+        { endpoint_id: "a", status: 503 },
+        { endpoint_id: "b", status: 200 },
+      ])
+      expect(data.route?.["order"]).toMatchObject([
+        { host: "a", outcome: "overloaded" },
+        { host: "b", outcome: "finished" },
+        { host: "c", outcome: "not_called" },
+      ])
+      expect(never.calls).toHaveLength(0)
+    } finally {
+      await gateway.stop()
+      for (const host of [failing, answering, never]) await host.stop()
+    }
   })
 
   test("of one host has that", async () => {

@@ -37,7 +37,17 @@ const times: RequestEnd["times"] = {
 export const sampleEnd = (more: Partial<RequestEnd> = {}): RequestEnd => ({
   ...{ requestId: "req-1", callerRequestId: "", address: null, generationId: null, trace: null },
   ...{ route: "POST /api/v1/chat/completions", form: "chat", key: null, app: null, user: null, isStreamed: false },
-  ...{ model: null, host: null, status: 200, failure: null, outcome: "ok", attempts: [], row: null, tokens: null },
+  ...{
+    model: null,
+    host: null,
+    status: 200,
+    failure: null,
+    outcome: "ok",
+    attempts: [],
+    row: null,
+    hasRow: false,
+    tokens: null,
+  },
   ...{ cost: 0n, times, bytes: { in: 1, out: 1 }, strategy: "", seed: 0, routed: "" },
   ...more,
 })

@@ -1,15 +1,8 @@
 /** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
 import { HostTag } from "../../../src/domain/ids.ts"
 import { freePricing } from "../../../src/domain/price/price.ts"
-import {
-  type Candidate,
-  type HostSnapshot,
-  type RankContext,
-  unknownCaller,
-  unknownConversation,
-  unlimitedBudget,
-  unseenHost,
-} from "../../../src/plugin/strategy.ts"
+import { type Candidate, type HostSnapshot, type RankContext, unseenHost } from "../../../src/plugin/strategy.ts"
+import { sampleCandidate, sampleContext } from "../../../src/testing/sampleRanking.ts"
 import { hostFor, requestWith } from "../recordings/recordings.ts"
 
 /** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */
@@ -17,14 +10,14 @@ export const candidatesAt = (
   prices: Readonly<Record<string, readonly [prompt: bigint, completion: bigint] | null>>,
   failing: ReadonlyArray<string> = [],
 ): ReadonlyArray<Candidate> =>
-  Object.entries(prices).map(([tag, price]) => ({
-    host: {
-      ...hostFor("upstream"),
-      tag: HostTag.make(tag),
-      pricing: price === null ? null : { ...freePricing, prompt: price[0], completion: price[1] },
-    },
-    stats: { ...unseenHost, failing: failing.includes(tag) },
-  }))
+  Object.entries(prices).map(([tag, price]) => {
+    const pricing = price === null ? null : { ...freePricing, prompt: price[0], completion: price[1] }
+    return sampleCandidate({
+      tag,
+      host: { ...hostFor("upstream"), tag: HostTag.make(tag), pricing },
+      stats: { failing: failing.includes(tag) },
+    })
+  })
 
 /** In the order given, with these figures. `price`: picodollars per prompt token; 1 where there is none. */
 export const withStats = (
@@ -34,12 +27,9 @@ export const withStats = (
     candidatesAt({ [tag]: [price, 0n] }).map(({ host }) => ({ host, stats: { ...unseenHost, ...stats } })),
   )
 
-export const contextWith = (random: () => number): RankContext => ({
-  request: requestWith({ messages: [{ role: "user", content: "x" }] }),
-  now: 1_800_000_000_000,
-  random,
-  conversation: unknownConversation,
-  caller: unknownCaller,
-  budget: unlimitedBudget,
-  expectedCost: () => null,
-})
+export const contextWith = (random: () => number): RankContext =>
+  sampleContext({
+    request: requestWith({ messages: [{ role: "user", content: "x" }] }),
+    random,
+    expectedCost: () => null,
+  })

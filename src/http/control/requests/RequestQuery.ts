@@ -64,7 +64,7 @@ export const RequestQuery = Schema.Struct({
   model: optional(searched),
   /** Its tag. */
   host: optional(searched),
-  /** Its slug: of all its hosts. */
+  /** Its slug: requests at any of its hosts. */
   provider: optional(searched),
   status: optional(statuses),
   outcome: optional(outcomes),

@@ -6,7 +6,7 @@ import { isUnaryName } from "../../../domain/request/operations.ts"
 import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { RequestRecord } from "../../../services/storage/requests.ts"
-import { callsOf, statusOf } from "./routeOf.ts"
+import { callsOf, statusOf } from "./callsOf.ts"
 
 /** One host's answer. */
 export const ProviderResponse = Schema.Struct({
@@ -16,7 +16,7 @@ export const ProviderResponse = Schema.Struct({
   /** The tag of the host. */
   endpoint_id: Schema.String,
   is_byok: Schema.Boolean,
-  /** Milliseconds to the first token; of a call that failed, those that it took. */
+  /** Milliseconds to the first token; of a call that failed or lost, those that it took. 0: it was not kept. */
   latency: Schema.Number,
   model_permaslug: Schema.String,
 })

@@ -9,7 +9,7 @@ import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
 import type { Row } from "../csvAnswer.ts"
-import { callsOf, statusOf } from "./routeOf.ts"
+import { callsOf, statusOf } from "./callsOf.ts"
 
 /** One call of a host. */
 const RequestAttempt = Schema.Struct({
@@ -20,7 +20,7 @@ const RequestAttempt = Schema.Struct({
   outcome: Schema.String,
   /** Of the host's answer; `null`: there was none. */
   status: Schema.NullOr(Schema.Int),
-  /** `null`: the host was not called, or this was not kept. */
+  /** `null`: it was not kept. */
   duration_ms: Schema.NullOr(Schema.Number),
 }).annotations({ identifier: "RequestAttempt" })
 
@@ -36,7 +36,7 @@ const RequestTimes = Schema.Struct({
   booked: milliseconds,
 }).annotations({ identifier: "RequestTimes" })
 
-/** Of a request that went well there is what the ledger has: no bytes and no address, and `attempts` only where several hosts were called. */
+/** Of a request that went well there is what the ledger has: no bytes and no address, and `attempts` only where a call failed or lost. */
 export const RequestItem = Schema.Struct({
   request_id: Schema.String,
   generation_id: Schema.NullOr(Schema.String),
@@ -67,7 +67,7 @@ export const RequestItem = Schema.Struct({
   exact: Schema.Struct({ usage: Schema.String }),
   tokens_prompt: Schema.Int,
   tokens_completion: Schema.Int,
-  /** Calls of hosts, in the order in which they ended. `null`: one host was called, which answered. */
+  /** Calls of hosts, in the order in which they ended. `null`: there was one, which answered. */
   attempts: Schema.NullOr(Schema.Array(RequestAttempt)),
   duration_ms: Schema.Number,
   times_ms: RequestTimes,

@@ -1,5 +1,5 @@
 /** How a request was routed, from what the ledger and its record keep of the plan. */
-import { type EndedCall, type RoutedEnd, type RoutedHost, readRouted, ruleOf } from "../../../domain/routing/routed.ts"
+import { type RoutedEnd, type RoutedHost, readRouted, ruleOf } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { RequestRecord } from "../../../services/storage/requests.ts"
 
@@ -26,19 +26,6 @@ export const routeOf = (record: RequestRecord | null, row: LedgerRow | null): Fo
     cut: isCut,
   }
 }
-
-/** The calls of a request by its row alone, in the order in which they ended; `null`: there was one. */
-export const callsOf = (row: LedgerRow): ReadonlyArray<EndedCall> | null => {
-  const ended = readRouted(row.routed)?.ended ?? []
-  if (ended.length === 0) return null
-  const { model, host, outcome } = row
-  // Rows from before the ledger had it, and those of an answer that broke off.
-  if (ended.some((call) => call.outcome === outcome)) return ended
-  return [...ended, { model, host, outcome, status: statusOf(row), ms: null }]
-}
-
-/** What the caller got; `null`: the gateway was killed before it knew. */
-export const statusOf = ({ outcome }: LedgerRow): number | null => (outcome === "crashed" ? null : 200)
 
 const onlyHost = ({ model, host }: Pick<RequestRecord, "model" | "host">): ReadonlyArray<RoutedHost> =>
   model === null || host === null ? [] : [{ model, host }]

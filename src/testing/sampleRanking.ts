@@ -1,4 +1,4 @@
-/** What a ranking gets, for the tests of a strategy: hosts that differ in what the test says, and a context that is the same in each run. */
+/** What a ranking gets, for tests of a strategy: hosts with what the test says of them, and a context that is the same in each run. */
 
 import type { Host } from "../domain/hosts/Host.ts"
 import { HostTag } from "../domain/ids.ts"
@@ -21,15 +21,16 @@ export interface SampleHost {
   readonly tag: string
   /** USD per token, as the configuration has them; `null`: unknown. Default: free. */
   readonly pricing?: { readonly prompt: string; readonly completion: string } | null
-  /** What was seen of it. Default: nothing. */
+  /** What was seen of it. Default: nothing. Every percentile is the median where `latencyAt` and `throughputAt` are not given. */
   readonly stats?: Partial<HostSnapshot>
-  /** Other members of the host, such as `tags`. */
+  /** Other members of the host, such as `tags`. They win over those above. */
   readonly host?: Partial<Host>
 }
 
 /** Throws where a price is no amount of USD. */
 export const sampleCandidate = ({ tag, pricing, stats, host }: SampleHost): Candidate => {
   const [provider = tag] = tag.split("/", 1)
+  const { latencyMs = null, throughput = null } = stats ?? {}
   return {
     host: {
       ...anyHost,
@@ -39,7 +40,7 @@ export const sampleCandidate = ({ tag, pricing, stats, host }: SampleHost): Cand
       pricing: pricingOf(pricing),
       ...host,
     },
-    stats: { ...unseenHost, ...stats },
+    stats: { ...unseenHost, latencyAt: () => latencyMs, throughputAt: () => throughput, ...stats },
   }
 }
 
@@ -55,12 +56,12 @@ const amountOf = (text: string): bigint => {
   return amount
 }
 
-/** Tokens of the request that `expectedCost` is told for. */
+/** Tokens that `expectedCost` assumes. */
 const expected = { prompt: 800n, completion: 512n }
 
 /**
- * A small chat request of a caller of whom nothing is known, with the random numbers of a seed, in 2027. Members that are given replace
- * these.
+ * The context of a small chat request in January 2027: its caller is unknown, its key has no limit, and the random numbers are those of one
+ * seed, the same in each new context. `members` replace these.
  */
 export const sampleContext = (members: Partial<RankContext> = {}): RankContext => {
   const { routing, bounds } = requestOf(false)

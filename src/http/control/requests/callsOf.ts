@@ -1,0 +1,21 @@
+/** The calls of hosts that a request had, from its row in the ledger alone. */
+import { type EndedCall, readRouted } from "../../../domain/routing/routed.ts"
+import type { LedgerRow } from "../../../services/storage/ledger.ts"
+
+/** In the order in which they ended; `null`: one host was called, once. Some are missing where there was no room for all (`Routed.isCut`). */
+export const callsOf = (row: LedgerRow): ReadonlyArray<EndedCall> | null => {
+  const ended = readRouted(row.routed)?.ended ?? []
+  const timed = ended.filter(({ ms }) => ms !== null)
+  // A row with times has those of all calls: the others are hosts that could not be called.
+  const calls = timed.length > 0 ? timed : ended
+  const { model, host, outcome } = row
+  // Of a caller who left it is not known whether the host had answered. It is missing in rows from before 26 November 2026, where the answer broke off, and where there was no room.
+  const isThere = calls.some((call) => call.outcome === outcome)
+  const all = isThere
+    ? calls
+    : [...calls, { model, host, outcome, status: outcome === "caller-gone" ? null : statusOf(row), ms: null }]
+  return all.length === 1 ? null : all
+}
+
+/** The status of the answer that was booked, which the caller got as well; `null`: the gateway was killed, and it may not have come. */
+export const statusOf = ({ outcome }: LedgerRow): number | null => (outcome === "crashed" ? null : 200)

@@ -8,13 +8,15 @@ export const callsOf = (row: LedgerRow): ReadonlyArray<EndedCall> | null => {
   const timed = ended.filter(({ ms }) => ms !== null)
   // A row with times has those of all calls: the others are hosts that could not be called.
   const calls = timed.length > 0 ? timed : ended
-  const { model, host, outcome } = row
-  // Of a caller who left it is not known whether the host had answered. It is missing in rows from before 26 November 2026, where the answer broke off, and where there was no room.
-  const isThere = calls.some((call) => call.outcome === outcome)
-  const all = isThere
-    ? calls
-    : [...calls, { model, host, outcome, status: outcome === "caller-gone" ? null : statusOf(row), ms: null }]
+  // The call that the row is of is missing in rows from before 26 November 2026, where its answer broke off, and where there was no room.
+  const all = calls.some(({ outcome }) => outcome === row.outcome) ? calls : [...calls, ownCall(row)]
   return all.length === 1 ? null : all
+}
+
+/** Of a caller who left it is not known whether the host had answered. */
+const ownCall = (row: LedgerRow): EndedCall => {
+  const { model, host, outcome } = row
+  return { model, host, outcome, status: outcome === "caller-gone" ? null : statusOf(row), ms: null }
 }
 
 /** The status of the answer that was booked, which the caller got as well; `null`: the gateway was killed, and it may not have come. */

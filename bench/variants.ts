@@ -221,7 +221,7 @@ const ofFallbacks = async (upstream: string, folder: string): Promise<ReadonlyAr
   return variants
 }
 
-/** Loads of each process in a round of `observed`. Those of warm-up are the most: up to some 60,000 requests. */
+/** Loads of each process in a round of `observed`. `warmLoads` is a maximum, of some 60,000 requests. */
 const observedLoads = { warmLoads: 3, loads: values.quick ? 2 : 6, streamLoads: values.quick ? 1 : 3 }
 
 /**

@@ -97,7 +97,7 @@ const withExcluded = (ordered: string, first: string, excluded: ReadonlyArray<Ex
 /** Without the lines from the one on that is beyond the bound. */
 const cut = (text: string): string => text.slice(0, text.lastIndexOf("\n", mostOfPlan - 1) + 1) + more
 
-/** `routed` with a line for each call, as far as there is room. */
+/** `routed` with a line for each call, up to the bound. */
 export const withEnds = (routed: string, ends: ReadonlyArray<EndedCall>): string => {
   let text = routed
   for (const { model, host, outcome, status, ms } of ends) {

@@ -86,18 +86,21 @@ export const ledgerRow = (
   providerKey: providerKey?.id ?? "",
   callerRequestId: context.callerRequestId,
   userHash: context.user === "" ? "" : userHash(installation, context.user),
-  routed: routedWith(context, settlement.outcome === "finished"),
+  routed: routedWith(context, settlement.outcome === "finished" ? host : undefined),
 })
 
-/** The plan, and where a call failed or lost, how each ended. An answer that broke off is not among them: the row has its outcome. */
-const routedWith = ({ routed, failed, lost, calling }: RequestContext, isFinished: boolean): string => {
+/**
+ * The plan, and where a call failed or lost, how each ended. `answered`: the host whose answer is whole. One that broke off is not among them:
+ * the row has its outcome.
+ */
+const routedWith = ({ routed, failed, lost, calling }: RequestContext, answered: Host | undefined): string => {
   if (failed.length === 0 && lost === undefined) return routed
   const ends = failed.map(({ model, host, failure: { reason, status = null }, durationMs }): EndedCall => {
     return { model, host, outcome: reason, status, ms: durationMs }
   })
   if (lost !== undefined) ends.push(endedCall(lost.host, { outcome: "lost", status: null, ms: lost.durationMs }))
-  if (isFinished && calling !== undefined) {
-    ends.push(endedCall(calling.host, { outcome: "finished", status: 200, ms: calling.elapsedMs() }))
+  if (answered !== undefined) {
+    ends.push(endedCall(answered, { outcome: "finished", status: 200, ms: calling?.elapsedMs() ?? null }))
   }
   return withEnds(routed, ends)
 }

@@ -2,13 +2,13 @@
 import { type EndedCall, readRouted } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 
-/** In the order in which they ended; `null`: one host was called, once. Some are missing where there was no room for all (`Routed.isCut`). */
+/** In the order in which they ended; `null`: one host was called, once. Some may be missing where the text was cut (`Routed.isCut`). */
 export const callsOf = (row: LedgerRow): ReadonlyArray<EndedCall> | null => {
   const ended = readRouted(row.routed)?.ended ?? []
   const timed = ended.filter(({ ms }) => ms !== null)
   // A row with times has those of all calls: the others are hosts that could not be called.
   const calls = timed.length > 0 ? timed : ended
-  // The call that the row is of is missing in rows from before 26 November 2026, where its answer broke off, and where there was no room.
+  // The call that the row is of is missing in rows from before 26 November 2026, where its answer broke off, and where the text was cut.
   const all = calls.some(({ outcome }) => outcome === row.outcome) ? calls : [...calls, ownCall(row)]
   return all.length === 1 ? null : all
 }

@@ -443,4 +443,25 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "update(body)",
     tests: ["test/services/alerts/alerts.test.ts"],
   },
+  {
+    name: "the file of the database is opened to see how long it is",
+    file: "src/sql/sqlite/fileWatch.ts",
+    from: "const { size } = statSync(path)",
+    to: 'const size = require("node:fs").readFileSync(path).length',
+    tests: ["test/docs/databaseFiles.test.ts", "test/http/storage/secondProgram.test.ts"],
+  },
+  {
+    name: "the beginning of the file is read from memory",
+    file: "src/sql/sqlite/fileWatch.ts",
+    from: '      reader.run("PRAGMA shrink_memory")\n',
+    to: "",
+    tests: ["test/http/storage/databaseFaults.test.ts"],
+  },
+  {
+    name: "a file that SQLite has open is opened beside it",
+    file: "src/sql/files/closedFile.ts",
+    from: "if (descriptorsOf(process.pid).some(isIt))",
+    to: "if (false)",
+    tests: ["test/sql/sqlite/closedFile.test.ts"],
+  },
 ]

@@ -1,5 +1,5 @@
 /** `headgate backup`: a copy of the database of a running gateway, in a file or on standard output. docs/backup.md */
-import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
+import { closeSync, existsSync, renameSync, rmSync, writeSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
@@ -7,8 +7,8 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import { backupDigestHeader, backupSizeHeader } from "../../http/headers.ts"
 import { type Say, withProgress, withProgressBeside } from "../../process/withProgress.ts"
-import { privateMode } from "../../sql/files/privateFile.ts"
-import { syncFile } from "../../sql/files/syncFile.ts"
+import { syncClosed } from "../../sql/files/closedFile.ts"
+import { createPrivateFile } from "../../sql/files/privateFile.ts"
 import { databaseFacts } from "../../sql/sqlite/databaseFacts.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import { connect, type Download, type Gateway, urlOption } from "../gatewayClient.ts"
@@ -80,7 +80,7 @@ const toFile = (gateway: Gateway, file: string, force: boolean) => {
       const handle = yield* Effect.try({
         try: () => {
           rmSync(part, { force: true })
-          return openSync(part, "wx", privateMode)
+          return createPrivateFile(part)
         },
         catch: cannotWrite,
       })
@@ -99,9 +99,9 @@ const toFile = (gateway: Gateway, file: string, force: boolean) => {
       yield* free
       yield* Effect.try({
         try: () => {
-          syncFile(part)
+          syncClosed(part)
           renameSync(part, file)
-          syncFile(dirname(file))
+          syncClosed(dirname(file))
         },
         catch: cannotWrite,
       })

@@ -9,6 +9,9 @@ export const makePrivateFolder = (path: string): void => {
   mkdirSync(path, { recursive: true, mode: 0o700 })
 }
 
+/** Makes a file, mode 0600, and opens it to be written. Throws where any file, or a link, has the name. */
+export const createPrivateFile = (path: string): number => openSync(path, "wx", privateMode)
+
 /**
  * Makes an empty file, mode 0600, for a program that would make it with the rights of the umask: SQLite gives its journals those of
  * the database. A file that exists is left as it is. Where none can be made, who opens it next is told why. Throws where a symbolic
@@ -16,7 +19,7 @@ export const makePrivateFolder = (path: string): void => {
  */
 export const makePrivateFile = (path: string): void => {
   try {
-    closeSync(openSync(path, "wx", privateMode))
+    closeSync(createPrivateFile(path))
   } catch {
     if (isLink(path)) throw new LinkInPlace(path)
   }

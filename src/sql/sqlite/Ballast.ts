@@ -2,9 +2,9 @@
  * Reserved space beside the database: a file that is removed when the disk is full, so that the requests in flight can still be
  * booked. It is made again when there is space. Everything here blocks.
  */
-import { closeSync, lstatSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
+import { closeSync, lstatSync, rmSync, statfsSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
-import { privateMode } from "../files/privateFile.ts"
+import { createPrivateFile } from "../files/privateFile.ts"
 
 export interface Ballast {
   /** Frees the space; whether there was any. */
@@ -33,7 +33,7 @@ export const makeBallast = (path: string): Ballast => {
       if (bavail * bsize < 2 * bytes) return false
       // Made anew, and never through a link that somebody has put there: it would be written over what the link points to.
       rmSync(file, { force: true })
-      const handle = openSync(file, "wx", privateMode)
+      const handle = createPrivateFile(file)
       try {
         // Written, since a file with a hole has no space.
         for (let at = 0; at < bytes; at += piece) writeSync(handle, new Uint8Array(piece), 0, piece, at)

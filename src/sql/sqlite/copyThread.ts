@@ -1,10 +1,12 @@
 /**
  * A thread that copies a database while others use it, so that neither the gateway nor the thread that writes waits for it.
- * Loads nothing of the program, since it is started for each copy. See databaseCopy.ts.
+ * Loads next to nothing of the program, since it is started for each copy. See databaseCopy.ts.
  */
 import { Database } from "bun:sqlite"
-import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs"
+import { closeSync, statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
+import { openClosed } from "../files/closedFile.ts"
+import { createPrivateFile } from "../files/privateFile.ts"
 
 /** `to`: a file that does not exist yet. */
 export interface Order {
@@ -24,30 +26,30 @@ const pieceBytes = 1024 * 1024
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-const hashOf = (path: string): string => {
+const hashOf = async (path: string): Promise<string> => {
   const hash = new Bun.CryptoHasher("sha256")
   const piece = new Uint8Array(pieceBytes)
-  const file = openSync(path, "r")
+  const file = await openClosed(path)
   try {
     for (let at = 0; ; ) {
-      const read = readSync(file, piece, 0, pieceBytes, at)
-      if (read === 0) return hash.digest("base64")
-      hash.update(piece.subarray(0, read))
-      at += read
+      const { bytesRead } = await file.read(piece, 0, pieceBytes, at)
+      if (bytesRead === 0) return hash.digest("base64")
+      hash.update(piece.subarray(0, bytesRead))
+      at += bytesRead
     }
   } finally {
-    closeSync(file)
+    await file.close()
   }
 }
 
-const copy = ({ from, to }: Order): Copied => {
+const copy = async ({ from, to }: Order): Promise<Copied> => {
   const { bavail, bsize } = statfsSync(dirname(to))
   const needed = sizeOf(from) + sizeOf(`${from}-wal`) + marginBytes
   if (bavail * bsize < needed) {
     return { failed: `a copy needs ${Math.ceil(needed / 2 ** 20)} MiB of free disk space in ${dirname(to)}` }
   }
   // SQLite writes into an empty file, which so has its permissions from the beginning.
-  closeSync(openSync(to, "wx", 0o600))
+  closeSync(createPrivateFile(to))
   const db = new Database(from, { readonly: true })
   try {
     db.run("PRAGMA busy_timeout = 5000")
@@ -57,12 +59,12 @@ const copy = ({ from, to }: Order): Copied => {
   } finally {
     db.close()
   }
-  return { bytes: sizeOf(to), sha256: hashOf(to) }
+  return { bytes: sizeOf(to), sha256: await hashOf(to) }
 }
 
-self.onmessage = ({ data: order }: MessageEvent<Order>) => {
+self.onmessage = async ({ data: order }: MessageEvent<Order>) => {
   try {
-    self.postMessage(copy(order))
+    self.postMessage(await copy(order))
   } catch (error) {
     self.postMessage({ failed: error instanceof Error ? error.message : String(error) } satisfies Copied)
   }

@@ -4,11 +4,11 @@
  * when the database is opened the next time (`removeUnfinished`).
  */
 import { rmSync } from "node:fs"
-import { open } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type { DatabaseCopy } from "../../services/storage/Storage.ts"
 import { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
+import { openClosed } from "../files/closedFile.ts"
 import type { Copied, Order } from "./copyThread.ts"
 
 /** Files beside a database that are written by a copy, and by a restoration. */
@@ -48,7 +48,7 @@ const pieceBytes = 256 * 1024
 
 /** The content of a file that is gone from its folder once this has succeeded. */
 const contentOf = async (path: string): Promise<ReadableStream<Uint8Array>> => {
-  const file = await open(path, "r")
+  const file = await openClosed(path)
   removeFile(path)
   let at = 0
   return new ReadableStream({

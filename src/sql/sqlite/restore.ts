@@ -3,25 +3,14 @@
  * database, the previous one or the restored one. docs/decisions/0037-backup-and-restore.md
  */
 import { Database } from "bun:sqlite"
-import {
-  chownSync,
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  linkSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs"
+import { chownSync, closeSync, existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { sqliteCode } from "../failure.ts"
-import { privateMode } from "../files/privateFile.ts"
+import { copyClosed, syncClosed } from "../files/closedFile.ts"
+import { createPrivateFile } from "../files/privateFile.ts"
 import { realPath } from "../files/realPath.ts"
-import { syncFile } from "../files/syncFile.ts"
 import { removeFile, removeUnfinished, restoredBeside } from "./databaseCopy.ts"
 import { type Difference, differenceTo, isLoss, noDifference } from "./databaseDifference.ts"
 import { type DatabaseFacts, databaseFacts } from "./databaseFacts.ts"
@@ -121,14 +110,14 @@ const ownAs = (like: string, file: string): void => {
 
 /** Durable when it returns. Also takes what is in a journal beside the file. */
 const copyInto = (file: string, fresh: string): void => {
-  closeSync(openSync(fresh, "wx", privateMode))
+  closeSync(createPrivateFile(fresh))
   const db = untrusted(new Database(file, { readonly: true }))
   try {
     db.query("VACUUM INTO ?").run(fresh)
   } finally {
     db.close()
   }
-  syncFile(fresh)
+  syncClosed(fresh)
 }
 
 /** Writes the journal back into the database, so that the file alone is all of it, and gives it a second name. */
@@ -164,9 +153,9 @@ const nameAlso = (path: string, name: string): void => {
   try {
     linkSync(path, name)
   } catch {
-    copyFileSync(path, name, constants.COPYFILE_EXCL)
-    syncFile(name)
+    copyClosed(path, name)
+    syncClosed(name)
   }
 }
 
-const syncFolder = (path: string): void => syncFile(dirname(path))
+const syncFolder = (path: string): void => syncClosed(dirname(path))

@@ -16,12 +16,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Say } from "../../process/withProgress.ts"
 import { sqliteCode } from "../failure.ts"
-import { watchFile } from "../files/fileWatch.ts"
 import { isLink, LinkInPlace, makePrivateFile, makePrivateFolder } from "../files/privateFile.ts"
 import type { SqliteOpening } from "../opening.ts"
 import { migrationsTable, schemaVersion } from "../tables/migrations.ts"
 import { makeBallast } from "./Ballast.ts"
 import { removeUnfinished } from "./databaseCopy.ts"
+import { watchFile } from "./fileWatch.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
 import { makeClient } from "./sqliteClient.ts"
 import { schemaFault } from "./sqliteSchema.ts"
@@ -218,7 +218,7 @@ export const openDatabase = (path: string, options?: DatabaseOptions) =>
   )
 
 export interface OpenFile extends OpenTables {
-  /** The only connection for reads and writes. */
+  /** The only connection that writes, and that the repositories read from. */
   readonly db: Database
 }
 
@@ -237,7 +237,9 @@ export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Ef
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
         configure(opening, db, say),
-        Effect.suspend(() => openTables(db, makeBallast(path), () => watchFile(path))),
+        Effect.flatMap(openDatabase(path, { readonly: true }), (reader) =>
+          openTables(db, makeBallast(path), () => watchFile(path, db, reader)),
+        ),
       ),
       SqlClient,
       makeClient(db),

@@ -1,9 +1,10 @@
-/** Whether a gateway could open a SQLite file, found out without opening it: nothing is written, and no journal is made. */
-import { Database } from "bun:sqlite"
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
+/** Whether a gateway could open a SQLite file, found out without changing it: nothing is written, and no journal is made. */
+import { Database, constants as modes } from "bun:sqlite"
+import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
+import { pathToFileURL } from "node:url"
 import { sqliteCode } from "../failure.ts"
-import { lacksOpen } from "../files/fileWatch.ts"
+import { lacksOpen } from "../files/closedFile.ts"
 import { applicationId } from "./sqliteFile.ts"
 
 export type Probed =
@@ -69,13 +70,17 @@ const faultOf = (path: string, kind: string | undefined): string | undefined => 
   }
 }
 
-/** Why a file is none of ours. https://www.sqlite.org/fileformat.html#the_database_header */
+/** Why a file is none of ours. As an immutable file it gets no journal beside it, and one that there is stays unread. */
 const strangerIn = (path: string): string | undefined => {
-  const header = Buffer.alloc(100)
-  const file = openSync(path, "r")
-  const length = readSync(file, header, 0, 100, 0)
-  closeSync(file)
-  if (length === 0) return undefined
-  if (header.toString("latin1", 0, 16) !== "SQLite format 3\u0000") return "it is no database"
-  return header.readUInt32BE(68) === applicationId ? undefined : "it belongs to another program"
+  if (statSync(path).size === 0) return undefined
+  const db = new Database(`${pathToFileURL(path)}?immutable=1`, modes.SQLITE_OPEN_READONLY | modes.SQLITE_OPEN_URI)
+  try {
+    const owner = db.query<{ application_id: number }, []>("PRAGMA application_id").get()
+    return owner?.application_id === applicationId ? undefined : "it belongs to another program"
+  } catch (error) {
+    if (sqliteCode(error) !== "SQLITE_NOTADB") throw error
+    return "it is no database"
+  } finally {
+    db.close()
+  }
 }

@@ -2,18 +2,7 @@
 
 import { Database } from "bun:sqlite"
 import { afterEach, expect, test } from "bun:test"
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs"
+import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layer as sqliteStorage } from "../../../src/sql/sqlite/SqliteStorage.ts"
@@ -255,32 +244,35 @@ test(
   patience,
 )
 
-const gone: ReadonlyArray<readonly [string, (path: string) => void]> = [
-  ["removed", (path) => rmSync(path)],
-  ["moved away", (path) => renameSync(path, `${path}.moved`)],
-  [
-    "replaced by a copy of itself",
-    (path) => {
-      copyFileSync(path, `${path}.copy`)
-      renameSync(`${path}.copy`, path)
-    },
-  ],
-  ["emptied", (path) => truncateSync(path, 0)],
-  ["cut off", (path) => truncateSync(path, 8192)],
-  ["overwritten at its beginning", (path) => writeFileSync(path, "notes", { flag: "r+" })],
-  ["robbed of its journal", (path) => rmSync(`${path}-wal`)],
+/** Runs as another program: this one would lose its locks on a file that it opens and closes outside SQLite. */
+const elsewhere = (code: string): void => {
+  const text = `import { Database } from "bun:sqlite"\nimport fs from "node:fs"\n${code}`
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, "-e", text])
+  expect([exitCode, stderr.toString()]).toEqual([0, ""])
+}
+
+/** What another program does to the file at `path`. */
+const gone: ReadonlyArray<readonly [string, string]> = [
+  ["removed", "fs.rmSync(path)"],
+  ["moved away", 'fs.renameSync(path, path + ".moved")'],
+  ["replaced by a copy of itself", 'fs.copyFileSync(path, path + ".copy"); fs.renameSync(path + ".copy", path)'],
+  ["emptied", "fs.truncateSync(path, 0)"],
+  ["cut off", "fs.truncateSync(path, 8192)"],
+  ["overwritten at its beginning", 'fs.writeFileSync(path, "notes", { flag: "r+" })'],
+  ["robbed of its journal", 'fs.rmSync(path + "-wal")'],
 ]
 
 test.each(gone)(
   "a file that is %s while the gateway runs: nobody noticed; now no paid request starts, and it is logged once",
   async (_, harm) => {
-    const { path, host, chat, readyText, log } = await scene(newFolder())
+    const { path, host, chat, ready, readyText, log } = await scene(newFolder())
     expect((await chat()).status).toBe(200)
-    // What is only in the journal would make the file look cut off from the beginning.
+    // What is only in the journal yet cannot be cut off the file.
     const other = new Database(path)
     other.run("PRAGMA wal_checkpoint")
     other.close()
-    harm(path)
+    expect(await ready()).toBe(200)
+    elsewhere(`const path = ${JSON.stringify(path)}\n${harm}`)
     expect(await readyText()).toContain("the file of the database was removed, replaced or damaged")
     for (let tries = 0; tries < 3; tries++) expect((await chat()).status).toBe(503)
     expect(host.calls).toHaveLength(1)
@@ -289,6 +281,30 @@ test.each(gone)(
         /^ERROR no paid request starts: the file of the database was removed.*"because":".*headgate\.db/,
       ),
     ])
+  },
+  patience,
+)
+
+test(
+  "a file that another program makes smaller by VACUUM is not taken for one that was cut off",
+  async () => {
+    const { path, chat, ready } = await scene(newFolder())
+    elsewhere(`const db = new Database(${JSON.stringify(path)})
+      db.run("CREATE TABLE big (a)")
+      db.run("INSERT INTO big VALUES (zeroblob(4000000))")
+      db.run("PRAGMA wal_checkpoint")
+      db.close()`)
+    expect(await ready()).toBe(200)
+    const before = statSync(path).size
+    elsewhere(`const db = new Database(${JSON.stringify(path)})
+      db.run("DROP TABLE big")
+      db.run("VACUUM")
+      db.run("PRAGMA wal_checkpoint")
+      db.close()`)
+    expect(statSync(path).size).toBeLessThan(before - 4_000_000)
+    expect(await ready()).toBe(200)
+    expect((await chat()).status).toBe(200)
+    expect(await ready()).toBe(200)
   },
   patience,
 )

@@ -464,4 +464,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "if (false)",
     tests: ["test/sql/sqlite/closedFile.test.ts"],
   },
+  {
+    name: "the end of a request under an Idempotency-Key sends its whole context to the thread of the file",
+    file: "src/services/request/Idempotency.ts",
+    from: "this.keep(claim, booked.generationId, undefined) : this.release(claim))",
+    to: "this.keep(claim, booked.generationId, undefined) : Effect.suspend(() => this.repository.release(claim)))",
+    tests: ["test/http/lifecycle/idempotency.test.ts", "test/http/storage/databaseFaults.test.ts"],
+  },
 ]

@@ -166,10 +166,7 @@ class Claims {
   ended(claim: Claim): Effect.Effect<void> {
     const booked = claim.context?.booked
     const isKept = booked !== undefined && isFinal(booked)
-    return this.end(
-      claim,
-      isKept ? this.keep(claim, booked.generationId, undefined) : Effect.suspend(() => this.repository.release(claim)),
-    )
+    return this.end(claim, isKept ? this.keep(claim, booked.generationId, undefined) : this.release(claim))
   }
 
   /** Writes ends again, renews the claims, and removes records that have expired. */
@@ -208,6 +205,11 @@ class Claims {
   ): Effect.Effect<void, StorageUnavailable> {
     const { headers, body } = answer ?? { headers: null, body: null }
     return Effect.suspend(() => this.repository.keep({ id, requestId, generationId, headers, body }))
+  }
+
+  /** Without the claim's context, which cannot be sent to the thread of a SQLite file. */
+  private release({ id, requestId }: Claim): Effect.Effect<void, StorageUnavailable> {
+    return Effect.suspend(() => this.repository.release({ id, requestId }))
   }
 
   private end(claim: Claim, write: Effect.Effect<void, StorageUnavailable>): Effect.Effect<void> {

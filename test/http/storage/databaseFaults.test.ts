@@ -2,7 +2,17 @@
 
 import { Database } from "bun:sqlite"
 import { afterEach, expect, test } from "bun:test"
-import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layer as sqliteStorage } from "../../../src/sql/sqlite/SqliteStorage.ts"
@@ -22,12 +32,19 @@ const patience = 240_000
 const cost = 20_000_000n
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
 
+/** Requests with this `max_tokens` get an answer of 6 MB; with the other one, an error. */
+const maxOfLarge = 11
+const large = "x".repeat(6_000_000)
+const maxOfFailing = 12
+
 /** A gateway with its database in this folder; its host answers when the test says so. */
 const scene = async (folder: string) => {
   let gate = Promise.resolve()
   let open = () => {}
   const host = scriptedHost(async (body) => {
     await gate
+    if (body["max_tokens"] === maxOfFailing) return new Response("", { status: 500 })
+    if (body["max_tokens"] === maxOfLarge) return wholeAnswer(large)
     return body["stream"] === true ? streamAnswer(["hello"]) : wholeAnswer("hello")
   })
   closing.push(host.stop)
@@ -46,6 +63,9 @@ const scene = async (folder: string) => {
     host,
     account,
     chat: (more: object = {}) => gateway.chat({ ...ask, ...more }, { headers }),
+    /** Under an `Idempotency-Key`, so that the answer is kept. */
+    keptChat: (key: string, more: object) =>
+      gateway.chat({ ...ask, ...more }, { headers: { ...headers, "idempotency-key": key } }),
     ready: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).status,
     readyText: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).text(),
     log,
@@ -182,6 +202,46 @@ test(
     expect((await chat()).status).toBe(200)
     expect(existsSync(`${path}.ballast`)).toBe(true)
     expect(await account.total()).toBe(21n * cost)
+  },
+  patience,
+)
+
+test(
+  "a disk that was full in the middle of a large write: the file was said to be removed, replaced or damaged (skipped where nothing can be mounted)",
+  async () => {
+    const folder = mounted()
+    if (folder === undefined) return
+    const { account, chat, keptChat, ready, readyText, log } = await scene(folder)
+    const before = await keptChat("first", { max_tokens: maxOfLarge })
+    expect([before.status, (await before.text()).length > large.length]).toEqual([200, true])
+    expect(await ready()).toBe(200)
+    const filler = join(folder, "filler")
+    fill(filler)
+    truncateSync(filler, statSync(filler).size - 2 * 1024 * 1024)
+    // It fits into the journal, which is as long as the first one's, and not into the file.
+    const during = await keptChat("second", { max_tokens: maxOfLarge })
+    expect([during.status, (await during.text()).length > large.length]).toEqual([200, true])
+    expect(await readyText()).not.toContain("removed")
+    expect((await chat()).status).toBe(200)
+    expect(await readyText()).not.toContain("removed")
+    expect(log.texts.filter((line) => line.startsWith("ERROR") || line.includes("defect"))).toEqual([])
+    rmSync(filler)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
+    expect(await account.total()).toBe(4n * cost)
+  },
+  patience,
+)
+
+test(
+  "a request under an Idempotency-Key that fails could not be cloned for the thread of the file; now it is carried out again",
+  async () => {
+    const { host, keptChat, log } = await scene(newFolder())
+    expect((await keptChat("again", { max_tokens: maxOfFailing })).status).toBe(502)
+    const calls = host.calls.length
+    expect((await keptChat("again", { max_tokens: maxOfFailing })).status).toBe(502)
+    expect(host.calls.length).toBeGreaterThan(calls)
+    expect(log.texts.filter((line) => line.includes("defect"))).toEqual([])
   },
   patience,
 )

@@ -19,14 +19,42 @@ export const sqliteCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** PostgreSQL's code of an error (SQLSTATE: five characters), from anywhere in the chain of causes. */
-export const sqlState = (error: unknown): string | undefined => {
+/** What a server of PostgreSQL sent, from anywhere in the chain of causes, with its code (SQLSTATE: five characters). */
+const serverError = (error: unknown): (Error & { readonly code: string }) | undefined => {
   for (const cause of causes(error)) {
     // Only errors that the server sent have a severity.
-    if ("severity" in cause && "code" in cause && typeof cause.code === "string") return cause.code
+    if ("severity" in cause && hasCode(cause)) return cause
   }
   return undefined
 }
+
+const hasCode = (error: Error): error is Error & { readonly code: string } =>
+  "code" in error && typeof error.code === "string"
+
+/** PostgreSQL's code of an error, from anywhere in the chain of causes. */
+export const sqlState = (error: unknown): string | undefined => serverError(error)?.code
+
+/** The session may not write: its server was demoted, or set to be read-only. */
+export const readOnly = "25006"
+
+/**
+ * Whether a statement was refused because of its session, before anything was done: `readOnly`, or a prepared statement that the
+ * session has lost (26000), has already (42P05) or can no longer run. Another session may accept the statement.
+ */
+const isRefusedBySession = (error: object): boolean => {
+  if (!("code" in error)) return false
+  const { code } = error
+  if (code === "0A000") return "routine" in error && error.routine === "RevalidateCachedQuery"
+  return code === readOnly || code === "26000" || code === "42P05"
+}
+
+/**
+ * Whether a session of PostgreSQL that reports `error` is of no use any more. Besides `isRefusedBySession`: broken connections
+ * (class 08), a transaction that stays failed or that the server ended (25P02 to 25P04), and a server that stops or ends the
+ * session (57P01 to 57P05). Rights (42501) are not among them, since they are checked anew for each statement.
+ */
+export const endsSession = (error: Error): boolean =>
+  isRefusedBySession(error) || (hasCode(error) && /^(?:08|25P0[234]|57P0[1-5])/.test(error.code))
 
 /**
  * Whether the database refused the values. Then a retry cannot succeed. PostgreSQL's classes 22 and 23: data exceptions
@@ -53,5 +81,11 @@ export const reasonOf = (error: unknown): string => {
 
 export const unavailable = (error: unknown): StorageUnavailable => {
   if (error instanceof StorageUnavailable) return error
-  return new StorageUnavailable({ reason: reasonOf(error), refused: isRefusal(error), isDiskFull: isDiskFull(error) })
+  const sent = serverError(error)
+  return new StorageUnavailable({
+    reason: reasonOf(error),
+    refused: isRefusal(error),
+    isDiskFull: isDiskFull(error),
+    ...(sent !== undefined && isRefusedBySession(sent) && { refusedBy: "session" }),
+  })
 }

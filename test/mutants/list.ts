@@ -16,6 +16,13 @@ export interface Mutant {
 
 export const mutants: ReadonlyArray<Mutant> = [
   {
+    name: "a session that may not write any more stays in the pool",
+    file: "src/sql/postgres/postgresPool.ts",
+    from: "if (error.code === readOnly) this.endAll()",
+    to: "",
+    tests: ["test/http/storage/switchover.test.ts"],
+  },
+  {
     name: "the checksum of a key is compared without case",
     file: "src/domain/keys/keySecret.ts",
     from: "checksum(secret.slice(0, -6)) === secret.slice(-6)",

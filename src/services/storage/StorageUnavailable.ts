@@ -11,6 +11,8 @@ export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   /** The database refused the values, so a retry cannot succeed. */
   readonly refused?: boolean
   readonly isDiskFull?: boolean
+  /** Only the session refused the statement; a new session may accept it. */
+  readonly refusedBy?: "session"
 }> {
   override get message() {
     return `The database is not available: ${this.reason}`

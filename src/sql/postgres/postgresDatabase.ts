@@ -12,9 +12,10 @@ import { parametersFault } from "../../domain/json/postgresUrl.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import type { Say } from "../../process/withProgress.ts"
 import { makeEffectRunner } from "../../services/request/EffectRunner.ts"
-import { Outage } from "../../services/storage/Outage.ts"
+import { type Hindrance, Outage } from "../../services/storage/Outage.ts"
 import { type DataAtRest, NoCopy } from "../../services/storage/Storage.ts"
-import { isCausedBy, reasonOf, sqlState } from "../failure.ts"
+import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
+import { isCausedBy, readOnly, reasonOf, sqlState } from "../failure.ts"
 import type { PostgresOpening } from "../opening.ts"
 import { withEncodedEntries } from "../repositories/journalRepository.ts"
 import { makeLedgerReads } from "../repositories/ledgerRepository.ts"
@@ -24,10 +25,11 @@ import { StorageNotOpened } from "../StorageNotOpened.ts"
 import { withSpool } from "../spool/withSpool.ts"
 import { installationId } from "../tables/installation.ts"
 import { migrate, migrationsTable, schemaVersion } from "../tables/migrations.ts"
+import { query } from "../tables/query.ts"
 import { addressOf } from "./postgresAddress.ts"
 import { makeAppend } from "./postgresAppend.ts"
 import { certificateEnd } from "./postgresCertificate.ts"
-import { makeEvents } from "./postgresEvents.ts"
+import { makeEvents, writeNothing } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { makeLiveRepository } from "./postgresLive.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
@@ -54,7 +56,7 @@ export const refusal = (address: string, reason: StorageNotOpened["reason"], det
 /** Classes and codes of SQLSTATE. */
 const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened["reason"], detail: string]> = [
   [/^28|^3D000|^42501/, "misconfigured", "does not let the gateway in"],
-  [/^25006/, "unwritable", "is read-only"],
+  [new RegExp(`^${readOnly}`), "unwritable", "is read-only"],
   [/^08|^53|^57/, "unreachable", "cannot be reached"],
 ]
 
@@ -132,6 +134,16 @@ export const expectTriggers = (address: string, sql: SqlClient) =>
     fault === undefined ? Effect.void : refusal(address, "altered", `was altered: it ${fault}`),
   )
 
+/** Asks a session whether it may write. A session that may not is refused with `readOnly`; no row changes. */
+const takesWrites = (sql: SqlClient): Effect.Effect<true | Hindrance, StorageUnavailable> =>
+  query(sql.unsafe(writeNothing)).pipe(
+    Effect.as(true as const),
+    Effect.catchIf(
+      ({ refusedBy }) => refusedBy === "session",
+      ({ reason }) => Effect.succeed({ kind: "away" as const, cause: reason }),
+    ),
+  )
+
 /** SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014"
 
@@ -173,7 +185,7 @@ export const openDatabase = (
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),
-        takesRequests: () => Effect.succeed(true as const),
+        takesRequests: () => takesWrites(sql),
       },
       shared: {
         leases: makeLeaseRepository(sql),

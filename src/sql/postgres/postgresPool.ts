@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { driverUrl } from "../../domain/json/postgresUrl.ts"
+import { endsSession, readOnly } from "../failure.ts"
 import type { PostgresOpening } from "../opening.ts"
 import { expectLastingSessions } from "./postgresPooler.ts"
 
@@ -63,6 +64,47 @@ const endSilence = (client: Pg.ClientBase, silenceMs: number): void => {
     stream.setTimeout(silenceMs, () => stream.destroy(new Error(`the server was silent for ${silenceMs} ms`)))
 }
 
+/**
+ * Ends sessions that are of no use any more, as the pool itself does when a connection is lost. After a switchover of servers a
+ * session can stay with the demoted one. Then all sessions that were opened before are ended: the idle ones at once, the others
+ * when they are released.
+ */
+class UsefulSessions {
+  private readonly ended = new WeakSet<Pg.ClientBase>()
+  private readonly opened = new Set<Pg.ClientBase>()
+  private readonly idle = new Set<Pg.PoolClient>()
+
+  watch(pool: Pg.Pool): void {
+    pool.on("acquire", (client: Pg.PoolClient) => void this.idle.delete(client))
+    pool.on("remove", (client: Pg.PoolClient) => {
+      this.idle.delete(client)
+      this.opened.delete(client)
+    })
+    // The pool removes a client that was ended.
+    pool.on("release", (_: Error, client: Pg.PoolClient) => {
+      if (this.ended.has(client)) void client.end()
+      else this.idle.add(client)
+    })
+  }
+
+  /** A new one. It is told of errors before the caller of the statement, who may release it at once. */
+  add(client: Pg.ClientBase): void {
+    this.opened.add(client)
+    if (!(client instanceof Pg.Client)) return
+    client.connection.prependListener("errorMessage", (error: Error & { readonly code?: string }) => {
+      if (!endsSession(error)) return
+      this.ended.add(client)
+      if (error.code === readOnly) this.endAll()
+    })
+  }
+
+  private endAll(): void {
+    for (const client of this.opened) this.ended.add(client)
+    // The pool removes an idle client at its error.
+    for (const client of [...this.idle]) client.emit("error", new Error("its server takes no writes"))
+  }
+}
+
 /** A pool that connects when it is first used. Its first connection fails where sessions do not last. It ends with the scope. */
 export const openPool = (
   connecting: Connecting,
@@ -83,6 +125,7 @@ export const openPool = (
         return client
       }
       let isExamined = false
+      const sessions = new UsefulSessions()
       const pool = new Pg.Pool({
         ...address,
         max: session.max,
@@ -90,6 +133,7 @@ export const openPool = (
         types,
         onConnect: async (client) => {
           endSilence(client, patience.silenceMs)
+          sessions.add(client)
           if (!isExamined) await expectLastingSessions(client, connect, patience.connectMs)
           isExamined = true
           await client.query(sessionSettings(connecting, patience))
@@ -97,6 +141,7 @@ export const openPool = (
       })
       // Of an idle connection. The pool removes it, and the next statement makes a new one.
       pool.on("error", () => {})
+      sessions.watch(pool)
       return pool
     }),
     (pool) =>

@@ -1,15 +1,28 @@
 /** Runs statements for the repositories. */
-import type { SqlClient } from "@effect/sql/SqlClient"
+import { type SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
 import { unavailable } from "../failure.ts"
 import type { Table } from "./table.ts"
 
-/** Without spans: they are not used here, and cost more than most statements. */
+/**
+ * Without spans: they are not used here, and cost more than most statements. What a session refuses is tried once more, on a new
+ * session. Within a transaction it fails, and the query around the transaction tries all of it again.
+ */
 export const query = <A>(
   statement: Effect.Effect<A, SqlError | StorageUnavailable>,
-): Effect.Effect<A, StorageUnavailable> => Effect.withTracerEnabled(Effect.mapError(statement, unavailable), false)
+): Effect.Effect<A, StorageUnavailable> => {
+  const orAgain = Effect.catchAll(statement, (error) => {
+    const failure = unavailable(error)
+    if (failure.refusedBy !== "session") return Effect.fail(failure)
+    return Effect.flatMap(Effect.serviceOption(TransactionConnection), (transaction) =>
+      Option.isSome(transaction) ? Effect.fail(failure) : Effect.mapError(statement, unavailable),
+    )
+  })
+  return Effect.withTracerEnabled(orAgain, false)
+}
 
 /** The rows of a statement that selects `table.selection`. A row that does not decode is a failure of the database. */
 export const rowsOf = <A>(

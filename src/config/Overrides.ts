@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { type Problem, problemsOf } from "../domain/json/Problem.ts"
 import { managementKeyFault, metricsTokenFault } from "../domain/keys/keySecret.ts"
 import { logFormats } from "../process/log/formats.ts"
+import { proxyProblems } from "../upstream/environmentProxy.ts"
 import { isServiceLink } from "./environment.ts"
 import { Hostname, Port } from "./fields/serverFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
@@ -114,6 +115,7 @@ export const surroundings = (workingDirectory: string, flags: Overrides): Effect
     const level = read(Level, named("--log-level", flags.logLevel, "HEADGATE_LOG_LEVEL", set.logLevel))
     // The log has it already (`process/log/chooseFormat.ts`), since it has to tell what is wrong here.
     read(Format, named("", undefined, "HEADGATE_LOG_FORMAT", set.logFormat))
+    problems.push(...proxyProblems(process.env))
     if (managementKey !== null) problems.push(...keyProblems(Redacted.value(managementKey)))
     if (metricsToken !== null) problems.push(...tokenProblems(Redacted.value(metricsToken)))
     return {

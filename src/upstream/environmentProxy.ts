@@ -1,34 +1,74 @@
 /** The HTTP proxies that the environment names, as other programs on the machine use them. */
+import type { Problem } from "../domain/json/Problem.ts"
 import { withoutBrackets } from "./addresses.ts"
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** URLs of the proxies for each scheme. `HTTPS_PROXY` and `HTTP_PROXY`, in either case; an empty one counts as absent. */
+const variableNames = { https: "HTTPS_PROXY", http: "HTTP_PROXY" } as const
+
+/**
+ * URLs of the proxies for each scheme. `HTTPS_PROXY` and `HTTP_PROXY`, in either case; an empty one counts as absent. A value
+ * without a scheme is an http URL, as curl, Go and Python read it. One that `proxyProblems` names is given as it is.
+ */
 export const proxiesOf = (environment: Environment): Readonly<Record<"https" | "http", string | undefined>> => ({
-  https: valueOf(environment, "HTTPS_PROXY"),
-  http: valueOf(environment, "HTTP_PROXY"),
+  https: proxyIn(environment, variableNames.https),
+  http: proxyIn(environment, variableNames.http),
 })
+
+const proxyIn = (environment: Environment, name: string): string | undefined => {
+  const written = valueOf(environment, name)?.trim()
+  return written === undefined || schemeIn(written) !== undefined ? written : `http://${written}`
+}
+
+const schemeIn = (written: string): string | undefined => /^([a-z][a-z\d+.-]*):\/\//i.exec(written)?.[1]
+
+/** What is wrong with variables that name a proxy, without their values, which may have a password. */
+export const proxyProblems = (environment: Environment): ReadonlyArray<Problem> =>
+  Object.entries(variableNames).flatMap(([protocol, name]) => {
+    const proxy = proxiesOf(environment)[protocol === "https" ? "https" : "http"]
+    if (proxy === undefined || isProxyUrl(proxy)) return []
+    const scheme = schemeIn(proxy)?.toLowerCase() ?? "http"
+    const got = /^https?$/.test(scheme) ? "a value that is no such URL" : `one that begins with ${scheme}://`
+    const path = environment[name] ? name : name.toLowerCase()
+    return [{ path, message: `expected the URL of an HTTP proxy, such as "http://127.0.0.1:3128", got ${got}` }]
+  })
 
 const valueOf = (environment: Environment, name: string): string | undefined =>
   environment[name] || environment[name.toLowerCase()] || undefined
 
+/** Whether this is the absolute URL of an HTTP proxy. */
+export const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
+
 /** More origins than a gateway calls. When it is reached, the cache is cleared. */
 const maxOrigins = 1_024
 
+/** An entry of `NO_PROXY`. `port`: of that port alone; `undefined`: of all. */
+interface Exemption {
+  readonly name: string
+  readonly port: string | undefined
+}
+
 /**
- * A function from an absolute URL to its proxy; `undefined` for hosts of `NO_PROXY` (addresses, names with their
- * subdomains, `*`: all; a port behind them is not looked at), where nothing is set, and for what is no URL.
+ * A function from an absolute URL to its proxy; `undefined` for hosts of `NO_PROXY`, where nothing is set, and for what is no URL.
+ * `NO_PROXY` has addresses, names with their subdomains, and `*` for all; with a port behind it an entry exempts that port alone, as for
+ * curl. Ranges such as 10.0.0.0/8 exempt nothing. An origin is judged once.
  */
 export const environmentProxy = (environment: Environment): ((url: string) => string | undefined) => {
   const { https, http } = proxiesOf(environment)
   if (https === undefined && http === undefined) return () => undefined
-  const exempt = (valueOf(environment, "NO_PROXY") ?? "").split(",").map(nameOf)
+  const exempt = (valueOf(environment, "NO_PROXY") ?? "").split(",").map(exemptionOf)
   const known = new Map<string, string | undefined>()
   const find = (origin: string): string | undefined => {
     if (!URL.canParse(origin)) return undefined
-    const { protocol, hostname } = new URL(origin)
+    const { protocol, hostname, port } = new URL(origin)
     const host = withoutBrackets(hostname)
-    const isExempt = exempt.some((name) => name !== "" && (name === "*" || host === name || host.endsWith(`.${name}`)))
+    const at = port !== "" ? port : protocol === "https:" ? "443" : "80"
+    const isExempt = exempt.some(
+      (entry) =>
+        entry.name !== "" &&
+        (entry.port === undefined || entry.port === at) &&
+        (entry.name === "*" || host === entry.name || host.endsWith(`.${entry.name}`)),
+    )
     if (isExempt) return undefined
     if (protocol === "https:") return https
     return protocol === "http:" ? http : undefined
@@ -50,14 +90,18 @@ const originIn = (url: string): string => {
   return end === -1 ? url : url.slice(0, end)
 }
 
-/** The name or address in an item of `NO_PROXY`: `.acme.example`, `*.acme.example`, `acme.example:443`, `[::1]:443`, `::1`. */
-const nameOf = (item: string): string => {
+/** An item of `NO_PROXY`: `.acme.example`, `*.acme.example`, `acme.example:443`, `[::1]:443`, `::1`. */
+const exemptionOf = (item: string): Exemption => {
   const name = item
     .trim()
     .toLowerCase()
     .replace(/^\*?\./, "")
   const hasPort = name.startsWith("[") || name.split(":").length === 2
-  return withoutBrackets(hasPort ? name.replace(/:\d+$/, "") : name)
+  const port = hasPort ? /:(\d+)$/.exec(name)?.[1] : undefined
+  return {
+    name: withoutBrackets(port === undefined ? name : name.slice(0, -port.length - 1)),
+    port: port === undefined ? undefined : String(Number(port)),
+  }
 }
 
 /**

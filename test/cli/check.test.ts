@@ -73,6 +73,18 @@ test(
 )
 
 test(
+  "names a proxy of the environment that no call could use, which was said to be used",
+  async () => {
+    const ended = await check([], { HTTPS_PROXY: "socks5://me:s3cret@127.0.0.1:1080" })
+    expect(ended.code).toBe(78)
+    expect(ended.err).toContain("HTTPS_PROXY: expected the URL of an HTTP proxy")
+    expect(ended.out + ended.err).not.toContain("s3cret")
+    expect((await check([], { HTTPS_PROXY: "127.0.0.1:3128" })).code).toBe(0)
+  },
+  patience,
+)
+
+test(
   "names every problem of another file, and ends with 78; in JSON too",
   async () => {
     const file = join(installation.folder, "bad.json")

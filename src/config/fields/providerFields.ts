@@ -12,10 +12,9 @@ import { shownVariable } from "../../domain/json/variableName.ts"
 import { limitResets } from "../../domain/keys/limitWindows.ts"
 import { type Picodollars, parseUsd, roundUsd } from "../../domain/price/money.ts"
 import { HeaderSecret, NamedSecret } from "../../plugin/Secret.ts"
+import { isProxyUrl } from "../../upstream/environmentProxy.ts"
 import type { ProviderInput } from "../configInput.ts"
 import { milliseconds, name, text } from "./kinds.ts"
-
-const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
 
 /** USD, as a number or as text. */
 const usd = Schema.transformOrFail(

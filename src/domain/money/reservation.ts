@@ -71,7 +71,7 @@ export const canGrow = (
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
- * reserved. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
+ * reserved, nor at a host that costs nothing, which a key may call when its limit is used up, too. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
  * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones. One that
  * grows reserves 4,096 tokens at first, and its host is limited by what is left.
  */
@@ -81,11 +81,10 @@ export const reservationSize = (
   host: Host,
 ): ReservationSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
-  if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
-  if (isPriceUnknown(host)) return "unknown_price"
+  if (budget.limit === null || paysNothing(host)) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
+  if (host.pricing === null) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
-  if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
 
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
@@ -110,6 +109,9 @@ export const reservationSize = (
     outputTokens: perToken === 0n ? unlimited : Number(output) * bounds.choices,
   }
 }
+
+const paysNothing = (host: Host): boolean =>
+  host.pricing === null ? !isPriceUnknown(host) : hostFacts(host).costsNothing
 
 /** `outputTokens` of a reservation whose output needs no money of a limit. */
 const unlimited = Number.POSITIVE_INFINITY

@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
-import { type BudgetSnapshot, paymentRequired } from "../../domain/money/reservation.ts"
+import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
@@ -31,9 +31,6 @@ export const modelRoute = (path: string, form: Form): DataRoute => {
   }
   return route
 }
-
-/** A body of at least so many bytes is not parsed if the key that pays for it has used up its limit. */
-const longBytes = 1_048_576
 
 class ModelRequest extends DataRequest<Asked> {
   private readonly form: Form
@@ -63,18 +60,8 @@ class ModelRequest extends DataRequest<Asked> {
   }
 
   protected override received(bytes: Uint8Array): void {
-    const isLong = bytes.byteLength >= longBytes
-    if (isLong || this.repeatedBy !== null) this.bytes = bytes
-    if (isLong) this.ask(this.budgetOf(this.key), this.mayPay)
-    else this.decode(bytes)
-  }
-
-  /** Of a long body. */
-  private mayPay(budget: BudgetSnapshot): void {
-    const { bytes } = this
-    if (this.repeatedBy === null) this.bytes = undefined
-    if (isUsedUp(budget)) this.fail(paymentRequired(budget, "limit_exhausted"))
-    else if (bytes !== undefined) this.decode(bytes)
+    if (this.repeatedBy !== null) this.bytes = bytes
+    this.decode(bytes)
   }
 
   protected override admitted(asked: Asked): void {
@@ -218,8 +205,6 @@ class ModelRequest extends DataRequest<Asked> {
     return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
   }
 }
-
-const isUsedUp = ({ limit, spend }: BudgetSnapshot): boolean => limit !== null && spend >= limit
 
 /** Ends the request when its stream is over. Not a method: a running stream must not keep the prompt, which the request has. */
 const ending =

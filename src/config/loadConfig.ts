@@ -20,6 +20,7 @@ import { emptyConfig, exists, findFile, readRaw } from "./file/configFile.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./Overrides.ts"
+import { gatewaySecretWarnings } from "./secretWarnings.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
@@ -161,6 +162,10 @@ const everythingIn = (directory: string, flags: Overrides): Effect.Effect<Loaded
         ...warningsOf(raw, inForce),
         ...(yield* otherDatabase(inForce, around.storage, directory)),
         ...environmentWarnings(process.env, raw),
+        ...gatewaySecretWarnings(inForce, {
+          HEADGATE_MANAGEMENT_KEY: around.managementKey,
+          HEADGATE_METRICS_TOKEN: around.metricsToken,
+        }),
       ],
       file,
       raw,

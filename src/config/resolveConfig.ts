@@ -27,6 +27,7 @@ import { providerMembers } from "./fields/providerFields.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
 import { providerNotes } from "./providerNotes.ts"
+import { providerSecretWarnings } from "./secretWarnings.ts"
 import { loadStrategies } from "./strategies.ts"
 
 export interface Parts {
@@ -104,7 +105,12 @@ export const resolveConfig = (
     const further = furtherServers(config, providers)
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
     const ofPrices = [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]
-    const warnings = [...aliases.warnings, ...further.unasked, ...ofPrices.filter((text) => text !== undefined)]
+    const warnings = [
+      ...aliases.warnings,
+      ...further.unasked,
+      ...ofPrices.filter((text) => text !== undefined),
+      ...providerSecretWarnings(providers),
+    ]
     for (const text of warnings) yield* logEvent("configuration_warning", { text })
     const { hedge } = config.routing
     const routing =

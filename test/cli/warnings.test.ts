@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { secretDoubt } from "../../src/config/secretWarnings.ts"
 import { type Installation, install } from "../support/gateways/process.ts"
 
 const patience = 240_000
@@ -10,10 +11,10 @@ const installation: Installation = install()
 afterAll(() => installation.remove())
 
 let count = 0
-const check = async (text: string) => {
+const check = async (text: string, env: Readonly<Record<string, string>> = {}) => {
   const file = join(installation.folder, `config${count++}.json`)
   writeFileSync(file, text)
-  const { code, out, err } = await installation.command(["check", file])
+  const { code, out, err } = await installation.command(["check", file], env)
   const linesOf = (text: string, begin: string) =>
     text
       .split("\n")
@@ -132,3 +133,70 @@ test(
   },
   patience,
 )
+
+test(
+  "a secret that is quoted or a placeholder passed without a word",
+  async () => {
+    const webhook = { url: "https://hooks.acme.example", secret: { env: "HOOK" } }
+    const { code, warnings } = await check(
+      config({
+        providers: {
+          openai: { api_key: { env: "OPENAI" } },
+          groq: { api_keys: [{ key: { env: "FINE" } }, { key: { env: "GROQ" } }] },
+        },
+        alerts: { webhooks: [webhook] },
+      }),
+      {
+        ...{ OPENAI: '"sk-secret-1"', FINE: "sk-secret-2", GROQ: `${"{GROQ_API_KEY}"}`, HOOK: "changeme" },
+        HEADGATE_MANAGEMENT_KEY: `'${"sk-secret-3".repeat(4)}'`,
+        HEADGATE_METRICS_TOKEN: "your-metrics-token-here",
+        HEADGATE_STORAGE: "postgres://headgate:changeme@127.0.0.1/headgate",
+      },
+    )
+    const quoted =
+      "stands in quotation marks, which are sent with it: `docker --env-file` keeps them, so leave them out"
+    expect(code).toBe(0)
+    expect(warnings.toSorted()).toEqual(
+      [
+        `HEADGATE_MANAGEMENT_KEY: the secret ${quoted}.`,
+        "HEADGATE_METRICS_TOKEN: the secret looks like a placeholder.",
+        "alerts.webhooks[0].secret: the secret looks like a placeholder.",
+        "storage: the secret looks like a placeholder.",
+        `providers.openai.api_key: the secret ${quoted}.`,
+        "providers.groq.api_keys[1].key: the secret is the name of a variable, which nothing has replaced.",
+      ].toSorted(),
+    )
+  },
+  patience,
+)
+
+test.each([
+  ...[
+    '"sk-1"',
+    "'sk-1'",
+    "sk-...",
+    "sk-ant-…",
+    "sk-xxxxxxxx",
+    "xxx",
+    "****",
+    "<your key>",
+    "$KEY",
+    `${"{KEY}"}`,
+    "%KEY%",
+  ],
+  ...[
+    "your-api-key",
+    "YOUR_API_KEY_HERE",
+    "changeme",
+    "change-me",
+    "replace-me",
+    "api_key",
+    "my-secret-key",
+    "undefined",
+  ],
+])("%s is doubted", (text) => expect(secretDoubt(text)).toBeDefined())
+
+// Local servers take any key, and are often given such ones.
+test.each([
+  ...["sk-proj-abc123", "test", "EMPTY", "none", "dummy", "not-needed", "key-of-a", '"', "p$ssword", "yourself"],
+])("%s is not", (text) => expect(secretDoubt(text)).toBeUndefined())

@@ -21,7 +21,8 @@ const hourMs = 3_600_000
 /** Milliseconds of an interval. */
 export const intervalMs: Readonly<Record<Interval, number>> = { hour: hourMs, day: dayMs }
 
-const ceilTo = (at: Date, step: number): Date => new Date(Math.ceil(at.getTime() / step) * step)
+/** The end of the hour or UTC day that runs at `at`, so after `at`: at 13:00:00 the hour until 14:00 runs. */
+const endOfRunning = (at: Date, step: number): Date => new Date((Math.floor(at.getTime() / step) + 1) * step)
 
 /** How long each range is. A range ends with the running hour or UTC day, so that its points are whole ones but for the last. */
 const lengths: Readonly<Record<Exclude<RangeName, "custom">, { readonly ms: number; readonly step: number }>> = {
@@ -44,12 +45,12 @@ const timeOf = (text: string | null): Date | null => {
 /** The range that `parameters` of an address ask for; the last day where they ask for none, or for one that is none. */
 export const rangeOf = (parameters: URLSearchParams, now: Date): Range => {
   const from = timeOf(parameters.get("from"))
-  const to = timeOf(parameters.get("to")) ?? ceilTo(now, hourMs)
+  const to = timeOf(parameters.get("to")) ?? endOfRunning(now, hourMs)
   if (from !== null && from < to) return { name: "custom", from, to, interval: intervalOf({ from, to }) }
   const asked = parameters.get("range")
   const name = isNamed(asked) ? asked : "day"
   const { ms, step } = lengths[name]
-  const end = ceilTo(now, step)
+  const end = endOfRunning(now, step)
   const span = { from: new Date(end.getTime() - ms), to: end }
   return { name, ...span, interval: intervalOf(span) }
 }

@@ -25,6 +25,17 @@ test.each([
   expect(asked(text)).toEqual([name, interval, from, to])
 })
 
+test.each([
+  ["", "2026-11-26T01:00"],
+  ["range=hour", "2026-11-26T01:00"],
+  ["range=month", "2026-11-27T00:00"],
+  ["from=2026-11-25T22:00:00Z", "2026-11-26T01:00"],
+])("in the first minute of an hour or a day %p left out the requests of that minute", (text, to) => {
+  // Ranges go by whole minutes: at 00:00:40 the page asks at 00:00:00.
+  const span = rangeOf(new URLSearchParams(text), new Date("2026-11-26T00:00:00Z"))
+  expect(spanParameters(span).to).toBe(`${to}:00.000Z`)
+})
+
 test("the time before is as long, and ends where the span begins", () => {
   const span = rangeOf(new URLSearchParams("range=week"), now)
   expect(spanParameters(before(span))).toEqual({ from: "2026-11-12T00:00:00.000Z", to: "2026-11-19T00:00:00.000Z" })

@@ -62,29 +62,40 @@ export const inBase62 = (number: number, length: number): string => {
 
 const counts = base ** 2
 
-let lastMs = 0
-let lastMsText = ""
-let count = 0
+/**
+ * Milliseconds by which a clock may step back without ids following it, so that corrections of a clock that runs keep their
+ * order. Ids follow a clock that was ahead by more: requests are read by the times of their ids, and newer ones must not
+ * hide behind an hour that never was.
+ */
+const keptOrderMs = 1000
 
 /**
- * Ten characters that sort by time, each later than the one before: eight of Unix milliseconds and two of a counter.
- * More than 3,844 in a millisecond, or a clock that steps back, continue in the millisecond after the last one used.
+ * Ids of requests on a clock, `now` in Unix milliseconds. The first ten characters sort by time: eight of milliseconds and
+ * two of a counter. Each id sorts after the one before, unless the clock stepped back by more than a second: more than
+ * 3,844 in a millisecond, or a smaller step, continue in the millisecond after the last one used.
  */
-const orderedText = (nowMs: number): string => {
-  count += 1
-  if (nowMs > lastMs || count === counts) {
-    lastMs = Math.max(nowMs, lastMs + 1)
-    lastMsText = inBase62(lastMs, 8)
-    count = 0
+export const requestIds = (now: () => number): (() => string) => {
+  let lastMs = 0
+  let lastMsText = ""
+  let count = 0
+  return () => {
+    const nowMs = now()
+    count += 1
+    if (nowMs > lastMs || count === counts || nowMs < lastMs - keptOrderMs) {
+      lastMs = nowMs < lastMs - keptOrderMs ? nowMs : Math.max(nowMs, lastMs + 1)
+      lastMsText = inBase62(lastMs, 8)
+      count = 0
+    }
+    return `req_${lastMsText}${alphabet.charAt(Math.floor(count / base))}${alphabet.charAt(count % base)}${idCharacters(14)}`
   }
-  return lastMsText + alphabet.charAt(Math.floor(count / base)) + alphabet.charAt(count % base)
 }
 
 /**
  * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. A database index over them grows
- * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed.
+ * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed, and
+ * alone keep ids apart.
  */
-export const requestId = (): string => `req_${orderedText(Date.now())}${idCharacters(14)}`
+export const requestId = requestIds(() => Date.now())
 
 /** Whether a text can be the id of a request. */
 export const isRequestId = (text: string): boolean => /^req_[0-9A-Za-z]{24}$/.test(text)

@@ -1,5 +1,5 @@
 /** `GET /requests`: what was asked, refused and failed, from records and ledger, over the API. docs/requests.md */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
@@ -45,6 +45,7 @@ describe.each(kinds)("over %s", (_, storage) => {
   beforeAll(async () => {
     gateway = await startGateway({ config: configFor({ a: { url: host.url } }), storage: storage() })
   })
+  afterEach(() => setSystemTime())
   afterAll(async () => {
     await gateway.stop()
     await host.stop()
@@ -135,6 +136,21 @@ describe.each(kinds)("over %s", (_, storage) => {
     expect(await ids(`from=${new Date(Date.now() - 3_600_000).toISOString()}`)).toHaveLength(5)
     expect(await ids("to=2026-01-01")).toEqual([])
     expect(await ids("model=acme/small&status=5xx")).toEqual([failed])
+  })
+
+  test("after the clock was a year ahead for a moment, newer requests were in no list and in no figures by end user", async () => {
+    const secret = await gateway.newKey()
+    const hash = keyId(secret)
+    setSystemTime(Date.now() + 365 * 86_400_000)
+    const ahead = await chat(secret, hi)
+    setSystemTime()
+    const back = await chat(secret, { ...hi, user: "ida" })
+    const span = `from=${new Date(Date.now() - 60_000).toISOString()}&to=${new Date(Date.now() + 60_000).toISOString()}`
+    const { data } = await list(`key_hash=${hash}&${span}`)
+    expect(data.map((one: Anything) => one.request_id)).toEqual([back])
+    const used: Anything = await (await get(`/activity?group_by=user&user=ida&api_key_hash=${hash}`)).json()
+    expect(used.data.map((one: Anything) => one.requests)).toEqual([1])
+    expect((await list(`key_hash=${hash}`)).data.map((one: Anything) => one.request_id)).toEqual([ahead, back])
   })
 
   test("as CSV: a line for each, amounts exact, texts that are no formulas; the next page is named in a header", async () => {

@@ -15,7 +15,7 @@ const random = randomSequence(Number(seed))
 /** As `bun run check` runs them. */
 const command = [process.execPath, "scripts/test.ts"]
 const run = Bun.spawn([...command, "--preload", "./test/support/clocks/jitter.ts", ...words], {
-  env: { ...process.env, JITTER_SEED: seed, TEST_RETRY: "off" },
+  env: { ...process.env, JITTER_SEED: seed },
   stdio: ["ignore", "inherit", "inherit"],
 })
 let stopped = run.pid

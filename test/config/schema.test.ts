@@ -1,5 +1,5 @@
 /** What editors know of the configuration: JSON Schema, hover texts, and the page. All of it is made of the Schema. */
-import { describe, expect, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import Ajv from "ajv"
@@ -13,6 +13,9 @@ import type { ProviderFields } from "../../src/config/fields/providerFields.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
+
+// The first question to the compiler takes four seconds of processor time, which are half a minute on a busy machine.
+setDefaultTimeout(120_000)
 
 /** All members there, at any depth, so that one that is missing on a side is seen. */
 type Whole<T> = T extends string | number | boolean | null | undefined

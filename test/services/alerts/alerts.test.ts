@@ -218,7 +218,7 @@ test.each([500, 302, 404, "reset", "hang"] as const)(
     const hears = await receiver()
     hears.behave(behaviour)
     const rig = await started({ webhooks: [hook(hears)] })
-    rig.seen.isHanging = behaviour === "hang"
+    rig.seen.hung = hears.hung
     rig.seen.breakers = [breaker]
     await rig.rounds(2)
     rig.seen.breakers = []
@@ -228,9 +228,7 @@ test.each([500, 302, 404, "reset", "hang"] as const)(
     expect(before).toBeLessThan(9)
     expect(rig.log.filter((line) => line.includes("does not take alerts"))).toHaveLength(1)
     hears.behave(200)
-    await rig.rounds(1)
-    rig.seen.isHanging = false
-    await rig.rounds(20)
+    await rig.rounds(21)
     const states = (await hears.called(before + 2)).map(({ json }) => json["state"])
     expect(states).toEqual([...Array.from({ length: before + 1 }, () => "firing"), "resolved"])
     expect(new Set(hears.calls.map(({ json }) => json["alert_id"])).size).toBe(1)
@@ -244,7 +242,7 @@ test("a receiver that hangs does not keep another one from its alerts", async ()
   const [hangs, hears] = [await receiver(), await receiver()]
   hangs.behave("hang")
   const rig = await started({ webhooks: [hook(hangs), hook(hears)] })
-  rig.seen.isHanging = true
+  rig.seen.hung = hangs.hung
   rig.seen.breakers = [breaker]
   await rig.rounds(1)
   await hangs.called(1)
@@ -256,7 +254,7 @@ test("what was not delivered when the process ended is sent by the next one", as
   const hears = await receiver()
   hears.behave("hang")
   const first = await started({ webhooks: [hook(hears)] }, storage)
-  first.seen.isHanging = true
+  first.seen.hung = hears.hung
   first.seen.breakers = [breaker]
   await first.rounds(1)
   await hears.called(1)
@@ -375,8 +373,7 @@ test("a database that never answers kept its own alert back: it is logged and se
   const alerts = { ...storage.alerts, seen: () => Effect.never, resolve: () => Effect.never }
   const activity = { ...storage.activity, sums: () => Effect.never }
   const rig = await started({ webhooks: [hook(hears)] }, { ...storage, alerts, activity })
-  // Its calls do not end.
-  rig.seen.isHanging = true
+  rig.seen.isDatabaseSilent = true
   rig.seen.isWritable = false
   rig.end({ row: sampleRow("spend", {}) })
   await rig.rounds(6)

@@ -27,10 +27,16 @@ export interface Seen {
   freeBytes: number
   isDatabaseAway: boolean
   certificateEndsAt: number | undefined
-  /** Whether calls of webhooks get no answer. Else the clock stands still until they have one. */
-  isHanging: boolean
-  /** Calls of webhooks, and questions to the database, that have no answer yet. */
+  /** Questions to the database that have no answer yet. The clock stands still until they have one. */
+  asked: number
+  /** Whether the database never answers. */
+  isDatabaseSilent: boolean
+  /** Calls of webhooks that have no answer yet. The clock stands still until they have one, or a receiver says that it hangs. */
   calls: number
+  /** Calls that were given up without an answer. */
+  givenUp: number
+  /** Calls that receivers have and never answer, those that were given up as well. */
+  hung: () => number
 }
 
 export interface AlertRig {
@@ -78,11 +84,11 @@ const storageOf = (storage: DataAtRest, seen: Seen): DataAtRest => {
   const asked = <A>(effect: Effect.Effect<A, StorageUnavailable>) =>
     Effect.suspend(() => {
       if (seen.isDatabaseAway) return away
-      seen.calls += 1
+      seen.asked += 1
       return Effect.ensuring(
         effect,
         Effect.sync(() => {
-          seen.calls -= 1
+          seen.asked -= 1
         }),
       )
     })
@@ -110,9 +116,10 @@ const turns = async (): Promise<void> => {
 
 /** Lets everything happen that is under way, on sockets too. */
 const settled = async (seen: Seen): Promise<void> => {
+  const isSettled = () => (seen.asked === 0 || seen.isDatabaseSilent) && seen.calls === seen.hung() - seen.givenUp
   await turns()
-  while (seen.calls > 0 && !seen.isHanging) {
-    await until(() => seen.calls === 0 || seen.isHanging, "the answer of a webhook")
+  while (!isSettled()) {
+    await until(isSettled, "the answer of a webhook")
     await turns()
   }
 }
@@ -140,6 +147,7 @@ const counted = (upstream: HostCaller, seen: Seen): HostCaller => ({
     return {
       ...exchange,
       cancel: () => {
+        if (!isOver) seen.givenUp += 1
         over()
         exchange.cancel()
       },
@@ -165,8 +173,11 @@ export const startAlerts = async (
     freeBytes: 1e12,
     isDatabaseAway: false,
     certificateEndsAt: undefined,
-    isHanging: false,
+    asked: 0,
+    isDatabaseSilent: false,
     calls: 0,
+    givenUp: 0,
+    hung: () => 0,
   }
   const observers: Array<RequestObserver> = []
   const log = collectedLog()

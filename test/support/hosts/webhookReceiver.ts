@@ -14,6 +14,8 @@ export type Behaviour = number | "hang" | "reset"
 export interface WebhookReceiver {
   readonly url: string
   readonly calls: ReadonlyArray<ReceivedCall>
+  /** How many calls it has that it never answers. */
+  readonly hung: () => number
   /** What it does from now on. */
   behave: (behaviour: Behaviour) => void
   /** Waits until there were so many calls in all. */
@@ -30,13 +32,17 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 export const startReceiver = async (path = "/hook"): Promise<WebhookReceiver> => {
   const calls: Array<ReceivedCall> = []
   let behaviour: Behaviour = 200
+  let hung = 0
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await textOf(request)
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join() : value]),
     )
     calls.push({ headers, body, json: JSON.parse(body) })
-    if (behaviour === "hang") return
+    if (behaviour === "hang") {
+      hung += 1
+      return
+    }
     if (behaviour === "reset") {
       request.socket.destroy()
       return
@@ -51,6 +57,7 @@ export const startReceiver = async (path = "/hook"): Promise<WebhookReceiver> =>
   return {
     url: `http://127.0.0.1:${port}${path}`,
     calls,
+    hung: () => hung,
     behave: (next) => {
       behaviour = next
     },

@@ -77,7 +77,7 @@ describe("F15: under Node, which said that there is no main defined", () => {
         )
       }
     },
-    60_000,
+    120_000,
   )
 })
 

@@ -129,7 +129,7 @@ describe("the packed plugins in a gateway's folder", () => {
       "headgate-acme": packedGateway("../headgate-acme/headgate-acme-0.1.0.tgz", await manifestOf(plugin)),
       "headgate-steady": packedGateway("../steady/headgate-steady-0.1.0.tgz", await manifestOf(example)),
     })
-  }, 60_000)
+  }, 120_000)
 
   test("serves a request", async () => {
     const child = Bun.spawn(["node_modules/.bin/headgate"], {
@@ -170,7 +170,7 @@ describe("the packed plugins in a gateway's folder", () => {
       child.kill("SIGTERM")
     }
     expect(await child.exited).toBe(0)
-  }, 60_000)
+  }, 120_000)
 
   test.each([
     [

@@ -647,5 +647,5 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
       { numRuns: 12 },
     )
-  }, 60_000)
+  }, 120_000)
 })

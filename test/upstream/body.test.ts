@@ -8,7 +8,7 @@ import { malformed } from "./malformed.ts"
 import { type Peer, rawServer } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const client = makeHttpClient()
 afterAll(client.close)

@@ -10,7 +10,7 @@ import { type Identity, makeAuthority } from "./certificates.ts"
 import { rawServer } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const authority = makeAuthority()
 const good = authority.identity({ name: "good.test" })

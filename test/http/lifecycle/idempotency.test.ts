@@ -21,7 +21,7 @@ import {
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 closeAfterEach()
 

@@ -44,6 +44,20 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/services/keys/keyStore.test.ts"],
   },
   {
+    name: "ids of requests stay with a clock that was ahead",
+    file: "src/domain/ids.ts",
+    from: "count === counts || nowMs < lastMs - keptOrderMs",
+    to: "count === counts",
+    tests: ["test/domain/ids.test.ts"],
+  },
+  {
+    name: "the console's ranges end with the hour that is over",
+    file: "console/lib/range.ts",
+    from: "(Math.floor(at.getTime() / step) + 1) * step",
+    to: "Math.ceil(at.getTime() / step) * step",
+    tests: ["test/console/ranges.test.ts"],
+  },
+  {
     name: "what follows the token in Authorization is ignored",
     file: "src/http/headers.ts",
     from: "/^bearer +(\\S+) *$/i",

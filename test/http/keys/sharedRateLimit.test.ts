@@ -11,7 +11,7 @@ afterAll(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 90_000
+const patience = 240_000
 const managementKey = makeSecret("management")
 
 const post = (url: string, key: string, model = "acme/small"): Promise<Response> =>

@@ -61,6 +61,8 @@ export const shouldRetryHeader = "x-should-retry"
 /** In a request: makes it safe to send again. In the answer that is sent again: `true`. */
 export const idempotencyHeader = "Idempotency-Key"
 export const replayedHeader = "idempotent-replayed"
+/** `not-kept`: a repeated request will not get this answer. */
+export const idempotencyStatusHeader = "idempotency-status"
 
 /**
  * On a 429 for a limit of ours: requests in the window, what is left of them, and when a request is admitted again (Unix

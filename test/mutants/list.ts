@@ -492,4 +492,11 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "this.keep(claim, booked.generationId, undefined) : Effect.suspend(() => this.repository.release(claim)))",
     tests: ["test/http/lifecycle/idempotency.test.ts", "test/http/storage/databaseFaults.test.ts"],
   },
+  {
+    name: "a key may fill the disk with kept answers",
+    file: "src/services/request/KeptBytes.ts",
+    from: "(this.ofKeys.get(key) ?? 0) + bytes > mostOfKey",
+    to: "bytes > mostOfKey",
+    tests: ["test/services/request/idempotency.test.ts"],
+  },
 ]

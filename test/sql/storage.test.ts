@@ -483,6 +483,33 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       expect(seen).toEqual([{ ...record, leaseEnd: 9000 }, undefined, kept])
     })
 
+    test("bytes of kept answers are summed by key, once for each answer, until they expire", async () => {
+      const bytes = { key: alice, bytes: 1000, until: day }
+      const seen = await claims(({ claim, keep, keptBytes, prune }) =>
+        Effect.gen(function* () {
+          for (const id of ["i2", "i3", "i4"]) yield* claim({ ...record, id }, 0)
+          yield* keep(outcome, bytes)
+          yield* keep(outcome, bytes)
+          yield* keep({ ...outcome, id: "i2" }, { ...bytes, until: day + 1 })
+          yield* keep({ ...outcome, id: "i3" }, { ...bytes, key: bob, bytes: 5 })
+          yield* keep({ ...outcome, id: "i4", headers: null, body: null })
+          yield* keep({ ...outcome, id: "none" }, bytes)
+          const [before, after] = [yield* keptBytes(day - 1), yield* keptBytes(day)]
+          yield* prune(day, 9)
+          return [before.toSorted((a, b) => a.bytes - b.bytes), after, yield* keptBytes(0)]
+        }),
+      )
+      const left = [{ key: alice, bytes: 1000 }]
+      expect(seen).toEqual([
+        [
+          { key: bob, bytes: 5 },
+          { key: alice, bytes: 2000 },
+        ],
+        left,
+        left,
+      ])
+    })
+
     test("those that have expired are removed, a few at a time", async () => {
       const seen = await claims(({ claim, prune }) =>
         Effect.gen(function* () {

@@ -15,7 +15,14 @@ import { type Conversation, conversationOf } from "../../services/request/Conver
 import { Claim, type KeptAnswer } from "../../services/request/Idempotency.ts"
 import { RequestContext } from "../../services/request/RequestContext.ts"
 import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
-import { callerRequestId, costHeader, costValue, replayedHeader, requestIdHeaders } from "../headers.ts"
+import {
+  callerRequestId,
+  costHeader,
+  costValue,
+  idempotencyStatusHeader,
+  replayedHeader,
+  requestIdHeaders,
+} from "../headers.ts"
 import { setAnswerHeaders } from "./answerHeaders.ts"
 import { attributionOf, DataRequest, type DataRoute, type Incoming } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
@@ -138,11 +145,17 @@ class ModelRequest extends DataRequest<Asked> {
     headers.set("content-type", contentType)
     headers.set(costHeader, costValue(charge.cost.total))
     setAnswerHeaders(headers, context, completed, form)
-    // An answer that is no text is not kept: a repeated request is told that.
-    if (served.claim !== undefined && bytes === undefined) {
-      served.kept = { headers: Object.fromEntries(headers), body: text }
+    if (served.claim !== undefined) {
+      // An answer that is no text is not kept.
+      if (bytes === undefined) served.kept = { headers: Object.fromEntries(headers), body: text }
+      this.tellIfNotKept(served.claim, served.kept, headers)
     }
     this.succeed(response)
+  }
+
+  private tellIfNotKept(claim: Claim, answer: KeptAnswer | undefined, headers: Headers): void {
+    const isKept = answer !== undefined && this.services.idempotency.keeps(claim, answer)
+    if (!isKept) headers.set(idempotencyStatusHeader, "not-kept")
   }
 
   private open(request: ChatRequest, plan: Plan, writerFor: WriterFor): void {
@@ -161,6 +174,7 @@ class ModelRequest extends DataRequest<Asked> {
     response.headers.set("content-type", "text/event-stream")
     response.headers.set("cache-control", "no-cache")
     setAnswerHeaders(response.headers, context, answering, form)
+    if (this.served.claim !== undefined) this.tellIfNotKept(this.served.claim, undefined, response.headers)
     this.succeed(response)
   }
 

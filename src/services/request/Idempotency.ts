@@ -1,7 +1,8 @@
 /**
  * Requests that a caller may send again without a second execution or charge: those with an `Idempotency-Key`. The first one
  * claims its key in the database before any host is called. When it is over, its outcome is kept there for 24 hours, or the claim
- * is released, so that the request can be tried again. Any later one gets what became of the first.
+ * is released, so that the request can be tried again. Any later one gets what became of the first. Answers are kept while they are
+ * small and few (KeptBytes.ts): a key must not fill the disk with them.
  *
  * A claim has a lease, which its process renews. After a crash the lease ends; whether a host was called is not known then, so the
  * request is not carried out again. See docs/guarantees.md#g9 and docs/decisions/0023-idempotency-keys.md.
@@ -18,9 +19,11 @@ import { RequestRepeated, type Unavailable } from "../../domain/failures/Failure
 import type { KeyId } from "../../domain/ids.ts"
 import { bodyHash, idempotencyId, keptForMs } from "../../domain/request/idempotencyKey.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
+import type { DiskSpace } from "../storage/diskSpace.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
 import { Streak } from "../storage/Outage.ts"
 import {
+  type CountedBytes,
   type DataAtRest,
   type IdempotencyRecord,
   type IdempotencyRepository,
@@ -29,6 +32,7 @@ import {
 } from "../storage/Storage.ts"
 import { orUnavailable, type StorageUnavailable } from "../storage/StorageUnavailable.ts"
 import { survivingDefects } from "../storage/survivingDefects.ts"
+import { bytesOf, KeptBytes } from "./KeptBytes.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
 export interface IdempotentRequest {
@@ -51,15 +55,22 @@ export interface KeptAnswer {
 /** Held by the one request that is carried out. Must be ended, by `answered` or `ended`. */
 export class Claim {
   readonly id: string
+  readonly key: KeyId
   readonly requestId: string
   readonly mayKeepAnswer: boolean
+  /** Unix milliseconds. */
+  readonly expiresAt: number
+  /** Set once its answer is to be kept. */
+  counted: CountedBytes | undefined
   /** Set once there is one. `ended` reads there what was booked. */
   context: RequestContext | undefined
 
-  constructor(id: string, { requestId, mayKeepAnswer }: IdempotentRequest) {
+  constructor(id: string, { key, requestId, mayKeepAnswer }: IdempotentRequest, expiresAt: number) {
     this.id = id
+    this.key = key
     this.requestId = requestId
     this.mayKeepAnswer = mayKeepAnswer
+    this.expiresAt = expiresAt
   }
 }
 
@@ -74,9 +85,11 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
   {
     /** The claim of the first request, or the answer that a first one got. Fails when there is one without an answer to give. */
     readonly begin: (request: IdempotentRequest) => Effect.Effect<Claim | KeptAnswer, RequestRepeated | Unavailable>
+    /** Whether the answer of the request will be kept, so that it is known before that is sent. Asked once, and before `answered`. */
+    readonly keeps: (claim: Claim, answer: KeptAnswer) => boolean
     /**
      * The request was answered with 200, as a whole. Succeeds when that is durable; when it cannot be written now, that is tried
-     * again later.
+     * again later. Without `keeps` before it, the outcome alone is kept.
      */
     readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer) => Effect.Effect<void>
     /** The request failed, or its stream is over and booked: its outcome is kept if it was finished or charged. */
@@ -94,6 +107,8 @@ const make = () =>
     const registry = yield* ProviderRegistry
     const claims = new Claims(yield* Storage, registry, yield* Effect.clock)
     const failures = new Streak()
+    // Of a process that has just started. Where the database is away, the next tick reads them.
+    const known = yield* Effect.cached(Effect.ignore(claims.readKept))
     const tick = claims.tick.pipe(
       Effect.tap(() => Effect.sync(() => failures.ended())),
       Effect.catchTag("StorageUnavailable", ({ message }) =>
@@ -104,7 +119,8 @@ const make = () =>
     yield* Effect.addFinalizer(() => Effect.when(round, () => claims.hasUnwritten))
     yield* Effect.forkScoped(Effect.repeat(round, Schedule.spaced(tickMs)))
     return Idempotency.of({
-      begin: (request) => claims.begin(request),
+      begin: (request) => Effect.zipRight(known, claims.begin(request)),
+      keeps: (claim, answer) => claims.keeps(claim, answer),
       answered: (claim, generationId, answer) => claims.answered(claim, generationId, answer),
       ended: (claim) => claims.ended(claim),
     })
@@ -124,11 +140,15 @@ class Claims {
   private readonly ending = new Map<string, Deferred.Deferred<void>>()
   /** Ends that the database could not take. */
   private readonly unwritten = new Map<Claim, Effect.Effect<void, StorageUnavailable>>()
+  private readonly kept = new KeptBytes()
+  private readonly disk: Effect.Effect<DiskSpace | null>
+  private readonly reading = Effect.unsafeMakeSemaphore(1)
   private readonly survivingEnds = survivingDefects("the end of a request under an Idempotency-Key")
 
   constructor(storage: DataAtRest, registry: ConfigInForce, clock: Clock.Clock) {
     this.repository = storage.idempotency
     this.ledger = storage.ledger
+    this.disk = storage.disk ?? Effect.succeed(null)
     this.registry = registry
     this.reached = orUnavailable("storage", storage)
     this.now = () => clock.unsafeCurrentTimeMillis()
@@ -152,15 +172,20 @@ class Claims {
       }
       const found = yield* this.reached(this.repository.claim(record, at))
       if (found !== undefined) return yield* this.outcomeOf(found, hash)
-      const claim = new Claim(id, request)
+      const claim = new Claim(id, request, record.expiresAt)
       this.held.set(id, claim)
       return claim
     })
   }
 
+  keeps(claim: Claim, { headers, body }: KeptAnswer): boolean {
+    if (!this.registry.current().keepsAnswers || !claim.mayKeepAnswer) return false
+    claim.counted = this.kept.take(claim.key, bytesOf(headers, body), claim.expiresAt)
+    return claim.counted !== undefined
+  }
+
   answered(claim: Claim, generationId: string, answer: KeptAnswer): Effect.Effect<void> {
-    const mayKeep = this.registry.current().keepsAnswers && claim.mayKeepAnswer
-    return this.end(claim, this.keep(claim, generationId, mayKeep ? answer : undefined))
+    return this.end(claim, this.keep(claim, generationId, claim.counted === undefined ? undefined : answer))
   }
 
   ended(claim: Claim): Effect.Effect<void> {
@@ -169,7 +194,18 @@ class Claims {
     return this.end(claim, isKept ? this.keep(claim, booked.generationId, undefined) : this.release(claim))
   }
 
-  /** Writes ends again, renews the claims, and removes records that have expired. */
+  /** What the keys keep, of all processes, and how full the disk is. */
+  get readKept(): Effect.Effect<void, StorageUnavailable> {
+    return this.reading.withPermits(1)(
+      Effect.suspend(() => {
+        this.kept.beginReading()
+        const read = Effect.all([Effect.suspend(() => this.repository.keptBytes(this.now())), this.disk])
+        return Effect.map(read, ([sums, disk]) => this.kept.read(sums, disk))
+      }),
+    )
+  }
+
+  /** Writes ends again, renews the claims, removes records that have expired, and reads what is kept. */
   readonly tick: Effect.Effect<void, StorageUnavailable> = Effect.gen(this, function* () {
     for (const [claim, write] of this.unwritten) {
       const written = Effect.tap(write, () => this.drop(claim))
@@ -178,6 +214,7 @@ class Claims {
     }
     if (this.held.size > 0) yield* this.repository.renew([...this.held.keys()], this.now() + leaseMs)
     while ((yield* this.repository.prune(this.now(), prunedAtOnce)) === prunedAtOnce);
+    yield* this.readKept
   })
 
   /** What became of an earlier request under the same value. */
@@ -199,12 +236,12 @@ class Claims {
 
   /** Keeps the outcome, with the answer if there is one that may be kept. */
   private keep(
-    { id, requestId }: Claim,
+    { id, requestId, counted }: Claim,
     generationId: string,
     answer: KeptAnswer | undefined,
   ): Effect.Effect<void, StorageUnavailable> {
     const { headers, body } = answer ?? { headers: null, body: null }
-    return Effect.suspend(() => this.repository.keep({ id, requestId, generationId, headers, body }))
+    return Effect.suspend(() => this.repository.keep({ id, requestId, generationId, headers, body }, counted))
   }
 
   /** Without the claim's context, which cannot be sent to the thread of a SQLite file. */
@@ -235,6 +272,7 @@ class Claims {
 
   private drop(claim: Claim): void {
     this.unwritten.delete(claim)
+    if (claim.counted !== undefined) this.kept.written(claim.counted)
     if (this.held.get(claim.id) === claim) this.held.delete(claim.id)
   }
 }

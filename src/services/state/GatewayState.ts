@@ -2,9 +2,7 @@
  * The state of a gateway, read from its services when somebody asks. Keys and what they have spent are of all
  * processes on the database; the rest is of this process.
  */
-import { statfs } from "node:fs/promises"
 import { hostname } from "node:os"
-import { dirname } from "node:path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -16,6 +14,7 @@ import { HostStats } from "../hosts/HostStats.ts"
 import { ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { Meter } from "../money/Meter.ts"
 import { InFlight, type InFlightFigures } from "../request/InFlight.ts"
+import { type DiskSpace, diskSpaceAt } from "../storage/diskSpace.ts"
 import { hindranceText } from "../storage/Outage.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
 import type { StorageUnavailable } from "../storage/StorageUnavailable.ts"
@@ -39,11 +38,6 @@ interface LedgerState {
   readonly spooledRows: number
   /** Unix milliseconds; `null`: this process has booked nothing yet. */
   readonly lastCommitAt: number | null
-}
-
-interface DiskSpace {
-  readonly freeBytes: number
-  readonly totalBytes: number
 }
 
 interface OutHost {
@@ -195,14 +189,5 @@ const whyNot = ({ outage }: Pick<DataAtRest, "outage">): string =>
   outage?.current === undefined ? "rows wait for the database" : hindranceText(outage.current)
 
 /** The disk of the database's file, else that of `folder`. */
-const diskOf = ({ where }: Pick<DataAtRest, "where">, folder: string | undefined): Effect.Effect<DiskSpace | null> => {
-  const path = where?.()["path"]
-  const place = typeof path === "string" ? dirname(path) : folder
-  if (place === undefined) return Effect.succeed(null)
-  const read = Effect.map(
-    Effect.tryPromise(() => statfs(place)),
-    ({ bavail, bsize, blocks }) => ({ freeBytes: bavail * bsize, totalBytes: blocks * bsize }),
-  )
-  // A folder may be made only when it is first needed, and a disk on the network may not answer.
-  return Effect.orElseSucceed(Effect.timeout(read, "2 seconds"), () => null)
-}
+const diskOf = ({ disk }: Pick<DataAtRest, "disk">, folder: string | undefined): Effect.Effect<DiskSpace | null> =>
+  disk ?? (folder === undefined ? Effect.succeed(null) : diskSpaceAt(folder))

@@ -18,6 +18,7 @@ import type { Picodollars } from "../../domain/price/money.ts"
 import type { PriceVersion } from "../../domain/price/PriceVersion.ts"
 import type { AlertRepository } from "./alerts.ts"
 import type { AnalyticsRepository } from "./analytics.ts"
+import type { DiskSpace } from "./diskSpace.ts"
 import type { LedgerRow, NewRow } from "./ledger.ts"
 import type { Hindrance, Outage } from "./Outage.ts"
 import type { RequestRepository } from "./requests.ts"
@@ -317,6 +318,17 @@ export interface IdempotencyRecord {
 
 type ClaimedRecord = Pick<IdempotencyRecord, "id" | "requestId">
 
+/** Of the kept answers of a key. */
+export interface KeptBytes {
+  readonly key: KeyId
+  readonly bytes: number
+}
+
+/** Bytes that count until `until`, Unix milliseconds. They are summed by key and `until`, so that should be one of few moments. */
+export interface CountedBytes extends KeptBytes {
+  readonly until: number
+}
+
 /** Requests under an Idempotency-Key: see `Idempotency.ts`. Changes are durable when they succeed. */
 export interface IdempotencyRepository {
   /**
@@ -329,13 +341,19 @@ export interface IdempotencyRepository {
   ) => Effect.Effect<IdempotencyRecord | undefined, StorageUnavailable>
   /** Sets the end of the lease of those that have no outcome. */
   readonly renew: (ids: ReadonlyArray<string>, leaseEnd: number) => Effect.Effect<void, StorageUnavailable>
-  /** Keeps the outcome. Does nothing when the record has expired and belongs to another request by now. */
+  /**
+   * Keeps the outcome, and counts the bytes of the answer with it. Does nothing when there is one already, or when the record has expired
+   * and belongs to another request by now.
+   */
   readonly keep: (
     outcome: ClaimedRecord & Pick<IdempotencyRecord, "generationId" | "headers" | "body">,
+    bytes?: CountedBytes,
   ) => Effect.Effect<void, StorageUnavailable>
+  /** Bytes of kept answers, of each key that has any at `now`: those of all processes. */
+  readonly keptBytes: (now: number) => Effect.Effect<ReadonlyArray<KeptBytes>, StorageUnavailable>
   /** Removes the record, unless it belongs to another request by now. */
   readonly release: (claimed: ClaimedRecord) => Effect.Effect<void, StorageUnavailable>
-  /** Removes at most `limit` records that have expired at `now`; how many. */
+  /** Removes at most `limit` records that have expired at `now`; how many. Counts of bytes that have expired go with them. */
   readonly prune: (now: number, limit: number) => Effect.Effect<number, StorageUnavailable>
 }
 
@@ -374,6 +392,8 @@ export interface DataAtRest {
   readonly outage?: Outage
   /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
   readonly where?: () => Readonly<Record<string, string | number>>
+  /** Room on the disk that has the database's file; `null`: not known. Absent: it is in no file of this machine. */
+  readonly disk?: Effect.Effect<DiskSpace | null>
   /** Rows and prices on this machine's disk that are not in the database yet. Absent: there is no such place. */
   readonly spooled?: () => number
   /** When the certificate of the database's server ends, Unix milliseconds; `undefined`: it shows none. Absent: there is no server. */

@@ -2,9 +2,9 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { IdempotencyRecord, IdempotencyRepository } from "../../services/storage/Storage.ts"
-import { firstRowOf, query } from "../tables/query.ts"
-import { column, optionalJson, optionalText, table, text } from "../tables/table.ts"
+import type { IdempotencyRecord, IdempotencyRepository, KeptBytes } from "../../services/storage/Storage.ts"
+import { firstRowOf, query, rowsOf } from "../tables/query.ts"
+import { column, keyIdText, optionalJson, optionalText, storedText, table, text } from "../tables/table.ts"
 import { inParts } from "./journalRepository.ts"
 
 const records = table<IdempotencyRecord>({
@@ -17,6 +17,8 @@ const records = table<IdempotencyRecord>({
   headers: optionalJson("headers", Schema.Record({ key: Schema.String, value: Schema.String })),
   body: optionalText("body"),
 })
+
+const keptBytes = table<KeptBytes>({ key: keyIdText("key_id"), bytes: column("bytes", Schema.Number) })
 
 /** Who opens a SQLite file owns it, so that the processes which had claims are gone. */
 export const endAllClaims = (sql: SqlClient) => sql`UPDATE idempotency_keys SET lease_end = 0 WHERE lease_end > 0`
@@ -66,23 +68,38 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
           ),
         { discard: true },
       ),
-    keep: ({ id, requestId, ...outcome }) =>
-      Effect.asVoid(
-        query(
-          sql`UPDATE idempotency_keys SET ${sql.update(records.columnsOf({ ...outcome, leaseEnd: 0 }))}
-            WHERE id = ${id} AND request_id = ${requestId}`,
-        ),
+    keep: ({ id, requestId, ...outcome }, bytes) => {
+      // Once: when a commit was made that seemed to have failed, the second one must not count its bytes again.
+      const keeping = sql`UPDATE idempotency_keys SET ${sql.update(records.columnsOf({ ...outcome, leaseEnd: 0 }))}
+        WHERE id = ${id} AND request_id = ${requestId} AND generation_id IS NULL RETURNING id`
+      if (bytes === undefined) return Effect.asVoid(query(keeping))
+      const counting = sql`INSERT INTO idempotency_bytes (key_id, expires_at, bytes)
+        VALUES (${storedText(bytes.key)}, ${bytes.until}, ${bytes.bytes})
+        ON CONFLICT (key_id, expires_at) DO UPDATE SET bytes = idempotency_bytes.bytes + excluded.bytes`
+      const both = Effect.gen(function* () {
+        if ((yield* keeping).length > 0) yield* counting
+      })
+      return query(sql.withTransaction(both))
+    },
+    keptBytes: (now) =>
+      rowsOf(
+        keptBytes,
+        sql`SELECT key_id AS "key", CAST(SUM(bytes) AS BIGINT) AS bytes FROM idempotency_bytes WHERE expires_at > ${now}
+          GROUP BY key_id`,
       ),
     release: ({ id, requestId }) =>
       Effect.asVoid(query(sql`DELETE FROM idempotency_keys WHERE id = ${id} AND request_id = ${requestId}`)),
     prune: (now, limit) =>
-      Effect.map(
-        query(
-          sql`DELETE FROM idempotency_keys WHERE id IN (
-              SELECT id FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${limit}
-            ) RETURNING id`,
+      Effect.zipRight(
+        query(sql`DELETE FROM idempotency_bytes WHERE expires_at <= ${now}`),
+        Effect.map(
+          query(
+            sql`DELETE FROM idempotency_keys WHERE id IN (
+                SELECT id FROM idempotency_keys WHERE expires_at <= ${now} LIMIT ${limit}
+              ) RETURNING id`,
+          ),
+          (removed) => removed.length,
         ),
-        (removed) => removed.length,
       ),
   }
 }

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import { logEvent } from "../../process/log/logEvent.ts"
 import type { Say } from "../../process/withProgress.ts"
 import { wait } from "../../services/request/EffectRunner.ts"
+import { diskSpaceAt } from "../../services/storage/diskSpace.ts"
 import { Outage } from "../../services/storage/Outage.ts"
 import { type DataAtRest, Storage } from "../../services/storage/Storage.ts"
 import { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
@@ -159,6 +160,7 @@ export const makeWith = (
       kind: "sqlite",
       copy: Effect.zipRight(isThere, makeDatabaseCopies(path)),
       where,
+      disk: diskSpaceAt(dirname(path)),
       outage: new Outage({ where }),
     }
   })

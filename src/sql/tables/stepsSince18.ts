@@ -1,4 +1,4 @@
-/** The later steps of the tables: records of requests, alerts, sessions, sums by hour, live requests. */
+/** The later steps of the tables: records of requests, alerts, sessions, sums by hour, live requests, kept answers. */
 import { inOrder } from "./migrationStep.ts"
 
 const hourlyFigures = (integer: string): string =>
@@ -194,5 +194,16 @@ export const stepsSince18 = {
     "ALTER TABLE requests ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
     `ALTER TABLE requests ADD COLUMN seed ${integer} NOT NULL DEFAULT 0`,
     "ALTER TABLE requests ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
+  ]),
+
+  // Bytes of kept answers by key and by the hour in which they expire: `expires_at` is its end. Only added to, and removed once it is over.
+  // Answers from before this table are not counted; they expire within a day.
+  "25_bytes_of_kept_answers": inOrder(({ integer, optionsByKey }) => [
+    `CREATE TABLE idempotency_bytes (
+      key_id TEXT NOT NULL,
+      expires_at ${integer} NOT NULL,
+      bytes ${integer} NOT NULL,
+      PRIMARY KEY (key_id, expires_at)
+    ) ${optionsByKey}`,
   ]),
 }

@@ -120,6 +120,27 @@ describe("a request that is sent again", () => {
     expect(host.calls).toHaveLength(1)
   })
 
+  test("of an answer above 256 KiB, or of a stream, is told that it is not kept, as the first answer said", async () => {
+    const { host, gateway } = await open((body) =>
+      body["stream"] === true
+        ? streamAnswer(["hi"])
+        : wholeAnswer("x".repeat(body["max_tokens"] === 5 ? 300_000 : 30_000)),
+    )
+    const said: Array<string | null> = []
+    for (const body of [hello, { ...hello, max_tokens: 5 }, streamed]) {
+      const value = `v${said.length}`
+      const first = await send(gateway, value, body)
+      const [text, generation] = [await first.text(), generationOf(first)]
+      expect(first.status).toBe(200)
+      said.push(first.headers.get("idempotency-status"))
+      const again = await send(gateway, value, body)
+      if (said.length === 1) expect([again.status, await again.text()]).toEqual([200, text])
+      else expect((await expectRefusal(again, notKept))["generation_id"]).toBe(generation)
+    }
+    expect(said).toEqual([null, "not-kept", "not-kept"])
+    expect(host.calls).toHaveLength(3)
+  })
+
   test("a hundred times at once is carried out and charged once; the others hear that it runs", async () => {
     const { answer, open: letGo } = gated(() => wholeAnswer("hi"))
     const { host, gateway } = await open(answer)

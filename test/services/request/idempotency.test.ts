@@ -3,7 +3,15 @@ import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
-import { Claim, Idempotency, type IdempotentRequest } from "../../../src/services/request/Idempotency.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
+import {
+  Claim,
+  Idempotency,
+  type IdempotentRequest,
+  type KeptAnswer,
+} from "../../../src/services/request/Idempotency.ts"
+import { KeptBytes, mostOfAnswer } from "../../../src/services/request/KeptBytes.ts"
+import type { DiskSpace } from "../../../src/services/storage/diskSpace.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
 import { alice, bob, sampleRow } from "../../sql/samples.ts"
@@ -17,6 +25,14 @@ closeServices()
 const minute = 60_000
 const answer = { headers: { "content-type": "application/json" }, body: '{"a":1}' }
 
+interface State {
+  isAway: boolean
+  isBroken: boolean
+  throws: boolean
+  before: Effect.Effect<void>
+  disk: DiskSpace | null
+}
+
 /** A database, and processes over it: the second one is what another gateway, or the same after a crash, sees. */
 const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
   const clock = new ManualClock()
@@ -25,9 +41,7 @@ const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
   const registry = ProviderRegistry.layer(await hostsConfig({ a: {} }, config))
   const start = async () => {
     /** What fails, and what waits before it is written. */
-    const state: { isAway: boolean; isBroken: boolean; throws: boolean; before: Effect.Effect<void> } = {
-      ...{ isAway: false, isBroken: false, throws: false, before: Effect.void },
-    }
+    const state: State = { isAway: false, isBroken: false, throws: false, before: Effect.void, disk: null }
     const mayThrow = () => {
       if (state.throws) throw new Error("a bug of the storage")
     }
@@ -38,12 +52,14 @@ const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
         Effect.suspend(() => (state.isAway ? Effect.fail(new StorageUnavailable({ reason: "locked" })) : write)),
       )
     const { idempotency } = storage
+    const disk = Effect.sync(() => state.disk)
     const layer = Layer.provide(
       Idempotency.layer,
       Layer.merge(
         registry,
         Layer.succeed(Storage, {
           ...storage,
+          disk,
           idempotency: {
             ...idempotency,
             keep: (...outcome) => {
@@ -81,7 +97,11 @@ const scene = async (config: Readonly<Record<string, unknown>> = {}) => {
         if (!(claim instanceof Claim)) throw new Error(`no claim: ${JSON.stringify(claim)}`)
         return claim
       },
-      answered: (claim: Claim) => services.run(requests.answered(claim, "gen-1", answer)),
+      /** Whether the answer is kept. */
+      answered: (claim: Claim, given: KeptAnswer = answer) => {
+        const isKept = requests.keeps(claim, given)
+        return services.run(Effect.as(requests.answered(claim, "gen-1", given), isKept))
+      },
       ended: (claim: Claim) => services.run(requests.ended(claim)),
     }
   }
@@ -169,6 +189,87 @@ describe("what is kept of an answer", () => {
     await Promise.all([answering, repeating])
     expect(repeat).toEqual(answer)
   })
+})
+
+describe("answers are kept while they are small and few", () => {
+  const kib = 1024
+  const sized = (bytes: number, letter = "x"): KeptAnswer => ({ headers: {}, body: letter.repeat(bytes) })
+  const largest = sized(256 * kib)
+  type Process = Awaited<ReturnType<Awaited<ReturnType<typeof scene>>["start"]>>
+
+  /** Keeps answers of 256 KiB under other values; whether each is kept. */
+  const keepMany = async ({ claim, answered }: Process, count: number, key: KeyId = alice, from = 0) => {
+    const kept: Array<boolean> = []
+    for (let at = 0; at < count; at++) kept.push(await answered(await claim({ key, value: `v${from + at}` }), largest))
+    return kept.filter(Boolean).length
+  }
+
+  test("one of 256 KiB is kept, one of a byte more is not, in whatever characters", async () => {
+    const { start } = await scene()
+    const process = await start()
+    const { claim, answered, begin } = process
+    expect(await answered(await claim(), largest)).toBe(true)
+    expect(await begin()).toEqual(largest)
+    expect(await answered(await claim({ value: "two" }), sized(256 * kib + 1))).toBe(false)
+    expect(await begin({ value: "two" })).toMatchObject({ ...repeated("not-kept"), generationId: "gen-1" })
+    expect(await answered(await claim({ value: "three" }), sized(128 * kib + 1, "é"))).toBe(false)
+    const headers = { "x-generation-id": "gen-1" }
+    expect(await answered(await claim({ value: "four" }), { ...largest, headers })).toBe(false)
+  })
+
+  test("of one key 16 MiB are kept in 24 hours; of another key then still", async () => {
+    const { start, clock } = await scene()
+    const process = await start()
+    expect(await keepMany(process, 70)).toBe(64)
+    expect(await keepMany(process, 2, bob)).toBe(2)
+    // They are counted by the hour in which they expire.
+    clock.advance(25 * 60 * minute)
+    await pass(clock, minute)
+    expect(await keepMany(process, 70)).toBe(64)
+  })
+
+  test("a process that starts knows what was kept before, and two learn of each other's", async () => {
+    const { start, clock } = await scene()
+    const [first, second] = [await start(), await start()]
+    expect(await keepMany(first, 40)).toBe(40)
+    expect(await keepMany(second, 10, alice, 40)).toBe(10)
+    await pass(clock, minute)
+    expect(await keepMany(first, 20, alice, 50)).toBe(14)
+    await first.close()
+    const third = await start()
+    expect(await keepMany(third, 1, alice, 70)).toBe(0)
+  })
+
+  test("none is kept while less than a tenth of the disk is free, and again afterwards", async () => {
+    const { start, clock } = await scene()
+    const process = await start()
+    const { claim, answered, state } = process
+    state.disk = { freeBytes: 99, totalBytes: 1000 }
+    expect(await answered(await claim())).toBe(false)
+    state.disk = { freeBytes: 100, totalBytes: 1000 }
+    await pass(clock, minute)
+    expect(await answered(await claim({ value: "two" }))).toBe(true)
+  })
+
+  test("one that waits for the database counts all the time, and once", async () => {
+    const { start, clock } = await scene()
+    const process = await start()
+    const { claim, answered, state } = process
+    const waiting = await claim({ value: "waiting" })
+    state.isAway = true
+    expect(await answered(waiting, largest)).toBe(true)
+    state.isAway = false
+    expect(await keepMany(process, 10)).toBe(10)
+    await pass(clock, 2 * minute)
+    expect(await keepMany(process, 60, alice, 10)).toBe(53)
+  })
+})
+
+test("of all keys 1 GiB is kept", () => {
+  const kept = new KeptBytes()
+  const keys = Array.from({ length: 100 }, (_, at) => KeyId.make(`${at}`.padStart(64, "0")))
+  const taken = keys.flatMap((key) => Array.from({ length: 70 }, () => kept.take(key, mostOfAnswer, 1)))
+  expect(taken.filter((one) => one !== undefined)).toHaveLength(4096)
 })
 
 describe("a request that ended without an answer", () => {

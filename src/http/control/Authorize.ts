@@ -13,10 +13,11 @@ import { KeyStore } from "../../services/keys/KeyStore.ts"
 import { Sessions } from "../../services/keys/Sessions.ts"
 import { Answering } from "../answer.ts"
 import { addressOf, CallerAddresses } from "../CallerAddresses.ts"
-import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
+import { notAccepted, notPermitted, tooManyRequests, unavailable } from "../refusals.ts"
 import { type Caller, findCaller } from "../sessions/callers.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { roleFor, roleRefusal } from "./operationRoles.ts"
+import { CurrentRead, ReadLanes } from "./Reads.ts"
 
 /** The key of the request being served. */
 export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, KeyRecord>() {}
@@ -29,10 +30,11 @@ export class CallerOrNobody extends Context.Tag("headgate/CallerOrNobody")<Calle
 
 /** All schemes of the API (`Authorization: Bearer`, `x-api-key`, the cookie) are read in one place, so only one is declared. */
 const security = { bearer: HttpApiSecurity.bearer }
-const failure = Schema.Union(notAccepted, notPermitted, unavailable)
+const failure = Schema.Union(notAccepted, notPermitted, tooManyRequests, unavailable)
 
-/** Finds out whose the request is. */
+/** Finds out whose the request is. A read then waits for its place. */
 const callers = Effect.gen(function* () {
+  const lanes = yield* ReadLanes
   const addresses = yield* CallerAddresses
   const { publicUrl = null } = yield* ControlSettings
   const find = findCaller(yield* KeyStore, yield* Sessions, publicUrl)
@@ -44,6 +46,7 @@ const callers = Effect.gen(function* () {
       }),
       Effect.tap(({ key }) => noteKey(key)),
       Effect.tap(({ key }) => addresses.refusal(key, () => addressOf(addresses, request)) ?? Effect.void),
+      Effect.tap(({ key }) => Effect.flatMap(CurrentRead, (read) => read?.enter(key, lanes) ?? Effect.void)),
     ),
   )
 })

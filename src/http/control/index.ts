@@ -38,6 +38,7 @@ import { keyStatusHandlers } from "./keys/keyStatus.ts"
 import { keysHandlers } from "./keys/keys.ts"
 import { modelsHandlers } from "./models/models.ts"
 import { providersHandlers } from "./models/providers.ts"
+import { asRead, ReadLanes } from "./Reads.ts"
 import { referencePages } from "./reference.ts"
 import { liveHandlers } from "./requests/live.ts"
 import { requestsHandlers } from "./requests/requests.ts"
@@ -95,8 +96,9 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         if (own === "*") continue
         const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
+        const isRead = method === "GET" && own !== untimed
         const inTime = own === untimed ? operation : timed(registry, operation)
-        const answer = answered(`${method} ${own}`, spelledAs(path, inTime))
+        const answer = answered(`${method} ${own}`, spelledAs(path, isRead ? asRead(inTime) : inTime))
         const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {
@@ -188,6 +190,7 @@ export const controlRoutes = Layer.mergeAll(
     AskWhoCalls.layer,
     Installation.layer,
   ]),
+  Layer.provide(ReadLanes.layer),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

@@ -566,6 +566,6 @@ describe("the control plane itself", () => {
           expect(content["application/json"].schema.allOf).toEqual([{ $ref: "#/components/schemas/Error" }])
       }
     }
-    expect(Object.keys(paths["/api/v1/key"].get.responses)).toEqual(["200", "401", "403", "503"])
+    expect(Object.keys(paths["/api/v1/key"].get.responses)).toEqual(["200", "401", "403", "429", "503"])
   })
 })

@@ -75,8 +75,6 @@ export const analyticsHandlers = HttpApiBuilder.group(
       const { flush } = yield* RequestRecords
       const registry = yield* ProviderRegistry
       const reached = orUnavailable("storage", storage)
-      // Rows of the ledger are written by the thread that reads these: many readers must not keep it busy.
-      const oneAtATime = yield* Effect.makeSemaphore(1)
 
       const usageOf = (question: AnalyticsQuestion) =>
         Effect.gen(function* () {
@@ -150,7 +148,7 @@ export const analyticsHandlers = HttpApiBuilder.group(
           const now = yield* Clock.currentTimeMillis
           const question = questionOf(query, { now, installation: storage.installation, own })
           if (question instanceof BadRequest) return yield* question
-          return { data: yield* oneAtATime.withPermits(1)(answer(question, now)) }
+          return { data: yield* answer(question, now) }
         }),
       )
     }),

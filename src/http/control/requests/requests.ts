@@ -86,8 +86,6 @@ export const requestsHandlers = HttpApiBuilder.group(
       const { requests, installation } = storage
       const { flush } = yield* RequestRecords
       const reached = orUnavailable("storage", storage)
-      // Rows of the ledger are written by the thread that reads these: many readers must not keep it busy.
-      const oneAtATime = yield* Effect.makeSemaphore(1)
 
       const page = (filter: RequestFilter, after: string, limit: number) =>
         Effect.gen(function* () {
@@ -132,7 +130,7 @@ export const requestsHandlers = HttpApiBuilder.group(
             const isOwn = kind !== "management"
             if (isOwn && query.key_hash !== undefined && query.key_hash !== id) return yield* ownOnly
             const filter = filterOf(query, isOwn ? id : query.key_hash, installation)
-            const { data, next, at } = yield* oneAtATime.withPermits(1)(list(query, filter))
+            const { data, next, at } = yield* list(query, filter)
             const position = `${at.record}.${at.row}`
             if (!wantsCsv(request.headers["accept"]))
               return jsonAnswer<typeof Requests.Type>({ data: data.map(itemOf), next, position })

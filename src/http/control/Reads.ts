@@ -1,0 +1,145 @@
+/**
+ * Admission of reads of the control plane. They take the time of the thread that writes the ledger, so few run at once. Management keys
+ * and ordinary keys have places of their own, so that no ordinary key keeps the operator waiting; keys take turns, so that none keeps the
+ * others waiting. What waits is bounded for each key and in all. Each process counts its own.
+ *
+ * A place is taken where the key is known (`Authorize.ts`), and given up where the operation is over (`index.ts`).
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { RateLimited, Unavailable } from "../../domain/failures/Failure.ts"
+import type { KeyRecord } from "../../domain/keys/key.ts"
+
+/** Reads that run at once: of the keys of a kind together, and of one key. */
+const places = { management: { inAll: 2, ofKey: 2 }, ordinary: { inAll: 2, ofKey: 1 } } as const
+
+/** Reads that wait: of one key, and of the keys of a kind. */
+export const mostOfKey = 32
+export const mostInAll = 512
+
+const refusedForMs = 1000
+
+type Resume = (result: Effect.Effect<void, RateLimited | Unavailable>) => void
+
+/** The read of one request. */
+export class Read {
+  private lane: Lane | undefined
+
+  /** Waits for a place. */
+  enter({ id, kind }: Pick<KeyRecord, "id" | "kind">, lanes: Lanes): Effect.Effect<void, RateLimited | Unavailable> {
+    return Effect.async((resume) => {
+      this.lane = lanes[kind]
+      this.lane.enter(this, id, resume)
+    })
+  }
+
+  /** It is over, or its caller has gone while it waited. */
+  leave(): void {
+    this.lane?.leave(this)
+    this.lane = undefined
+  }
+}
+
+interface Waiting {
+  readonly read: Read
+  readonly resume: Resume
+}
+
+/** The reads of one kind of key. */
+class Lane {
+  private readonly inAll: number
+  private readonly ofKey: number
+  private readonly now: () => number
+  /** The key of each read that runs. */
+  private readonly running = new Map<Read, string>()
+  /** By key; the key whose turn is next comes first. */
+  private readonly waiting = new Map<string, ReadonlyArray<Waiting>>()
+  private waitingInAll = 0
+
+  constructor({ inAll, ofKey }: (typeof places)[KeyRecord["kind"]], now: () => number) {
+    this.inAll = inAll
+    this.ofKey = ofKey
+    this.now = now
+  }
+
+  enter(read: Read, key: string, resume: Resume): void {
+    const before = this.waiting.get(key) ?? []
+    if (before.length === 0 && this.hasPlaceFor(key)) {
+      this.running.set(read, key)
+      resume(Effect.void)
+    } else if (before.length >= mostOfKey) {
+      const waits = { resetsAt: this.now() + refusedForMs, retryAfterSeconds: refusedForMs / 1000 }
+      resume(new RateLimited({ scope: "key-requests-in-flight", limit: mostOfKey, ...waits }))
+    } else if (this.waitingInAll >= mostInAll) {
+      resume(new Unavailable({ why: "overloaded", retryAfterSeconds: refusedForMs / 1000 }))
+    } else {
+      this.waiting.set(key, [...before, { read, resume }])
+      this.waitingInAll += 1
+    }
+  }
+
+  leave(read: Read): void {
+    if (this.running.delete(read)) this.admit()
+    else for (const [key, all] of this.waiting) this.keepWaiting(key, all, (one) => one.read !== read)
+  }
+
+  private hasPlaceFor(key: string): boolean {
+    if (this.running.size >= this.inAll) return false
+    let running = 0
+    for (const other of this.running.values()) if (other === key) running += 1
+    return running < this.ofKey
+  }
+
+  /** The next one whose key has a place. */
+  private admit(): void {
+    for (const [key, all] of this.waiting) {
+      const [next] = all
+      if (next === undefined || !this.hasPlaceFor(key)) continue
+      // Its key is the last one to have its turn again.
+      this.waiting.delete(key)
+      this.keepWaiting(key, all, (one) => one !== next)
+      this.running.set(next.read, key)
+      next.resume(Effect.void)
+      return
+    }
+  }
+
+  private keepWaiting(key: string, all: ReadonlyArray<Waiting>, isLeft: (one: Waiting) => boolean): void {
+    const left = all.filter(isLeft)
+    this.waitingInAll -= all.length - left.length
+    if (left.length === 0) this.waiting.delete(key)
+    else this.waiting.set(key, left)
+  }
+}
+
+interface Lanes {
+  readonly management: Lane
+  readonly ordinary: Lane
+}
+
+/** The places of all reads. */
+export class ReadLanes extends Context.Tag("headgate/ReadLanes")<ReadLanes, Lanes>() {
+  static readonly layer = Layer.effect(
+    ReadLanes,
+    Effect.map(Effect.clock, (clock) => {
+      const now = () => clock.unsafeCurrentTimeMillis()
+      return { management: new Lane(places.management, now), ordinary: new Lane(places.ordinary, now) }
+    }),
+  )
+}
+
+/** The read that an operation is; `undefined`: it is none. */
+export class CurrentRead extends Context.Reference<CurrentRead>()("headgate/CurrentRead", {
+  defaultValue: (): Read | undefined => undefined,
+}) {}
+
+/** Runs an operation that may take a place, and gives that up. */
+export const asRead = <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const read = new Read()
+    return Effect.ensuring(
+      Effect.provideService(operation, CurrentRead, read),
+      Effect.sync(() => read.leave()),
+    )
+  })

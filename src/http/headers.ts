@@ -1,6 +1,7 @@
 /** Names and values of the headers that only this service has. */
 
 import { withoutControls } from "../domain/json/plainText.ts"
+import { withoutKeys } from "../domain/json/redaction.ts"
 import { formatUsd, type Picodollars } from "../domain/price/money.ts"
 
 /** On every error: what a caller sent may stand in its message, and no browser takes JSON for a page. */
@@ -29,7 +30,7 @@ const safeId = /^[\w.:/+=@~-]{1,128}$/
 /** The caller's own id of a request, for log and ledger; "" for none, one that is longer, or has other characters. */
 export const callerRequestId = (headers: Headers): string => {
   const value = headers.get(openaiRequestIdHeader)
-  return value !== null && safeId.test(value) ? value : ""
+  return value !== null && safeId.test(value) ? withoutKeys(value) : ""
 }
 /** In a response: tag of the host that answered. In a request: pins that host. */
 export const hostHeader = "x-gw-host"
@@ -92,7 +93,7 @@ const asUtf8 = (value: string): string => {
 
 /** A caller's text for the record: on one line, without characters that a terminal would obey, cut to 200 characters. */
 export const attributionText = (value: string | null): string =>
-  value === null ? "" : withoutControls(asUtf8(value), "").slice(0, 200)
+  value === null ? "" : withoutKeys(withoutControls(asUtf8(value), "")).slice(0, 200)
 
 /**
  * The key of a request, from `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one.

@@ -499,4 +499,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "bytes > mostOfKey",
     tests: ["test/services/request/idempotency.test.ts"],
   },
+  {
+    name: "an ordinary key has all places of reads",
+    file: "src/http/control/Reads.ts",
+    from: "return running < this.ofKey",
+    to: "return running < this.inAll",
+    tests: ["test/http/control/reads.test.ts"],
+  },
+  {
+    name: "a title is kept with the key in it",
+    file: "src/http/headers.ts",
+    from: 'withoutKeys(withoutControls(asUtf8(value), ""))',
+    to: 'withoutControls(asUtf8(value), "")',
+    tests: ["test/http/keys/misplacedKeys.test.ts"],
+  },
 ]

@@ -6,6 +6,7 @@
  */
 import { isJsonObject, type JsonObject } from "./json.ts"
 import { escapedControls } from "./plainText.ts"
+import { withoutKeys } from "./redaction.ts"
 
 /** One thing wrong with a request, and where: `messages[0].role`. */
 export interface Issue {
@@ -28,12 +29,13 @@ export interface Check extends CheckFunction {
 /** The most issues in an error body. Further ones are not reported. */
 const mostIssues = 10
 
+/** Path and message may have texts of the caller. */
 export const report = (issues: Issues, path: string, message: string): void => {
-  if (issues.length < mostIssues) issues.push({ path, message })
+  if (issues.length < mostIssues) issues.push({ path: withoutKeys(path), message: withoutKeys(message) })
 }
 
 /** A caller's text for a message: cut to 128 characters, control characters escaped. */
-export const quoted = (text: string): string => escapedControls(JSON.stringify(text.slice(0, 128)))
+export const quoted = (text: string): string => escapedControls(JSON.stringify(withoutKeys(text).slice(0, 128)))
 
 /** A check of one's own. `check` gets the schema as a property, so it may not be a check already. */
 export const checkOf = (schema: JsonSchema, check: CheckFunction & { readonly schema?: never }): Check =>

@@ -62,3 +62,17 @@ const withoutEnds = (text: string, secret: string): string => {
 
 /** Whether a word of letters and digits may be a key or the id of one: it is long, and has digits. */
 export const looksLikeKey = (word: string): boolean => word.length >= 16 && /\d/.test(word)
+
+/** `sk-gw-AbC...xyz`: of a key of this gateway, the prefix and three characters, and the last three. */
+export const mask = (secret: string): string => {
+  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
+  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
+}
+
+const keyForms = /sk-gwm?-[0-9A-Za-z]{49}/g
+
+/**
+ * The text with every key of this gateway in it masked. To be used where a text is taken from a request that is then kept, logged or
+ * answered: a caller may have put a key where a model or a title belongs.
+ */
+export const withoutKeys = (text: string): string => (text.includes("sk-gw") ? text.replace(keyForms, mask) : text)

@@ -1,4 +1,4 @@
-/** The text of a key: how it is made, its id, and how it may be shown. */
+/** The text of a key: how it is made, and its id. How it may be shown: domain/json/redaction.ts. */
 import * as Brand from "effect/Brand"
 import { inBase62, type KeyId, randomText } from "../ids.ts"
 import type { KeyRecord } from "./key.ts"
@@ -9,12 +9,6 @@ const asKeyId = Brand.nominal<KeyId>()
 /** The id of a key: the lower-case hex SHA-256 of all its characters. */
 export const keyId = (secret: string): KeyId => asKeyId(Bun.SHA256.hash(secret, "hex"))
 
-/** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
-export const mask = (secret: string): string => {
-  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
-  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
-}
-
 const checksum = (body: string): string => inBase62(Bun.hash.crc32(body), 6)
 
 /** A prefix for the kind, 43 random characters (256 bits), and 6 characters of their CRC-32. */
@@ -24,10 +18,6 @@ export const makeSecret = (kind: KeyRecord["kind"]): string => {
 }
 
 const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
-const forms = /sk-gwm?-[0-9A-Za-z]{49}/g
-
-/** The text with every key in it masked. */
-export const withoutKeys = (text: string): string => (text.includes("sk-gw") ? text.replace(forms, mask) : text)
 
 /** Whether a text has the checksum of a key. A mistyped one is refused without a database lookup. */
 export const hasChecksum = (secret: string): boolean =>

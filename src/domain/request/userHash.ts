@@ -1,3 +1,4 @@
+import { withoutKeys } from "../json/redaction.ts"
 import type { AnyRequest } from "./operations.ts"
 
 /**
@@ -9,4 +10,4 @@ export const userHash = (installation: string, user: string): string =>
 
 /** The end user that a request names; `null`: nobody. */
 export const userOf = ({ payload: { user } }: AnyRequest): string | null =>
-  typeof user === "string" && user !== "" ? user : null
+  typeof user === "string" && user !== "" ? withoutKeys(user) : null

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/failures/Failure.ts"
 import { KeyId } from "../../domain/ids.ts"
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { formatUsd } from "../../domain/price/money.ts"
@@ -194,7 +195,7 @@ const droppedBy = (
 ): Readonly<Record<string, ReadonlyArray<string>>> => {
   const dropped = new Map<string, ReadonlyArray<string>>()
   for (const { host, dropped: canonical } of attempts) {
-    const names = canonical.map((name) => ownNames?.get(name) ?? name)
+    const names = canonical.map((name) => withoutKeys(ownNames?.get(name) ?? name))
     if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])
   }
   return Object.fromEntries(dropped)

@@ -1,4 +1,5 @@
 /** The headers of every answer of a model. */
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import { droppedHeader, generationIdHeader, hostHeader, isHeaderSafe, setRequestId } from "../headers.ts"
@@ -28,7 +29,7 @@ const droppedMembers = (dropped: ReadonlyArray<string>, ownNames: Form["ownNames
   let value = ""
   for (const [at, canonical] of dropped.entries()) {
     const member = ownNames?.get(canonical) ?? canonical
-    const name = member.length <= longestName && isHeaderSafe(member) ? member : "unnamed"
+    const name = member.length <= longestName && isHeaderSafe(member) ? withoutKeys(member) : "unnamed"
     if (value.length + name.length > longestDropped) return `${value}, and ${dropped.length - at} more`
     value += at === 0 ? name : `, ${name}`
   }

@@ -1,6 +1,7 @@
 /** What headers of a request say of its routing. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import { hostHeader, sessionHeader } from "../headers.ts"
 
@@ -14,7 +15,7 @@ export const withHeaders = <Request extends AnyRequest>(
 const pinned = <Request extends AnyRequest>(request: Request, tag: string | null): Request => {
   if (tag === null || tag === "") return request
   const { routing } = request
-  const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
+  const preferences = { ...routing.preferences, only: [withoutKeys(tag)], order: [], allowFallbacks: false }
   return { ...request, routing: { ...routing, preferences } }
 }
 

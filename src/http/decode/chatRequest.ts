@@ -2,6 +2,7 @@
 
 import type { Mutable } from "effect/Types"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { valueBytes } from "../../domain/request/estimate.ts"
 import type { HostedTool } from "../../domain/request/hostedTools.ts"
@@ -104,9 +105,10 @@ export const routingOf = (
 export const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
 const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
-  const wanted = typeof body["model"] === "string" ? [body["model"]] : []
+  const wanted = typeof body["model"] === "string" ? [withoutKeys(body["model"])] : []
   const { models } = body
-  return Array.isArray(models) ? [...new Set([...wanted, ...models.filter((id) => typeof id === "string")])] : wanted
+  if (!Array.isArray(models)) return wanted
+  return [...new Set([...wanted, ...models.filter((id) => typeof id === "string").map(withoutKeys)])]
 }
 
 /** What the request needs of a host besides parameters. */

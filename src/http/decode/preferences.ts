@@ -14,6 +14,7 @@ import {
   titled,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import { type Picodollars, scaled } from "../../domain/price/money.ts"
 import {
   type MaxPrice,
@@ -85,7 +86,7 @@ export const preferences = titled(
 )
 
 const textsOf = (value: unknown): ReadonlyArray<string> =>
-  Array.isArray(value) ? value.filter((item) => typeof item === "string") : []
+  Array.isArray(value) ? value.filter((item) => typeof item === "string").map(withoutKeys) : []
 
 const sortOf = (value: unknown): string | undefined => {
   const by = isJsonObject(value) ? value["by"] : value

@@ -8,9 +8,10 @@ import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
 import { type KeyNotAccepted, NotFound, NotPermitted, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyId } from "../../domain/ids.ts"
+import { mask, withoutKeys } from "../../domain/json/redaction.ts"
 import type { Actor, Author } from "../../domain/keys/audit.ts"
 import { isSettable, type KeyRecord, keyMembers, type SettableMember, unlimitedKey } from "../../domain/keys/key.ts"
-import { hasChecksum, keyId, makeSecret, mask } from "../../domain/keys/keySecret.ts"
+import { hasChecksum, keyId, makeSecret } from "../../domain/keys/keySecret.ts"
 import {
   type DataAtRest,
   type FoundKey,
@@ -229,7 +230,7 @@ class StoredKeys {
   update(named: KeyId, patch: Omit<KeyPatch, "updatedAt">, actor?: Actor) {
     return Effect.gen(this, function* () {
       const { id } = yield* this.read(named)
-      const changes = { ...patch, updatedAt: this.now() }
+      const changes = { ...patch, ...maskedTexts(patch), updatedAt: this.now() }
       const after = yield* this.reached(this.repository.update(id, changes, this.author(actor), this.keepsManager))
       if (after === "last manager") return yield* lastManager
       this.reader.drop(id)
@@ -292,6 +293,13 @@ class StoredKeys {
   }
 }
 
+/** What people call a key: they may have taken its secret for that. */
+const maskedTexts = ({ name, owner, tags }: Partial<Pick<KeyRecord, "name" | "owner" | "tags">>) => ({
+  ...(name === undefined ? {} : { name: withoutKeys(name) }),
+  ...(owner == null ? {} : { owner: withoutKeys(owner) }),
+  ...(tags === undefined ? {} : { tags: tags.map(withoutKeys) }),
+})
+
 /** A key that is not stored yet, and its secret. */
 const newKey = (key: NewKey, createdAt: number, workspaceId: string): CreatedKey => {
   const secret = makeSecret(key.kind)
@@ -300,6 +308,7 @@ const newKey = (key: NewKey, createdAt: number, workspaceId: string): CreatedKey
   const record: KeyRecord = {
     ...unlimitedKey,
     ...defined(settings),
+    ...maskedTexts(key),
     id: keyId(secret),
     kind: key.kind,
     role: key.kind === "management" ? (key.role ?? "all") : null,

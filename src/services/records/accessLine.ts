@@ -3,7 +3,7 @@
  * out. It has no text that the caller wrote, but for names of models and apps, and ids. Pure. See docs/reference/accessLog.md.
  */
 
-import { withoutKeys } from "../../domain/keys/keySecret.ts"
+import { withoutKeys } from "../../domain/json/redaction.ts"
 import { isoTime } from "../../domain/keys/keyValues.ts"
 import type { AccessFieldName } from "../../domain/log/accessFields.ts"
 import { formatUsd } from "../../domain/price/money.ts"

@@ -141,7 +141,10 @@ const cases: Readonly<Record<Failure["_tag"], ReadonlyArray<Case>>> = {
     { failure: excludedBy("provider"), when: "the operator lets no host of the model be called" },
   ],
   TimedOut: each<TimedOut["phase"]>(
-    { body: "the body did not come in time", upstream: "the deadline of the request came" },
+    {
+      body: "the body did not come in time",
+      upstream: "the deadline of the request came; `host_timeout` where hosts used up the time",
+    },
     (phase) => new TimedOut({ phase, afterMs: 0 }),
   ),
   BodyTooLarge: [{ failure: new BodyTooLarge({ limitBytes: 0 }), when: "the body is longer than `limits.body_bytes`" }],
@@ -203,7 +206,8 @@ const meanings: Words<RequestOutcome> = {
   policy_free_models: "the key has made as many requests to free models as it may",
   policy_in_flight: "the key has as many requests or bytes in flight as it may",
   policy_no_host: "no host is left after the filters of caller and operator",
-  policy_cut: "a limit ended the stream: budget, deadline, length, a caller who takes no bytes, a stop",
+  policy_cut:
+    "a limit of ours ended the request or its answer: budget, deadline, `limits.stream_ms`, length, a caller who takes no bytes, a stop",
   host_broke_off: "the host ended a stream that had begun",
   host_rate_limited: exhausted["rate-limited"],
   host_not_found: exhausted["not-found"],
@@ -228,7 +232,7 @@ const otherStatuses: Readonly<Partial<Record<RequestOutcome, string>>> = {
   ok: "200",
   caller_gone: "none, or 200 of a stream; observers see 408",
   policy_stopped: "403, or 200 of a stream",
-  policy_cut: "200",
+  policy_cut: "200; 408 before an answer",
   host_broke_off: "200",
   gateway_defect: "500",
   gateway_crashed: "none",

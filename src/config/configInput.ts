@@ -179,10 +179,15 @@ export interface LimitsInput {
    */
   readonly thinking_idle_ms?: number | undefined
   /**
-   * Milliseconds for a whole request, all attempts together.
+   * Milliseconds for a whole answer, or until a stream's first event, all attempts together.
    * @default 600000
    */
   readonly deadline_ms?: number | undefined
+  /**
+   * Milliseconds for a stream from its first event on. A longer one ends as `length`, and what came of it is charged.
+   * @default 14400000
+   */
+  readonly stream_ms?: number | undefined
   /**
    * Milliseconds after which a stream's status is sent although no event came.
    * @default 10000

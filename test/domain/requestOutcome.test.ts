@@ -28,7 +28,7 @@ test.each<readonly [string, EndFailure]>([
   ["caller_unauthenticated", new KeyMissing()],
   ["caller_gone", new CallerGone()],
   ["caller_slow_body", new TimedOut({ phase: "body", afterMs: 1 })],
-  ["host_timeout", new TimedOut({ phase: "upstream", afterMs: 1 })],
+  ["policy_cut", new TimedOut({ phase: "upstream", afterMs: 1 })],
   ["policy_budget_used_up", new PaymentRequired({ ...limits, reason: "limit_exhausted" })],
   ["policy_rate_limited", new RateLimited({ ...rate, scope: "key" })],
   ["policy_in_flight", new RateLimited({ ...rate, scope: "key-requests-in-flight" })],
@@ -46,6 +46,23 @@ test("an answer that its host did not finish is no success, although its status 
   const ends = ["finished", "host-failed", "cut", "caller-gone"] as const
   expect(ends.map((end) => requestOutcome(null, end))).toEqual(["ok", "host_broke_off", "policy_cut", "caller_gone"])
   expect(requestOutcome(null, undefined)).toBe("ok")
+})
+
+test("a deadline that hosts used up is their time-out", () => {
+  expect(requestOutcome(new TimedOut({ phase: "upstream", afterMs: 1 }), undefined, true)).toBe("host_timeout")
+})
+
+test.each<readonly [string, EndFailure]>([
+  ["the deadline", new TimedOut({ phase: "upstream", afterMs: 1 })],
+  ["a caller who takes no bytes", new CallerGone()],
+  ["a bound on its size", new RoutingExhausted({ outcome: "unavailable", attempts: [] })],
+  ["a drain", new Unavailable({ why: "draining", retryAfterSeconds: 1 })],
+])("an answer that we cut is never its host's fault: %s", (_by, failure) => {
+  expect(requestOutcome(failure, "cut", true)).toBe("policy_cut")
+})
+
+test("a cut answer that could not be booked is a failure of the ledger", () => {
+  expect(requestOutcome(new Unavailable({ why: "metering", retryAfterSeconds: 1 }), "cut")).toBe("gateway_ledger")
 })
 
 test("each word says whose doing it was", () => {

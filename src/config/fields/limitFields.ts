@@ -68,7 +68,12 @@ export const Limits = Schema.Struct({
   }),
   deadlineMs: setting("deadline_ms", milliseconds, {
     default: 600_000,
-    description: "Milliseconds for a whole request, all attempts together.",
+    description: "Milliseconds for a whole answer, or until a stream's first event, all attempts together.",
+  }),
+  streamMs: setting("stream_ms", milliseconds, {
+    default: 14_400_000,
+    description:
+      "Milliseconds for a stream from its first event on. A longer one ends as `length`, and what came of it is charged.",
   }),
   commitAfterMs: setting("commit_after_ms", milliseconds, {
     default: 10_000,

@@ -97,13 +97,25 @@ export const requestOutcomes: ReadonlyArray<RequestOutcome> = [
   ).union(new Set(others)),
 ]
 
-/** `failure`: why it failed; `null`: it did not. `answer`: how the answer ended that was booked; `undefined`: nothing was. */
+/** Ends of an answer that we cut: the deadline, a caller who takes no bytes, a bound of ours, a stop. */
+const isCut = (failure: Failure): boolean =>
+  failure._tag === "TimedOut" ||
+  failure._tag === "CallerGone" ||
+  failure._tag === "RoutingExhausted" ||
+  (failure._tag === "Unavailable" && failure.why === "draining")
+
+/**
+ * `failure`: why it failed; `null`: it did not. `answer`: how the booked answer ended; `undefined`: nothing was booked. `isHostsFault`:
+ * whether a host failed before the deadline, or had all of its time. Otherwise a request that its deadline ends was cut by us.
+ */
 export const requestOutcome = (
   failure: Failure | "defect" | null,
   answer: AnswerOutcome | undefined,
+  isHostsFault = false,
 ): RequestOutcome => {
   if (failure === null) return answer === undefined ? "ok" : ofAnswer[answer]
   if (failure === "defect") return "gateway_defect"
+  if (answer === "cut" && isCut(failure)) return ofAnswer.cut
   switch (failure._tag) {
     case "BadRequest":
       if (failure.kind === "context_length_exceeded") return "caller_context_length"
@@ -115,7 +127,8 @@ export const requestOutcome = (
     case "RateLimited":
       return ofLimit[failure.scope]
     case "TimedOut":
-      return failure.phase === "body" ? "caller_slow_body" : "host_timeout"
+      if (failure.phase === "body") return "caller_slow_body"
+      return isHostsFault ? ofExhausted.timeout : ofAnswer.cut
     case "RoutingExhausted":
       return ofExhausted[failure.outcome]
     case "Unavailable":

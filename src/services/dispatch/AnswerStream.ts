@@ -33,6 +33,8 @@ import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 export interface StreamLimits extends PaceLimits {
   /** Bytes. */
   readonly streamBytes: number
+  /** Milliseconds from the first event on. */
+  readonly streamMs: number
 }
 
 /** What all streams have in common. */
@@ -118,7 +120,9 @@ export class AnswerStream implements OutputEvents {
       return
     }
     answer.attempt.detach()
-    this.pace.hostBegan(this.services.timers.now(), answer.stream)
+    const now = this.services.timers.now()
+    this.options.context.lifetime.deadline = now + this.options.limits.streamMs
+    this.pace.hostBegan(now, answer.stream)
     answer.onProgress = this.onProgress
     answer.attempt.onStop = this.onProgress
     if (this.options.context.lifetime.ending !== undefined) this.ended()
@@ -153,7 +157,10 @@ export class AnswerStream implements OutputEvents {
     if (ending?._tag === "CallerGone") this.callerGone()
     else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
     else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
-    else {
+    else if (ending._tag === "TimedOut") {
+      answer.stream?.cut("deadline")
+      this.finish(answer, "cut")
+    } else {
       this.failure = ending
       this.settle(answer, "cut", (charge) => answer.writer.failure(ending, charge))
     }

@@ -120,8 +120,9 @@ export class EndAttempt {
    */
   abandoned(attempt: Attempt): Effect.Effect<unknown, Unavailable> {
     const { context, reservation } = attempt
-    if (hadAllTheTime(attempt)) this.blame(attempt, tooSlow)
-    attempt.close("abandoned")
+    const failure = hadAllTheTime(attempt) ? tooSlow : undefined
+    if (failure !== undefined) this.blame(attempt, failure)
+    attempt.close("abandoned", failure)
     if (context.lifetime.ending?._tag !== "CallerGone") {
       this.meter.release(reservation)
       return Effect.void

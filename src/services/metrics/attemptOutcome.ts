@@ -32,10 +32,12 @@ const ofAnswer = {
   crashed: "gateway_crashed",
 } as const satisfies Record<AnswerOutcome, string>
 
-/** The request was ended, by its caller or its deadline, before the host had said anything. */
+/** The request was ended, by its caller or its deadline, before the host had said anything. A host that had all of the time has failed. */
 const abandoned = "abandoned"
 
 export const attemptOutcome = ({ outcome, failure }: ObservedAttempt): string => {
-  if (outcome === "abandoned") return abandoned
-  return outcome === "failed" ? ofReason[failure?.reason ?? "unreachable"] : ofAnswer[outcome]
+  if (outcome === "abandoned" && failure === undefined) return abandoned
+  return outcome === "failed" || outcome === "abandoned"
+    ? ofReason[failure?.reason ?? "unreachable"]
+    : ofAnswer[outcome]
 }

@@ -159,8 +159,8 @@ class RunningRequests {
     if (running.size - ofProcess.requests >= maxInFlight * arrivingPerPlace) return refused("overloaded")
     const lifetime = new Lifetime()
     lifetime.ofProcess = ofProcess
-    lifetime.allowedMs = deadlineMs
-    lifetime.deadline = timers.now() + deadlineMs
+    lifetime.startedAt = timers.now()
+    lifetime.deadline = lifetime.startedAt + deadlineMs
     running.add(lifetime)
     return lifetime
   }
@@ -247,7 +247,7 @@ class RunningRequests {
 
   each(visit: (lifetime: Lifetime, ageMs: number) => void): void {
     const now = this.timers.now()
-    this.running.each((lifetime) => visit(lifetime, now - (lifetime.deadline - lifetime.allowedMs)))
+    this.running.each((lifetime) => visit(lifetime, now - lifetime.startedAt))
   }
 
   private readonly emptied = Effect.void.pipe(

@@ -53,8 +53,8 @@ export class Lifetime implements Member {
   ending: Ending | undefined
   /** When it will be ended, on the clock of `Timers`. Set at admission. */
   deadline = Number.POSITIVE_INFINITY
-  /** Milliseconds from its admission to the deadline. */
-  allowedMs = Number.POSITIVE_INFINITY
+  /** When it was admitted, on the same clock. */
+  startedAt = 0
   /** The request itself, for those who look at what runs. */
   request: RunningRequest | undefined
   /** Whose request it is, once that is known. */
@@ -72,6 +72,11 @@ export class Lifetime implements Member {
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none
+
+  /** Milliseconds from its admission to the deadline. */
+  get allowedMs(): number {
+    return this.deadline - this.startedAt
+  }
 
   end(why: Ending): void {
     if (this.ending !== undefined) return

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type RequestOutcome, requestOutcome } from "../../domain/failures/RequestOutcome.ts"
+import { verdictOn } from "../../domain/failures/Verdict.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import type { Attribution } from "../../domain/request/Attribution.ts"
@@ -246,7 +247,7 @@ const endOf = (
     host: row?.host ?? last?.tag ?? null,
     status,
     failure,
-    outcome: requestOutcome(failure, row?.outcome),
+    outcome: requestOutcome(failure, row?.outcome, attempts.some(failedByHost)),
     attempts,
     strategy: context?.strategy ?? "",
     seed: context?.seed ?? 0,
@@ -269,6 +270,9 @@ const endOf = (
     bytes: { in: lifetime?.bodyRead ?? 0, out: bytesOut },
   }
 }
+
+const failedByHost = ({ failure }: ObservedAttempt): boolean =>
+  failure !== undefined && verdictOn(failure).uptime === "failure"
 
 /** They stand in the order in which they ended. */
 const firstBegan = (attempts: ReadonlyArray<ObservedAttempt>): number | null => {

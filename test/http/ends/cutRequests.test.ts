@@ -3,6 +3,7 @@
  * `inTimedGateway` itself, for these and for all other tests of streams. docs/guarantees.md#g37
  */
 import { describe, expect, test } from "bun:test"
+import { attemptOutcome } from "../../../src/services/metrics/attemptOutcome.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import { inTimedGateway, Reading, type TimedGateway, type TimedOptions } from "../../support/gateways/timedGateway.ts"
 import { chunkOf, wholeAnswer } from "../../support/hosts/host.ts"
@@ -178,14 +179,14 @@ describe("a stream that speaks", () => {
   })
 
   cut(
-    "reaches its deadline",
+    "flows for longer than `stream_ms`",
     async (gateway) => {
       const { reading } = await speaking(gateway)
       await gateway.pass(3100)
       await reading.all()
-      expect(await told(gateway)).toMatchObject({ status: 200, failure: "TimedOut", outcome: "cut" })
+      expect(await told(gateway)).toMatchObject({ status: 200, failure: null, outcome: "cut" })
     },
-    { limits: { deadline_ms: 3000 } },
+    { limits: { stream_ms: 3000 } },
   )
 })
 
@@ -220,5 +221,74 @@ describe("of several hosts", () => {
       })
     },
     two,
+  )
+})
+
+describe("what we cut is ours in every figure, and no failure of its host", () => {
+  /** The words of the request and of its last call, as metrics, records and alerts have them. */
+  const words = async (gateway: TimedGateway) => {
+    await told(gateway)
+    const [end] = gateway.ends
+    const attempt = end?.attempts.at(-1)
+    return [end?.outcome, attempt && attemptOutcome(attempt)]
+  }
+
+  cut(
+    "a stream that flows for longer than `stream_ms`",
+    async (gateway) => {
+      const { reading } = await speaking(gateway)
+      await gateway.pass(3100)
+      await reading.all()
+      expect(await words(gateway)).toEqual(["policy_cut", "policy_cut"])
+    },
+    { limits: { stream_ms: 3000 } },
+  )
+
+  cut("a stream that a drain ends", async (gateway) => {
+    const { reading } = await speaking(gateway)
+    const stopped = gateway.stop()
+    await gateway.pass(60_000)
+    await stopped
+    await reading.all()
+    expect(await words(gateway)).toEqual(["policy_cut", "policy_cut"])
+  })
+
+  cut(
+    "a stream whose caller takes no bytes",
+    async (gateway) => {
+      const { host } = await speaking(gateway)
+      host.events(delta(" world"))
+      await gateway.pass(3100)
+      await gateway.pass(1100)
+      expect(await words(gateway)).toEqual(["policy_cut", "policy_cut"])
+    },
+    { limits: { client_stall_ms: 2000 } },
+  )
+
+  cut(
+    "a whole answer whose host had what was left of the deadline",
+    async (gateway) => {
+      const asked = gateway.ask({ stream: false })
+      const first = await gateway.call(1)
+      await gateway.pass(1000)
+      first.whole(Response.json({ error: { message: "slow down" } }, { status: 429 }))
+      await gateway.call(2)
+      await gateway.pass(2100)
+      expect((await asked).status).toBe(408)
+      expect(await words(gateway)).toEqual(["policy_cut", "abandoned"])
+    },
+    { hosts: ["a", "b"], limits: { deadline_ms: 3000 } },
+  )
+
+  cut(
+    "but a whole answer whose host had all of the time",
+    async (gateway) => {
+      const asked = gateway.ask({ stream: false })
+      await gateway.call()
+      await gateway.pass(3100)
+      expect((await asked).status).toBe(408)
+      expect(await words(gateway)).toEqual(["host_timeout", "host_timeout"])
+    },
+    { limits: { deadline_ms: 3000 } },
   )
 })

@@ -316,8 +316,8 @@ const cases: ReadonlyArray<Case> = [
     rows: [],
   },
   {
-    name: "cut by the deadline after the first event: prompt and output so far",
-    options: { limits: { deadline_ms: 20_000 } },
+    name: "cut by `stream_ms` after the first event: prompt and output so far",
+    options: { limits: { stream_ms: 20_000 } },
     act: streamed(begun, (scene) => scene.pass(20_000)),
     status: 200,
     sees: "cost",

@@ -31,7 +31,9 @@ const scene = async (
 ) => {
   const made = await trying(await hostsConfig({ a: {} }, { limits }, { a: provider }))
   const context = made.newContext()
-  context.lifetime.allowedMs = more.allowedMs ?? 60 * minute
+  const { lifetime } = context
+  lifetime.startedAt = made.timers.now()
+  lifetime.deadline = lifetime.startedAt + (more.allowedMs ?? 60 * minute)
   const { promise, resolve } = Promise.withResolvers<Begun>()
   const request = { ...requestWith({}), maxTokens: more.maxTokens }
   void made.ask(

@@ -115,7 +115,7 @@ leaving(
     expect(reading.text).toContain('"finish_reason":"stop"')
     expect(await rowOf(gateway)).toMatchObject({ outcome: "finished", estimated: false, cost: costOfUsage })
   },
-  { limits: { deadline_ms: 5000 } },
+  { limits: { stream_ms: 5000 } },
 )
 
 leaving(
@@ -130,7 +130,7 @@ leaving(
     await read
     expect(await rowOf(gateway)).toMatchObject({ outcome: "finished", estimated: true })
   },
-  { limits: { deadline_ms: 5000 } },
+  { limits: { stream_ms: 5000 } },
 )
 
 const png = `data:image/png;base64,${"A".repeat(40_000)}`

@@ -99,7 +99,7 @@ describe("a request that was ended before its host sent anything", () => {
     ["does not count against one that had less", 8900, null],
   ])("by its deadline: it %s", async (_name, passed, expected) => {
     const { endAttempt, ended, attempt, context, clock, isFree, uptime } = await scene()
-    context.lifetime.allowedMs = 10_000
+    context.lifetime.deadline = 10_000
     clock.advance(passed)
     context.lifetime.end(new TimedOut({ phase: "upstream", afterMs: 10_000 }))
     await ended(endAttempt.abandoned(attempt))

@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/failures/Failure.ts"
 import { KeyId } from "../../domain/ids.ts"
 import { withoutKeys } from "../../domain/json/redaction.ts"
-import type { KeyRecord } from "../../domain/keys/key.ts"
+import { callerOf, type KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { formatUsd } from "../../domain/price/money.ts"
 import { formPaths } from "../../domain/request/forms.ts"
@@ -84,7 +84,7 @@ class ExplainRequest extends DataRequest<Asked> {
       return
     }
     const conversation = conversationOf(services.conversations, key.id, asked.request)
-    const options = { seed: this.query.seed, conversation, permissions: key, key: key.id }
+    const options = { seed: this.query.seed, conversation, permissions: key, key: key.id, caller: callerOf(key) }
     this.after(services.explain(asked.request, budget, options), this.explained)
   }
 

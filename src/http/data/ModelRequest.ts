@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import { callerOf } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
@@ -118,7 +119,7 @@ class ModelRequest extends DataRequest<Asked> {
 
   private plan(budget: BudgetSnapshot): void {
     const { key, conversation, asked } = this
-    const options = { conversation, permissions: key, key: key.id }
+    const options = { conversation, permissions: key, key: key.id, caller: callerOf(key) }
     this.after(this.services.router.plan(asked.request, budget, options), this.carryOut)
   }
 

@@ -16,6 +16,7 @@ import {
   type Unsupported,
 } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import { callerOf } from "../../domain/keys/key.ts"
 import { canGrow, mostHiddenTokens } from "../../domain/money/reservation.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
@@ -90,7 +91,7 @@ export const startAttempt = (
   const { health, keys } = services
   const { host } = planned
   const isEmergency = plan.probes.includes(host)
-  const refusal = health.refusal(planned, isEmergency, context.key.id)
+  const refusal = health.refusal(planned, isEmergency, callerOf(context.key))
   if (refusal !== undefined) return notBegun(planned, refusal)
   const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
   if (key !== undefined && "because" in key) return notBegun(planned, key)
@@ -196,7 +197,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const { context, call, reservation, encoded, signature } = this
     const { planned, endpoint, key, isEmergency, request, dropped } = call
     const { host } = planned
-    const permit = this.services.health.acquire(endpoint, isEmergency, context.key.id)
+    const permit = this.services.health.acquire(endpoint, isEmergency, callerOf(context.key))
     if (!(permit instanceof Permit)) {
       this.fail(permit)
       return

@@ -10,6 +10,7 @@ import type { ConfigInForce, Endpoints } from "../../catalogue/ProviderRegistry.
 import { HostFailed, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
+import { callerOf } from "../../domain/keys/key.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { Plan, Unaffordable } from "../../domain/routing/Plan.ts"
 import { RefusedModels } from "../../domain/routing/RefusedModels.ts"
@@ -272,7 +273,7 @@ export abstract class Failover<A extends object, Result>
     if (endpoint === undefined || !this.hasTime()) return none
     // A second call that would be refused takes nothing from the retry budget.
     const isEmergency = this.plan.probes.includes(host)
-    if (health.refusal(endpoint, isEmergency, this.context.key.id) !== undefined) return none
+    if (health.refusal(endpoint, isEmergency, callerOf(this.context.key)) !== undefined) return none
     if (!retries.take(timers.now())) return none
     return mapOf(this.start(endpoint), (begun) => {
       // One that cannot be called now may still have its turn.

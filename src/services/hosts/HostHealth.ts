@@ -4,9 +4,10 @@
  * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
  * #g12, #g16 and #g35.
  *
- * A failure that the request itself may have provoked (`Verdict.isDoubtful`) keeps a host from being called only when a second key met such
- * a failure within 30 seconds, or when no other key called the host in that time. In the second case one call of another key is let
- * through as a probe, so that no single key can keep a host from the others.
+ * A failure that the request itself may have provoked (`Verdict.isDoubtful`) keeps a host from being called only when a second caller met
+ * one within 30 seconds and the host fails for callers who make at least half of its calls, or when no other caller called the host in that
+ * time. In the second case one call of another caller is let through as a probe, so that no single caller can keep a host from the others.
+ * Keys with the same owner are one caller.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -53,9 +54,9 @@ export type Called = Pick<Endpoint, "host" | "maxConcurrent">
 export interface HostAvailability {
   /**
    * Why the host may not be called now; `undefined`: it may. The concurrency of its provider is not looked at, since a place may
-   * be free by the time of the call. `key`: the id of the key that would call; absent: any.
+   * be free by the time of the call. `caller`: who would call (`callerOf`); absent: anybody.
    */
-  readonly admissible: (host: Host, key?: string) => Out | undefined
+  readonly admissible: (host: Host, caller?: string) => Out | undefined
   /**
    * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
    * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
@@ -67,12 +68,12 @@ export interface HostAvailability {
 /** What a call asks. */
 export interface HostPermits {
   /** Why `acquire` would refuse; `undefined`: it would not. */
-  readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
+  readonly refusal: (called: Called, isEmergency: boolean, caller: string) => Inadmissible | undefined
   /**
    * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
-   * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
+   * the host is the `emergencyProbe` of its plan. `caller`: who calls (`callerOf`).
    */
-  readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
+  readonly acquire: (called: Called, isEmergency: boolean, caller: string) => Permit | Inadmissible
 }
 
 export interface HealthReport {
@@ -118,7 +119,7 @@ const make = Effect.gen(function* () {
   return HostHealth.of(health)
 })
 
-/** For how long a failure or a call of another key counts, milliseconds. */
+/** For how long a failure or a call of another caller counts, milliseconds. */
 const witnessMs = 30_000
 
 const emergencyEveryMs = 1000
@@ -190,10 +191,10 @@ class Health {
     }
   }
 
-  readonly admissible = (host: Host, key?: string): Out | undefined => {
+  readonly admissible = (host: Host, caller?: string): Out | undefined => {
     if (this.impaired.size === 0) return undefined
     const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
-    if (state === undefined || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
+    if (state === undefined || !this.impaired.has(state) || mayTryForItself(state, caller)) return undefined
     return outOf(state, this.nowMs())
   }
 
@@ -218,23 +219,27 @@ class Health {
     return first?.host
   }
 
-  readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean, key: string): Inadmissible | undefined => {
+  readonly refusal = (
+    { host, maxConcurrent }: Called,
+    isEmergency: boolean,
+    caller: string,
+  ): Inadmissible | undefined => {
     const state = this.stateOf(host)
     if (state.calls.running >= maxConcurrent) return busy
-    if (this.impaired.size === 0 || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
+    if (this.impaired.size === 0 || !this.impaired.has(state) || mayTryForItself(state, caller)) return undefined
     const now = this.nowMs()
     const out = outOf(state, now)
     return out !== undefined && isEmergency && mayProbe(state, now) ? undefined : out
   }
 
-  readonly acquire = (called: Called, isEmergency: boolean, key: string): Permit | Inadmissible => {
-    const refused = this.refusal(called, isEmergency, key)
+  readonly acquire = (called: Called, isEmergency: boolean, caller: string): Permit | Inadmissible => {
+    const refused = this.refusal(called, isEmergency, caller)
     if (refused !== undefined) return refused
     const state = this.stateOf(called.host)
     const now = this.nowMs()
     state.calls.running += 1
-    state.callers.add(key, now)
-    if (!this.impaired.has(state)) return new Permit(this, state, key, false, false)
+    state.callers.add(caller, now)
+    if (!this.impaired.has(state)) return new Permit(this, state, caller, false, false)
     const isOut = outOf(state, now) !== undefined
     if (isOut) {
       state.probes.isRunning = true
@@ -243,20 +248,22 @@ class Health {
     const isProbe = !state.breaker.isClosed
     if (isProbe) state.breaker.probe()
     else if (!isOut) this.impaired.delete(state)
-    return new Permit(this, state, key, isProbe, isOut)
+    return new Permit(this, state, caller, isProbe, isOut)
   }
 
-  /** A failure of a call by this key. `countsForBreaker`: the call began in the breaker's present epoch. */
-  failed(state: EndpointState, failure: HostFailed, key: string, countsForBreaker: boolean): void {
+  /** A failure of a call by this caller. `countsForBreaker`: the call began in the breaker's present epoch. */
+  failed(state: EndpointState, failure: HostFailed, caller: string, countsForBreaker: boolean): void {
     const verdict = verdictOn(failure)
     if (verdict.cooldown === undefined && verdict.breaker === undefined) return
     const now = this.nowMs()
-    const isSure = !verdict.isDoubtful || now - state.witnesses.latestBut(key) < witnessMs
-    const mayPutOut = isSure || now - state.callers.latestBut(key) >= witnessMs
-    if (verdict.isDoubtful) state.witnesses.add(key, now)
+    state.ended.add(caller, verdict.isDoubtful || verdict.breaker === "failure", now)
+    const isOfMost = !verdict.isDoubtful || state.ended.failsForMost(now)
+    const isSure = !verdict.isDoubtful || (isOfMost && now - state.witnesses.latestBut(caller) < witnessMs)
+    const mayPutOut = isSure || now - state.callers.latestBut(caller) >= witnessMs
+    if (verdict.isDoubtful) state.witnesses.add(caller, now)
     if (isSure) state.onlyWitness = undefined
-    else if (!this.impaired.has(state)) state.onlyWitness = key
-    else if (state.onlyWitness !== key) state.onlyWitness = undefined
+    else if (!this.impaired.has(state)) state.onlyWitness = caller
+    else if (isOfMost && state.onlyWitness !== caller) state.onlyWitness = undefined
     const wait = cooldownMs(verdict.cooldown, failure.retryAfterSeconds, this.rules.cooldown)
     if (wait > 0 && mayPutOut) {
       // A call that was in flight does not shorten a cooldown that is running.
@@ -294,8 +301,16 @@ class Health {
     this.impaired.delete(state)
   }
 
+  /** A call by this caller was answered completely. `countsForBreaker`: it began in the breaker's present epoch. */
+  succeeded(state: EndpointState, caller: string, countsForBreaker: boolean): void {
+    const now = this.nowMs()
+    state.ended.add(caller, false, now)
+    if (state.hasRested) this.rested(state)
+    if (state.breaker.isClosed && countsForBreaker) state.breaker.succeeded(now)
+  }
+
   /** It has answered for the first time since it was left alone. */
-  rested(state: EndpointState): void {
+  private rested(state: EndpointState): void {
     state.hasRested = false
     this.rests.end(state.of, this.nowMs())
   }
@@ -340,18 +355,18 @@ const valueOf = <V>(map: Map<string, V>, key: string, make: () => V): V => {
 export class Permit {
   private readonly health: Health
   private readonly state: EndpointState
-  /** Id of the key that calls. */
-  private readonly key: string
+  /** Who calls: `callerOf`. */
+  private readonly caller: string
   private epoch: number
   /** Whether it holds the probe of the breaker, or the emergency probe of the model. */
   private isProbe: boolean
   private isEmergency: boolean
   private isReleased = false
 
-  constructor(health: Health, state: EndpointState, key: string, isProbe: boolean, isEmergency: boolean) {
+  constructor(health: Health, state: EndpointState, caller: string, isProbe: boolean, isEmergency: boolean) {
     this.health = health
     this.state = state
-    this.key = key
+    this.caller = caller
     this.isProbe = isProbe
     this.isEmergency = isEmergency
     this.epoch = state.breaker.epoch
@@ -368,13 +383,11 @@ export class Permit {
   /** The answer is complete. */
   succeeded(): void {
     this.answered()
-    if (this.state.hasRested) this.health.rested(this.state)
-    const { breaker } = this.state
-    if (breaker.isClosed && breaker.epoch === this.epoch) breaker.succeeded(this.health.nowMs())
+    this.health.succeeded(this.state, this.caller, this.state.breaker.epoch === this.epoch)
   }
 
   failed(failure: HostFailed): void {
-    this.health.failed(this.state, failure, this.key, this.state.breaker.epoch === this.epoch)
+    this.health.failed(this.state, failure, this.caller, this.state.breaker.epoch === this.epoch)
     this.isProbe = this.isProbe && this.state.breaker.probing
   }
 

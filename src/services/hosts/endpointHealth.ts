@@ -3,6 +3,7 @@
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { Breaker } from "../../domain/hosts/Breaker.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import { RecentCallers } from "../../domain/hosts/RecentCallers.ts"
 import { LatestKeys } from "../../domain/structures/LatestKeys.ts"
 
 /** Why a host may not be called now. */
@@ -71,11 +72,13 @@ export interface EndpointState {
   openReason: HostReason
   /** When the breaker opened, before any probe of it. */
   openedAt: number
-  /** The keys that called it, and when. */
+  /** The callers (`callerOf`) that began a call, and when. */
   readonly callers: LatestKeys
-  /** The keys that met a doubtful failure, and when. */
+  /** Whose calls ended, and for whom it fails. */
+  readonly ended: RecentCallers
+  /** The callers that met a doubtful failure, and when. */
   readonly witnesses: LatestKeys
-  /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
+  /** The caller that alone met the failures because of which it may not be called; `undefined`: several did, or one was not doubtful. */
   onlyWitness: string | undefined
   /** Whether a reload has removed it. Calls that run still have it. */
   isRemoved: boolean
@@ -93,6 +96,7 @@ export const newEndpoint = (host: Host, parts: Pick<EndpointState, "breaker" | "
   openReason: "unreachable",
   openedAt: Number.NEGATIVE_INFINITY,
   callers: new LatestKeys(),
+  ended: new RecentCallers(),
   witnesses: new LatestKeys(),
   onlyWitness: undefined,
   isRemoved: false,
@@ -134,9 +138,9 @@ export const outsIn = (states: Iterable<EndpointState>, now: number): ReadonlyAr
     rest: coolsUntil > now ? { reason: coolingReason, waitMs: coolsUntil - now } : null,
   })).filter(({ breaker, rest }) => breaker !== null || rest !== null)
 
-/** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
-export const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
-  onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
+/** Whether this caller may call an endpoint that is out: only another one met its failures, and no probe of it runs. */
+export const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, caller: string | undefined): boolean =>
+  onlyWitness !== undefined && caller !== undefined && caller !== onlyWitness && !breaker.probing && !probes.isRunning
 
 /** Whether an endpoint that is out may be called by an emergency probe. */
 export const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>

@@ -59,8 +59,10 @@ export interface PlanOptions {
   readonly conversation?: Conversation | undefined
   /** What the caller's key may use. Default: everything. */
   readonly permissions?: Permissions
-  /** The id of the caller's key. Absent: of none, so that a host which one key alone put out is out. */
+  /** The id of the caller's key, for strategies. Absent: of none. */
   readonly key?: string
+  /** Who calls (`callerOf`). Absent: nobody, so that a host which one caller alone put out is out. */
+  readonly caller?: string
 }
 
 /** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
@@ -254,10 +256,10 @@ class Planner {
   private states(
     { maxTokens }: AnyRequest,
     budget: BudgetSnapshot,
-    { permissions = unrestricted, key }: PlanOptions,
+    { permissions = unrestricted, caller }: PlanOptions,
   ): States {
     const { registry, health, keys } = this.services
-    return { registry, health, keys, budget, maxTokens, permissions, key, probes: [], unaffordable: undefined }
+    return { registry, health, keys, budget, maxTokens, permissions, caller, probes: [], unaffordable: undefined }
   }
 
   /** How the hosts of the wanted models are ordered: not at all where there is one, unless the plan is explained. */

@@ -21,8 +21,8 @@ export interface States {
   readonly keys: KeyChoice
   readonly budget: BudgetSnapshot
   readonly permissions: Permissions
-  /** `PlanOptions.key`. */
-  readonly key: string | undefined
+  /** `PlanOptions.caller`. */
+  readonly caller: string | undefined
   /** The bound on output tokens that hosts are sent. */
   readonly maxTokens: AnyRequest["maxTokens"]
   /** `Plan.probes`. Filled in by `usableHosts`. */
@@ -168,7 +168,7 @@ const passes = (
   return false
 }
 
-const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusions): boolean => {
+const isHealthy = (host: Host, { health, keys, caller }: States, excluded: Exclusions): boolean => {
   const withoutKey = keys.refusal(host)
   if (withoutKey !== undefined) {
     const { because, reason, retryAfterMs, isRateLimit } = withoutKey
@@ -176,7 +176,7 @@ const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusio
     excluded.add(host, retryAfterMs === undefined ? finding : { ...finding, retryAfterMs }, stages.health)
     return false
   }
-  const out = health.admissible(host, key)
+  const out = health.admissible(host, caller)
   if (out === undefined) return true
   const { because, reason, retryAfterMs, isRateLimit } = out
   const finding = { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs, isRateLimit }
@@ -205,9 +205,9 @@ const addProbe = (
   usable: Array<HostFacts>,
   excluded: Exclusions,
 ): void => {
-  const { health, keys, key, probes } = states
+  const { health, keys, caller, probes } = states
   const hosts = refused.flatMap(({ host }) => (keys.refusal(host) === undefined ? host : []))
-  if (hosts.some((host) => health.admissible(host, key) === undefined)) return
+  if (hosts.some((host) => health.admissible(host, caller) === undefined)) return
   const probe = health.emergencyProbe(hosts)
   const facts = refused.find(({ host }) => host === probe)
   if (probe === undefined || facts === undefined) return

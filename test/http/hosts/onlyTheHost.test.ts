@@ -76,6 +76,18 @@ const ask = (gateway: Watched, secret: string, content: string, stream: boolean)
     { headers: { authorization: `Bearer ${secret}` } },
   )
 
+/** The host answers what is odd in this way, and anything else well. */
+const withOddHost = (way: Way): Promise<Watched> => {
+  const host = opened(
+    scriptedHost((body) => {
+      const isStream = body["stream"] === true
+      if (JSON.stringify(body["messages"]).includes("odd")) return way(isStream)
+      return isStream ? streamAnswer(["fine"]) : wholeAnswer("fine")
+    }),
+  )
+  return startWatched({ config: configFor({ acme: host }, { limits: { body_bytes: 50_000 } }) })
+}
+
 const fiveOdd = async (gateway: Watched, secret: string): Promise<void> => {
   for (let at = 0; at < 6; at++) await (await ask(gateway, secret, "odd", at % 2 === 1)).text()
 }
@@ -83,14 +95,7 @@ const fiveOdd = async (gateway: Watched, secret: string): Promise<void> => {
 describe("five requests of one key, after which another key asks the same host", () => {
   test.each(ways)("%s: is served, whether or not it was there before", async (_, way) => {
     for (const isThereBefore of [true, false]) {
-      const host = opened(
-        scriptedHost((body) => {
-          const isStream = body["stream"] === true
-          if (JSON.stringify(body["messages"]).includes("odd")) return way(isStream)
-          return isStream ? streamAnswer(["fine"]) : wholeAnswer("fine")
-        }),
-      )
-      const gateway = await startWatched({ config: configFor({ acme: host }, { limits: { body_bytes: 50_000 } }) })
+      const gateway = await withOddHost(way)
       const [odd, other] = [await openAccount(gateway), await openAccount(gateway)]
       if (isThereBefore) expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
       await fiveOdd(gateway, odd.secret)
@@ -126,6 +131,34 @@ describe("five requests of one key, after which another key asks the same host",
     }
     expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
     expect(await gateway.listed()).toMatchObject([{ status: 0, uptime_last_1d: 100 }])
+  })
+})
+
+describe("two keys took a host from all others", () => {
+  const alone = [...ways, ["a 502", status(502)], ["a 529", status(529)]] as const
+
+  test.each(alone)("%s: keys of one owner count as one, and another key is served", async (_, way) => {
+    const gateway = await withOddHost(way)
+    const owner = "somebody"
+    const keys = [await openAccount(gateway, { owner }), await openAccount(gateway, { owner })]
+    const other = await openAccount(gateway)
+    for (let round = 0; round < 4; round++) {
+      for (const { secret } of keys) await (await ask(gateway, secret, "odd", round % 2 === 1)).text()
+      // One that is out is tried by the other key's call, in the first round and the last.
+      if (round % 3 === 0) expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
+    }
+    expect((await ask(gateway, other.secret, "hello", true)).status).toBe(200)
+  })
+
+  test.each(alone)("%s: of two owners, a fifth of all calls: another key is served", async (_, way) => {
+    const gateway = await withOddHost(way)
+    const keys = [await openAccount(gateway), await openAccount(gateway)]
+    const other = await openAccount(gateway)
+    for (let at = 0; at < 16; at++) expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
+    for (let at = 0; at < 4; at++) {
+      for (const { secret } of keys) await (await ask(gateway, secret, "odd", at % 2 === 1)).text()
+    }
+    expect((await ask(gateway, other.secret, "hello", true)).status).toBe(200)
   })
 })
 

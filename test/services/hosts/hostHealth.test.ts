@@ -200,6 +200,47 @@ describe("a failure that the request may have provoked", () => {
   })
 })
 
+describe("a failure that two callers met", () => {
+  test("puts the host out only where they make half of its calls", async () => {
+    const { fails, answers, out } = await scene()
+    for (let at = 0; at < 20; at++) answers("other")
+    for (let at = 0; at < 9; at++) for (const key of ["one", "two"]) fails(timeout, key)
+    expect(out("other")).toBeUndefined()
+    fails(timeout, "one")
+    fails(timeout, "two")
+    expect(out("other")).toMatchObject({ because: "breaker" })
+  })
+
+  test.each([
+    ["a 404", new HostFailed({ reason: "not-found", status: 404 })],
+    ["a 402", new HostFailed({ reason: "account", status: 402 })],
+  ])("nor does it cool down after %s", async (_, failure) => {
+    const { fails, answers, out } = await scene()
+    for (let at = 0; at < 5; at++) answers("other")
+    for (const key of ["one", "two", "one", "two"]) fails(failure, key)
+    expect(out()).toBeUndefined()
+    fails(failure, "one")
+    expect(out()).toMatchObject({ because: "cooldown" })
+  })
+
+  test("of a host that stops working for all: it is left after as many failures as ever, whatever it answered before", async () => {
+    const { fails, answers, out } = await scene()
+    for (let at = 0; at < 3000; at++) answers(`k${at % 3}`)
+    fails(timeout, "k0")
+    fails(timeout, "k1")
+    expect(out()).toBeUndefined()
+    fails(timeout, "k2")
+    expect(out()).toMatchObject({ because: "breaker", reason: "timeout" })
+  })
+
+  test("of a host that refuses connections: one caller among many is enough, since no request provokes that", async () => {
+    const { fails, answers, out } = await scene()
+    for (let at = 0; at < 100; at++) answers(`k${at}`)
+    for (let at = 0; at < 3; at++) fails(unreachable, "one")
+    expect(out()).toMatchObject({ because: "breaker", reason: "unreachable" })
+  })
+})
+
 describe("an emergency probe", () => {
   test("is of the host that may be called first, one at a time and per second for a model", async () => {
     const { fails, health, called, other, clock, acquire } = await scene()

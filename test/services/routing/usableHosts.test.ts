@@ -56,7 +56,7 @@ const usable = ({ out = {}, probe, keysOut = [], states: more = {}, preferences 
     },
     budget: { limit: null, spend: 0n, reserved: 0n, source: "total", resetsAt: null },
     permissions: unrestricted,
-    ...{ key: undefined, maxTokens: 100, probes: [], unaffordable: undefined },
+    ...{ caller: undefined, maxTokens: 100, probes: [], unaffordable: undefined },
     ...more,
   }
   const { routing, bounds } = requestWith({})

@@ -24,9 +24,12 @@ export interface TestAccount {
 /** A new key with a limit, of ten dollars where none is given, so that each of its requests reserves money. `null`: without one. */
 export const openAccount = async (
   gateway: TestGateway,
-  { limit = 10_000_000_000_000n }: { readonly limit?: Picodollars | null } = {},
+  {
+    limit = 10_000_000_000_000n,
+    owner = null,
+  }: { readonly limit?: Picodollars | null; readonly owner?: string | null } = {},
 ): Promise<TestAccount> => {
-  const secret = await gateway.newKey({ limit })
+  const secret = await gateway.newKey({ limit, owner })
   const { id } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
   const spent = () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
   return {

@@ -48,6 +48,26 @@ describe("recent hosts", () => {
     expect(hosts.size).toBe(0)
   })
 
+  test("a key that filled it pushed out what all others had left: it gives up its own", () => {
+    const hosts = new RecentHosts(100)
+    hosts.add(other, 1n, host("a"), 1, true)
+    for (let at = 0; at < 1000; at++) hosts.add(one, BigInt(1000 + at), host("b"), at, true)
+    expect([tagsOf(hosts, 1n, other), hosts.size]).toEqual([["a"], 100])
+    expect([tagsOf(hosts, 1999n), tagsOf(hosts, 1900n), tagsOf(hosts, 1000n)]).toEqual([["b"], [], []])
+    // Keys that come later get their equal share of it.
+    for (let at = 0; at < 200; at++) hosts.add(other, BigInt(5000 + at), host("c"), 1000 + at, true)
+    const kept = (key: KeyId, from: number, many: number) =>
+      Array.from({ length: many }, (_, at) => tagsOf(hosts, BigInt(from + at), key).length).filter(Boolean).length
+    expect([kept(one, 1000, 1000), kept(other, 5000, 200)]).toEqual([50, 50])
+  })
+
+  test("what nobody has written for an hour goes first", () => {
+    const hosts = new RecentHosts(3)
+    hosts.add(other, 1n, host("a"), 0, true)
+    for (const at of [1, 2, 3]) hosts.add(one, BigInt(10 + at), host("b"), 3_600_000 + at, true)
+    expect([tagsOf(hosts, 1n, other), tagsOf(hosts, 11n), tagsOf(hosts, 13n)]).toEqual([[], ["b"], ["b"]])
+  })
+
   test("it never has more entries than it may, and those that were written last", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(fc.integer({ min: 0, max: 9 })), (most, written) => {

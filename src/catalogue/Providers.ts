@@ -44,6 +44,8 @@ export interface ProviderSettings {
   readonly attemptMs: number | null
   /** Calls at once. */
   readonly maxConcurrent: number | null
+  /** In place of what its hosts say of themselves. Absent, as `null`: that. */
+  readonly billsAfterAbort?: boolean | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
   readonly network: Network | null

@@ -35,6 +35,8 @@ export interface Endpoint {
   readonly ttfbMs: number | undefined
   /** Milliseconds of one attempt at a whole answer; `undefined`: that of the limits. */
   readonly attemptMs: number | undefined
+  /** Whether it bills all of an answer although its call was cancelled. */
+  readonly billsAfterAbort: boolean
   /** Whether its calls have a `traceparent`, while requests are traced. */
   readonly takesTraceparent: boolean
   /** Id of the plugin of its provider. */
@@ -150,6 +152,7 @@ const endpointBy = (
     ...(unary === undefined ? {} : { unary }),
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     attemptMs: settings.attemptMs === 0 ? Number.POSITIVE_INFINITY : (settings.attemptMs ?? undefined),
+    billsAfterAbort: settings.billsAfterAbort ?? host.billsAfterAbort ?? false,
     takesTraceparent: settings.traceparent ?? loaded.network === "private",
     plugin: loaded.plugin.id,
     keySource: keySourceOf(settings),

@@ -251,6 +251,11 @@ export const HostEntry = Schema.Struct({
     otherwise: false,
     description: "Whether the host caches prompts without `cache_control`. Default false.",
   }),
+  billsAfterAbort: setting("bills_after_abort", Schema.Boolean, {
+    otherwise: false,
+    description:
+      "Whether the host bills all of an answer although its call was cancelled. Its answers are read on for callers who leave, for up to 2 minutes (docs/billing.md). Default false.",
+  }),
   inputModalities: setting("input_modalities", names, {
     otherwise: [],
     description: "Where the host takes or gives less than the model does. Default: those of the model's architecture.",

@@ -593,6 +593,8 @@ export interface ProviderInput {
   readonly ttfb_ms?: number | null | undefined
   /** Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`. */
   readonly attempt_ms?: number | null | undefined
+  /** Whether its hosts bill all of an answer although its call was cancelled (docs/billing.md). Default: what each host says of itself. */
+  readonly bills_after_abort?: boolean | null | undefined
   /**
    * `false`: it is off, and its hosts are not called.
    * @default true

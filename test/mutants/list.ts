@@ -513,4 +513,32 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: 'withoutControls(asUtf8(value), "")',
     tests: ["test/http/keys/misplacedKeys.test.ts"],
   },
+  {
+    name: "a stream that flows keeps the deadline of its request",
+    file: "src/services/dispatch/AnswerStream.ts",
+    from: "    this.options.context.lifetime.deadline = now + this.options.limits.streamMs\n",
+    to: "",
+    tests: ["test/services/dispatch/answerStream.test.ts"],
+  },
+  {
+    name: "two callers put a host out however few of its calls they make",
+    file: "src/services/hosts/HostHealth.ts",
+    from: "!verdict.isDoubtful || state.ended.failsForMost(now)",
+    to: "true",
+    tests: ["test/services/hosts/hostHealth.test.ts"],
+  },
+  {
+    name: "keys of one owner are two callers",
+    file: "src/domain/keys/key.ts",
+    from: "owner ?? id",
+    to: "id ?? owner",
+    tests: ["test/http/hosts/onlyTheHost.test.ts"],
+  },
+  {
+    name: "a host that bills after an abort is cancelled",
+    file: "src/services/dispatch/Failover.ts",
+    from: "if (endpoint.billsAfterAbort) attempt.mayReadOn",
+    to: "if (endpoint.billsAfterAbort && attempt.isReadOn) attempt.mayReadOn",
+    tests: ["test/services/dispatch/billsAfterAbort.test.ts"],
+  },
 ]

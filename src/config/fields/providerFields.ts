@@ -108,6 +108,11 @@ export const ProviderFields = Schema.Struct({
     otherwise: null,
     description: "Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`.",
   }),
+  billsAfterAbort: setting("bills_after_abort", Schema.NullOr(Schema.Boolean), {
+    otherwise: null,
+    description:
+      "Whether its hosts bill all of an answer although its call was cancelled (docs/billing.md). Default: what each host says of itself.",
+  }),
   enabled: setting("enabled", Schema.Boolean, {
     default: true,
     description: "`false`: it is off, and its hosts are not called.",

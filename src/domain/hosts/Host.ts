@@ -48,6 +48,8 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
+  /** Whether it bills all of an answer although its call was cancelled. Absent: it does not. */
+  readonly billsAfterAbort?: boolean
   /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>

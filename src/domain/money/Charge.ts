@@ -17,6 +17,8 @@ export interface Answer {
   readonly outputBytes: number
   /** Images and sound that came. Absent: none. */
   readonly outputMedia?: MediaTokens | undefined
+  /** An estimate of the text tokens of the prompt. Absent: by a rule of thumb (`estimate.ts`). */
+  readonly promptTextTokens?: number | undefined
   /** An estimate of the tokens that the model made and that were not sent (`hiddenTokens.ts`). Absent: none. */
   readonly hiddenTokens?: number | undefined
   /** The host goes on with the answer where the gateway does not see it, so it costs the most that the request can cost. */
@@ -86,7 +88,8 @@ const estimated = (answer: Answer, { bounds, most }: Measures): Usage => {
   const media = answer.outputMedia ?? noMedia
   const shown = tokensIn(answer.outputBytes) + allMedia(media)
   const hidden = Math.min(answer.hiddenTokens ?? 0, Math.max(0, most.completionTokens - shown))
-  const prompt = Math.min(promptTokens(bounds), most.promptTokens)
+  const text = answer.promptTextTokens ?? tokensIn(bounds.textBytes)
+  const prompt = Math.min(text + allMedia(asked), most.promptTokens)
   return {
     ...noUsage,
     promptTokens: prompt,

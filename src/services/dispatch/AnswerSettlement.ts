@@ -13,7 +13,7 @@ import type { TickTimers } from "../request/Timers.ts"
 import type { StreamServices } from "./AnswerStream.ts"
 import type { Delivered, EndAttempt } from "./EndAttempt.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
-import { ReadingOn } from "./ReadingOn.ts"
+import type { ReadingOn } from "./ReadingOn.ts"
 
 interface SettlementServices {
   readonly registry: ConfigInForce
@@ -21,18 +21,20 @@ interface SettlementServices {
   readonly runner: EffectRunner
   readonly endAttempt: EndAttempt
   readonly hedges: HedgeBudget
+  readonly readingOn: ReadingOn
   readonly log: (line: Effect.Effect<void>) => void
 }
 
 /** One for all answers of a gateway. */
 export class AnswerSettlement implements StreamServices {
   readonly timers: TickTimers
-  readonly readingOn = new ReadingOn()
+  readonly readingOn: ReadingOn
   private readonly services: SettlementServices
 
   constructor(services: SettlementServices) {
     this.services = services
     this.timers = services.timers
+    this.readingOn = services.readingOn
   }
 
   /** What hedging may cost is a share of what answers cost. */

@@ -116,7 +116,7 @@ export class AnswerStream implements OutputEvents {
     // No other host will be called with it.
     this.options.context.lifetime.releaseBody()
     if (!this.hasReader) {
-      this.abandon(answer, "caller-gone")
+      this.leave("caller-gone")
       return
     }
     answer.attempt.detach()
@@ -215,7 +215,8 @@ export class AnswerStream implements OutputEvents {
     const { answer } = this
     const { readingOn, timers } = this.services
     if (answer === undefined) return
-    if (!readingOn.read(answer, timers, () => this.settleUnread(answer, outcome))) {
+    const { streamBytes } = this.options.limits
+    if (!readingOn.read(answer, timers, streamBytes, () => this.settleUnread(answer, outcome))) {
       this.abandon(answer, outcome)
       return
     }

@@ -38,6 +38,12 @@ export class Attempt {
   /** Called once when it is stopped. Set by the code that waits for its answer. */
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
+  /** Asked when the caller has left: whether the call goes on all the same. Unset: it does not. */
+  mayReadOn: (() => boolean) | undefined
+  /** Whether it goes on although its caller has left. */
+  isReadOn = false
+  /** Called once when it is over. */
+  onClose: (() => void) | undefined
   /** How often its request went out again, on a new connection in place of one that the host had closed. */
   resends = 0
   /** The model that its host says the answer is of; `undefined` where it is not known. */
@@ -48,6 +54,8 @@ export class Attempt {
   private spanId: string | null = null
   /** When it began: milliseconds after its request did. */
   readonly beganMs: number
+  /** Set by `stopClock`. */
+  private tookMs: number | undefined
   private readonly onEnd = (): void => this.end()
 
   constructor(
@@ -75,7 +83,7 @@ export class Attempt {
 
   /** Milliseconds since it began. */
   elapsedMs(): number {
-    return this.context.elapsedMs() - this.beganMs
+    return this.tookMs ?? this.context.elapsedMs() - this.beganMs
   }
 
   /** The first event came. */
@@ -112,9 +120,20 @@ export class Attempt {
     this.onStop?.()
   }
 
-  /** Stops it because the request was ended. */
+  /** The request was ended: stops it, unless its caller has left and it is read on. */
   end(): void {
+    if (this.context.lifetime.ending?._tag === "CallerGone" && this.mayReadOn?.() === true) return
+    this.endNow()
+  }
+
+  /** Stops it because the request was ended. */
+  endNow(): void {
     this.stop(ended)
+  }
+
+  /** Its time is what it has taken so far: it was cancelled, and is booked later. */
+  stopClock(): void {
+    this.tookMs = this.elapsedMs()
   }
 
   /** From now on the end of the request does not stop it by itself: the stream of its answer decides when. */
@@ -130,6 +149,8 @@ export class Attempt {
     this.permit.release()
     this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
+    this.onClose?.()
+    this.onClose = undefined
     const { observed } = this.context
     if (observed !== undefined && outcome !== undefined)
       observed.attempts.push(this.observation(observed, outcome, failure))

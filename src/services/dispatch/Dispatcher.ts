@@ -24,6 +24,7 @@ import type { AnswerReader } from "./AnswerReader.ts"
 import { AnswerSettlement } from "./AnswerSettlement.ts"
 import { makeEndAttempt } from "./EndAttempt.ts"
 import type { DispatchFailure } from "./outcomeOf.ts"
+import { ReadingOn } from "./ReadingOn.ts"
 import { type StreamHead, StreamOpening, type StreamTarget } from "./StreamOpening.ts"
 import { type Completed, WholeAnswer } from "./WholeAnswer.ts"
 
@@ -81,6 +82,7 @@ const make = Effect.gen(function* () {
     endAttempt: yield* makeEndAttempt,
     retries,
     hedges,
+    readingOn: new ReadingOn(),
   }
   const settlement = new AnswerSettlement(services)
   return Dispatcher.of({

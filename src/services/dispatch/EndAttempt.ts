@@ -12,6 +12,7 @@ import { bytesOfTokens, tokensIn, tokensWritten } from "../../domain/request/est
 import { hiddenTokens } from "../../domain/request/hiddenTokens.ts"
 import { allMedia, type MediaTokens } from "../../domain/request/MediaTokens.ts"
 import { isUnaryName } from "../../domain/request/operations.ts"
+import { PromptDensity } from "../../domain/request/PromptDensity.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import { type Facts, logEvent } from "../../process/log/logEvent.ts"
 import { Throttle } from "../../process/log/Throttle.ts"
@@ -57,6 +58,7 @@ export class EndAttempt {
   private readonly keys: KeyFailures
   private readonly runner: EffectRunner
   private readonly throttle: Throttle
+  private readonly density = new PromptDensity()
 
   constructor(
     meter: Settlements,
@@ -92,9 +94,13 @@ export class EndAttempt {
     // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
     const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
     this.measure(attempt, delivered, counted, durationMs, completionTokens)
+    const { bounds } = reservation
+    if (counted !== undefined && bounds.media === undefined)
+      this.density.counted(attempt.host, attempt.context.key.id, counted.promptTokens, bounds.textBytes)
     return this.meter.settle(reservation, {
       outcome,
       usage: counted,
+      promptTextTokens: counted === undefined ? this.promptTextTokens(attempt) : undefined,
       outputBytes,
       outputMedia,
       hiddenTokens: hidden,
@@ -131,7 +137,12 @@ export class EndAttempt {
     const isWholeAnswer = !isUnaryName(context.operation) && !reservation.streamed
     const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : reservation.mostHidden
     const hidden = this.hiddenBy(attempt, 0, mostHidden)
-    return this.meter.settle(reservation, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
+    const promptTextTokens = this.promptTextTokens(attempt)
+    return this.meter.settle(reservation, {
+      ...unanswered("caller-gone", context),
+      promptTextTokens,
+      hiddenTokens: hidden,
+    })
   }
 
   /**
@@ -148,7 +159,8 @@ export class EndAttempt {
     // A host writes a whole answer before it sends anything.
     const written = stream ? 0 : tokensWritten(this.stats.snapshot(host).throughput, elapsedMs)
     const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
-    return this.meter.settle(reservation, { ...unanswered("lost", context), outputBytes })
+    const promptTextTokens = this.promptTextTokens(attempt)
+    return this.meter.settle(reservation, { ...unanswered("lost", context), promptTextTokens, outputBytes })
   }
 
   /** It was prepared, but its host is not called. */
@@ -178,6 +190,11 @@ export class EndAttempt {
   private hiddenBy(attempt: Attempt, shown: number, most: number): number {
     if (most === 0) return 0
     return hiddenTokens(attempt.elapsedMs(), this.stats.snapshot(attempt.host).throughput, shown, most)
+  }
+
+  /** The text tokens of its prompt, by what the host counted lately; `undefined`: it did not. */
+  private promptTextTokens({ context, host, reservation }: Attempt): number | undefined {
+    return this.density.tokensIn(host, context.key.id, reservation.bounds.textBytes)
   }
 
   /** Records a failure against the host, or against the key that it refused. */

@@ -36,6 +36,7 @@ import type { Turn } from "./attemptTimer.ts"
 import type { EndAttempt } from "./EndAttempt.ts"
 import { type Contest, type Hedge, type HedgeServices, hedgeFor, mayHedge, Race, type RaceResult } from "./Hedge.ts"
 import { type DispatchFailure, outcomeOf } from "./outcomeOf.ts"
+import type { ReadingOn } from "./ReadingOn.ts"
 
 /** What trying hosts uses of the services: each is the part that is asked, so that a test gives no more. */
 export interface FailoverServices extends StartServices, HedgeServices {
@@ -45,6 +46,7 @@ export interface FailoverServices extends StartServices, HedgeServices {
   readonly timers: TickTimers
   readonly retries: RetryBudget
   readonly endAttempt: EndAttempt
+  readonly readingOn: ReadingOn
   readonly log: (effect: Effect.Effect<void>) => void
 }
 
@@ -153,7 +155,10 @@ export abstract class Failover<A extends object, Result>
   }
 
   private callAlone(begun: Begun): void {
-    this.context.calling = begun.attempt
+    const { attempt, endpoint } = begun
+    this.context.calling = attempt
+    const { readingOn, timers } = this.services
+    if (endpoint.billsAfterAbort) attempt.mayReadOn = () => readingOn.hold(attempt, timers)
     try {
       this.call(begun, this)
     } catch (cause) {
@@ -191,7 +196,8 @@ export abstract class Failover<A extends object, Result>
   }
 
   private hasFailed(begun: Begun, failure: HostFailed): void {
-    if (this.context.lifetime.ending !== undefined) this.abandon([begun])
+    const { isReadOn, stopped } = begun.attempt
+    if (this.context.lifetime.ending !== undefined && (!isReadOn || stopped !== undefined)) this.abandon([begun])
     else this.failOver(begun, failure)
   }
 

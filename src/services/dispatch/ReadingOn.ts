@@ -1,53 +1,97 @@
 /**
- * Streams that are read on after their caller has left, for a second at most, because the host probably sends its usage soon. Their number
- * is bounded, so that callers who leave cost next to nothing. See docs/guarantees.md#g15.
+ * Calls that are read on after their caller has left, for their usage. A stream that has said something is read on for a second, because the
+ * host probably sends its usage soon, and for five more once it has finished, or where the estimates of many others go by its count. At a host that bills an answer although its call was cancelled
+ * (`bills_after_abort`), whole answers and streams are read on in any state, for two minutes. What comes is discarded. The number is bounded,
+ * so that callers who leave cost next to nothing. See docs/guarantees.md#g5 and #g15.
  */
 import type { KeyId } from "../../domain/ids.ts"
-import type { TickTimers } from "../request/Timers.ts"
+import type { TickTimers, Timer } from "../request/Timers.ts"
+import type { Attempt } from "./Attempt.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
 
 /** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000
+/** The same once every choice has finished: the host makes nothing more, and only its usage is missing. */
+const afterFinishMs = 5000
+/** How long a call is read on that costs the same if it is cancelled. */
+const billedMs = 120_000
 
 const mostAtOnce = 32
 const mostOfOneKey = 8
 
+interface OfKey {
+  places: number
+  /** Calls without a place. They were cancelled, and are booked once those with one are over. */
+  waiting: Array<() => void>
+}
+
 export class ReadingOn {
   private inAll = 0
-  private readonly byKey = new Map<KeyId, number>()
+  private readonly byKey = new Map<KeyId, OfKey>()
 
   /**
-   * Reads an answer on that has content, until it ends or for a second, and discards its text. `onOver` is called once, after this has
-   * returned. `false`: it is not read on, because it has no content or is over, or because there is no place.
+   * Reads an answer on, until it ends, its time is over or it has more than `mostBytes`, and discards its text. Where the key has all of its
+   * places, it is cancelled, and waits for those to end, which tell how long such prompts are. `onOver` is called once, after this has
+   * returned. `false`: it is not read on, because it has no content or is over, or because others have the places.
    */
-  read(answer: HostAnswer, timers: TickTimers, onOver: () => void): boolean {
-    const { attempt, stream } = answer
-    const key = attempt.context.key.id
-    if (stream?.hasContent !== true || isOver(answer) || !this.enter(key)) return false
+  read(answer: HostAnswer, timers: TickTimers, mostBytes: number, onOver: () => void): boolean {
+    const { attempt, endpoint, stream } = answer
+    const { context } = attempt
+    if (stream === undefined || isOver(answer) || !(endpoint.billsAfterAbort || stream.hasContent)) return false
+    if (!attempt.isReadOn && !this.enter(context.key.id)) return this.wait(answer, timers, onOver)
     const over = () => {
       answer.onProgress = undefined
       attempt.onStop = undefined
+      context.lifetime.onCut = undefined
       timer.clear()
-      this.leave(key)
       onOver()
+      if (!attempt.isReadOn) this.leave(context.key.id)
     }
+    let mayWait = !endpoint.billsAfterAbort
     const progress = () => {
       answer.take()
-      if (isOver(answer)) over()
+      if (isOver(answer) || stream.bytes > mostBytes) over()
+      else if (mayWait && stream.hasAllFinishes) waitMore()
     }
-    const timer = timers.set(readOnMs, over)
+    const waitMore = () => {
+      mayWait = false
+      timer.restart(afterFinishMs)
+    }
+    const late = () => {
+      if (mayWait && this.isLastOfMany(context.key.id)) waitMore()
+      else over()
+    }
+    const timer: Timer = timers.set(endpoint.billsAfterAbort ? billedMs : readOnMs, late)
     answer.onProgress = progress
     attempt.onStop = progress
+    context.lifetime.onCut = over
     answer.take()
+    if (mayWait && stream.hasAllFinishes) waitMore()
+    return true
+  }
+
+  /** Lets a call go on whose caller has left before it was answered, until it ends or for two minutes. `false`: there is no place. */
+  hold(attempt: Attempt, timers: TickTimers): boolean {
+    const { context } = attempt
+    if (!this.enter(context.key.id)) return false
+    const timer = timers.set(billedMs, () => attempt.endNow())
+    context.lifetime.onCut = () => attempt.endNow()
+    attempt.isReadOn = true
+    attempt.onClose = () => {
+      timer.clear()
+      context.lifetime.onCut = undefined
+      this.leave(context.key.id)
+    }
     return true
   }
 
   /** Takes a place, until `leave`. `false`: there is none. */
   enter(key: KeyId): boolean {
-    const ofKey = this.byKey.get(key) ?? 0
-    if (this.inAll >= mostAtOnce || ofKey >= mostOfOneKey) return false
+    const ofKey = this.byKey.get(key) ?? { places: 0, waiting: [] }
+    if (this.inAll >= mostAtOnce || ofKey.places >= mostOfOneKey) return false
+    this.byKey.set(key, ofKey)
     this.inAll += 1
-    this.byKey.set(key, ofKey + 1)
+    ofKey.places += 1
     return true
   }
 
@@ -55,8 +99,39 @@ export class ReadingOn {
     const ofKey = this.byKey.get(key)
     if (ofKey === undefined) return
     this.inAll -= 1
-    if (ofKey === 1) this.byKey.delete(key)
-    else this.byKey.set(key, ofKey - 1)
+    ofKey.places -= 1
+    if (ofKey.places > 0) return
+    this.byKey.delete(key)
+    for (const over of ofKey.waiting) over()
+  }
+
+  /** Whether it is the only one left of its key that may tell the length of many prompts. */
+  private isLastOfMany(key: KeyId): boolean {
+    const ofKey = this.byKey.get(key)
+    return ofKey !== undefined && ofKey.places === 1 && ofKey.waiting.length >= mostOfOneKey
+  }
+
+  private wait(answer: HostAnswer, timers: TickTimers, onOver: () => void): boolean {
+    const { attempt } = answer
+    const { lifetime, key } = attempt.context
+    const ofKey = this.byKey.get(key.id)
+    if (ofKey === undefined) return false
+    answer.onProgress = undefined
+    attempt.onStop = undefined
+    attempt.exchange?.cancel()
+    attempt.stopClock()
+    let isWaiting = true
+    const over = () => {
+      if (!isWaiting) return
+      isWaiting = false
+      lifetime.onCut = undefined
+      timer.clear()
+      onOver()
+    }
+    const timer = timers.set(readOnMs + afterFinishMs, over)
+    lifetime.onCut = over
+    ofKey.waiting.push(over)
+    return true
   }
 }
 

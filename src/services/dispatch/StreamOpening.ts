@@ -65,6 +65,8 @@ export class StreamOpening extends Failover<HostAnswer, StreamHead> {
 
   /** No host has an event yet. The hosts are tried all the same, and the stream is told what comes of it. */
   private announce(): void {
+    // Its caller has left, and the host is read on.
+    if (this.context.lifetime.ending !== undefined) return
     this.announced = this.makeStream()
     this.announced.announce()
     this.succeed({ body: this.announced.body, answering: undefined })

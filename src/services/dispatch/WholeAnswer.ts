@@ -10,6 +10,7 @@ import type { AnswerSettlement } from "./AnswerSettlement.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
 import { wholeAnswerTimer } from "./attemptTimer.ts"
+import type { Delivered } from "./EndAttempt.ts"
 import { Failover, type FailoverServices } from "./Failover.ts"
 import { WholeHostAnswer } from "./WholeHostAnswer.ts"
 
@@ -59,11 +60,19 @@ export class WholeAnswer extends Failover<AnswerRead, Completed> {
   protected override accept(answer: AnswerRead, attempt: Attempt): void {
     this.attempt = attempt
     this.answer = answer
-    this.after(this.services.endAttempt.delivered(attempt, answer.delivered), this.booked)
+    const { delivered } = answer
+    const read: Delivered = attempt.isReadOn ? { ...delivered, outcome: "caller-gone", isAwaited: false } : delivered
+    this.after(this.services.endAttempt.delivered(attempt, read), this.booked)
   }
 
   private booked(charge: Charge): void {
     this.settlement.charged(charge)
+    const { ending } = this.context.lifetime
+    if (this.attempt.isReadOn && ending !== undefined) this.fail(ending)
+    else this.complete(charge)
+  }
+
+  private complete(charge: Charge): void {
     const { attempt, answer } = this
     const written = answer.write(charge)
     this.succeed({

@@ -262,6 +262,7 @@ class RunningRequests {
     this.running.each((lifetime) => {
       this.ended.add(lifetime)
       lifetime.end(refused("draining"))
+      lifetime.onCut?.()
     })
   }
 

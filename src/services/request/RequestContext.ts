@@ -71,6 +71,8 @@ export class Lifetime implements Member {
   isReading = false
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
+  /** Ends at once what still runs for a caller who has left. Unset: nothing does. */
+  onCut: (() => void) | undefined
   private listeners = none
 
   /** Milliseconds from its admission to the deadline. */

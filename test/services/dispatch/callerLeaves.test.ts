@@ -289,3 +289,28 @@ test("32 hosts are read on at once, 8 of one key, and a place that is left is fr
   places.leave(key(7))
   expect(places.enter(key(7))).toBe(false)
 })
+
+describe("a hundred streams of one key left at the last word paid 28 to 38 % of the bill", () => {
+  /** A prompt of 30 kB that has a token for each byte. */
+  const messages = [{ role: "user", content: "x".repeat(30_000) }]
+  const bill = JSON.stringify({ choices: [], usage: { prompt_tokens: 30_000, completion_tokens: 40 } })
+
+  for (const late of [0, 1500]) {
+    leaving(`the usage comes ${late} ms after the finish: at least 90 %`, async (gateway) => {
+      const streams = []
+      for (let at = 0; at < 20; at++) streams.push(await begun(gateway, [delta("word ".repeat(32))], { messages }))
+      for (const { reading } of streams) await reading.leave()
+      for (const { host } of streams) host.events(finish)
+      await gateway.settle()
+      if (late > 0) await gateway.pass(late)
+      for (const { host } of streams) host.events(bill, "[DONE]")
+      await gateway.pass(100)
+      const rows = await gateway.rows(20)
+      expect(rows).toHaveLength(20)
+      expect(rows.filter(({ estimated }) => estimated)).toHaveLength(12)
+      const paid = rows.reduce((sum, { cost }) => sum + cost, 0n)
+      expect(Number(paid) / (20 * Number(rows.find(({ estimated }) => !estimated)?.cost))).toBeGreaterThanOrEqual(0.9)
+      expect(await gateway.reserved()).toBe(0n)
+    })
+  }
+})

@@ -1,0 +1,54 @@
+/**
+ * Tokens per byte of prompts, as hosts counted them lately. An estimate of a prompt that nobody counted goes by it: first by what the same
+ * key was counted at the host, then by what everybody was. Prompts of one host have one tokenizer, and those of one key are usually alike.
+ * In memory. See docs/billing.md.
+ */
+import type { Host } from "../hosts/Host.ts"
+import type { KeyId } from "../ids.ts"
+
+/** The latest some ten prompts, weighted by their size. */
+class Density {
+  private tokens = 0
+  private bytes = 0
+
+  add(tokens: number, bytes: number): void {
+    this.tokens = this.tokens * kept + tokens
+    this.bytes = this.bytes * kept + bytes
+  }
+
+  /** A token is at least one byte. */
+  get perByte(): number {
+    return Math.min(this.tokens / this.bytes, 1)
+  }
+}
+
+/** What is left of the earlier prompts with each new one. */
+const kept = 0.9
+/** Bytes. Of shorter prompts the frame around their text is too large a part. */
+const shortest = 1024
+const mostKeys = 64
+
+export class PromptDensity {
+  private readonly ofHosts = new WeakMap<Host, { readonly all: Density; readonly byKey: Map<KeyId, Density> }>()
+
+  /** A host counted the `tokens` of a prompt of `bytes` of text, and nothing else. */
+  counted(host: Host, key: KeyId, tokens: number, bytes: number): void {
+    if (bytes < shortest || tokens === 0) return
+    const known = this.ofHosts.get(host)
+    const { all, byKey } = known ?? { all: new Density(), byKey: new Map<KeyId, Density>() }
+    if (known === undefined) this.ofHosts.set(host, { all, byKey })
+    all.add(tokens, bytes)
+    const own = byKey.get(key) ?? new Density()
+    own.add(tokens, bytes)
+    byKey.set(key, own)
+    const [first] = byKey.size > mostKeys ? byKey.keys() : []
+    if (first !== undefined) byKey.delete(first)
+  }
+
+  /** The tokens of a text of so many bytes; `undefined`: nothing was counted. */
+  tokensIn(host: Host, key: KeyId, bytes: number): number | undefined {
+    const known = this.ofHosts.get(host)
+    if (known === undefined || bytes < shortest) return undefined
+    return Math.ceil((known.byKey.get(key) ?? known.all).perByte * bytes)
+  }
+}

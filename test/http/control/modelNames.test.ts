@@ -82,6 +82,34 @@ describe("a name by which the vendor's own host is called was 400", () => {
     expect((await chat("claude-haiku-4-5", ofName)).status).toBe(403)
   })
 
+  test.each([
+    ["allowed_models", "claude-haiku-4-5", "anthropic/claude-haiku-4.5"],
+    ["allowed_models", "anthropic/claude-haiku-4-5-20251001", "anthropic/claude-haiku-4.5"],
+    ["allowed_models", "anthropic/claude-haiku-4.5:nitro", "anthropic/claude-haiku-4.5"],
+    ["allowed_models", "unheard-of", "author/*"],
+    ["allowed_providers", "acme/own", "allowed_models"],
+  ])("a key whose %s had %p was made, and allowed nothing", async (list, entry, written) => {
+    const asManager = (method: string, body: object): RequestInit => ({
+      method,
+      body: JSON.stringify(body),
+      headers: { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" },
+    })
+    const ids = ["anthropic/*", "later/configured", "Anthropic/Claude-Haiku-4.5", "later/configured:nitro"]
+    const good = list === "allowed_models" ? ids : ["Anthropic", "anthropic/eu", "later", "later/eu"]
+    const made = await gateway.call("/keys", asManager("POST", { name: "n", [list]: good }))
+    expect(made.status).toBe(201)
+    const { data } = Object(await made.json())
+    for (const [path, method] of [
+      ["/keys", "POST"],
+      [`/keys/${data.hash}`, "PATCH"],
+    ] as const) {
+      const refused = await gateway.call(path, asManager(method, { name: "n", [list]: ["*", entry] }))
+      const { error } = Object(await refused.json())
+      expect([refused.status, error.metadata.path]).toEqual([400, `${list}[1]`])
+      expect(error.message).toContain(written)
+    }
+  })
+
   test("an explanation and the lists say the id", async () => {
     const { attempts } = await explainedBy(gateway, {
       model: "claude-haiku-4-5",

@@ -112,7 +112,7 @@ test("a key that is changed otherwise keeps its streams", async () => {
   const gateway = await startRuled()
   const key = await gateway.newKey()
   const { response, stream } = await running(gateway, key)
-  await gateway.manage(key, "PATCH", { name: "other", limit: 0, allowed_models: ["none"] })
+  await gateway.manage(key, "PATCH", { name: "other", limit: 0, allowed_models: ["none/*"] })
   stream?.send(JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }))
   stream?.close()
   const { last } = await streamOf(response)

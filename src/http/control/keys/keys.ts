@@ -8,6 +8,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { inOrder } from "../../../domain/json/inOrder.ts"
 import { isHidden, type KeyRecord, keyMembers } from "../../../domain/keys/key.ts"
@@ -21,6 +22,7 @@ import { badBody, badRequest, notFound, unavailable } from "../../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "../Authorize.ts"
 import { bodyReader } from "../bodies.ts"
 import { roleRefusal } from "../operationRoles.ts"
+import { withoutDeadPatterns } from "./deadPatterns.ts"
 import { fieldsOf, figurePlaces, figuresOf, keyFigures, schemasOf } from "./keyFigures.ts"
 import { decodeBody, fitsKind, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
@@ -88,6 +90,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
   Effect.gen(function* () {
     const keys = yield* KeyStore
     const meter = yield* Meter
+    const registry = yield* ProviderRegistry
     const body = yield* bodyReader()
 
     const described = (key: KeyRecord) =>
@@ -125,6 +128,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
           const wanted = yield* decodeNewKey(yield* body.object(request))
           const kind = wanted.role == null ? "ordinary" : "management"
           yield* fitsKind(kind, wanted)
+          yield* withoutDeadPatterns(wanted, registry)
           if (kind === "management") yield* mayManage
           const { record, secret } = yield* keys.create({ ...wanted, kind }, (yield* CurrentKey).id)
           return { data: yield* described(record), key: Redacted.value(secret) }
@@ -140,6 +144,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
           const change = yield* decodeKeyChange(yield* body.object(request))
           const { kind } = yield* changing(path.hash)
           yield* fitsKind(kind, change)
+          yield* withoutDeadPatterns(change, registry)
           return { data: yield* described(yield* keys.update(path.hash, change, (yield* CurrentKey).id)) }
         }),
       )

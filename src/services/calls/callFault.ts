@@ -16,25 +16,51 @@ const codesOf = (failure: HostFailed): ReadonlyArray<string> => {
   return codes
 }
 
+/** What kept a connection from being made, or broke it. */
+export type ConnectionFault =
+  | "dns"
+  | "address not allowed"
+  | "no route"
+  | "refused"
+  | "tls"
+  | "connect timeout"
+  | "closed"
+
 /** Codes of Node's resolver, sockets and OpenSSL, and the texts of the dialler; the first that matches counts. */
-const faults: ReadonlyArray<readonly [pattern: RegExp, say: (host: string, text: string) => string]> = [
+const faults: ReadonlyArray<
+  readonly [pattern: RegExp, fault: ConnectionFault, say: (host: string, text: string) => string]
+> = [
   [
     /ENOTFOUND|EAI_|ENODATA|has no address|DNS/i,
+    "dns",
     (host) => `the name ${host} cannot be looked up (DNS): it does not exist, or this machine has no network`,
   ],
   [
     /may not be called/,
+    "address not allowed",
     (host) => `${host} is a private address or one that is never called: a server of your own needs network: "private"`,
   ],
-  [/ENETUNREACH|EHOSTUNREACH|ENETDOWN/, (host) => `no network leads to ${host}`],
-  [/ConnectionRefused|ECONNREFUSED|Unable to connect|Failed to connect/i, (host) => `nothing listens at ${host}`],
+  [/ENETUNREACH|EHOSTUNREACH|ENETDOWN/, "no route", (host) => `no network leads to ${host}`],
+  [
+    /ConnectionRefused|ECONNREFUSED|Unable to connect|Failed to connect/i,
+    "refused",
+    (host) => `nothing listens at ${host}`,
+  ],
   [
     /CERT|SELF_SIGNED|UNABLE_TO_|certificate|ERR_TLS|ERR_SSL|EPROTO|handshake|TLS/i,
+    "tls",
     (host, text) => `TLS to ${host} failed: ${text}`,
   ],
-  [/no connection after/, (host) => `${host} does not answer: no connection after 5 seconds`],
-  [/ECONNRESET|closed|EPIPE/i, (host) => `${host} closed the connection`],
+  [/no connection after/, "connect timeout", (host) => `${host} does not answer: no connection after 5 seconds`],
+  [/ECONNRESET|closed|EPIPE/i, "closed", (host) => `${host} closed the connection`],
 ]
+
+/** Of a call that failed as `unreachable`; `undefined`: of no other failure, or not known. */
+export const connectionFault = (failure: HostFailed): ConnectionFault | undefined => {
+  if (failure.reason !== "unreachable") return undefined
+  const text = codesOf(failure).join(" ")
+  return faults.find(([pattern]) => pattern.test(text))?.[1]
+}
 
 /** Host and port of a URL, without user, password, path and query. */
 export const placeOf = (url: string): string => URL.parse(url)?.host ?? "its address"
@@ -47,7 +73,7 @@ export const callFault = (failure: HostFailed, { url, proxy }: Called): string =
   const text = texts.join(" ")
   const code = texts.find((each) => /^[A-Z][A-Z0-9_]+$/.test(each)) ?? texts.at(-1) ?? failure.reason
   const known = faults.find(([pattern]) => pattern.test(text))
-  if (known !== undefined) return `${through}${known[1](host, code)}`
+  if (known !== undefined) return `${through}${known[2](host, code)}`
   if (failure.reason === "malformed") return `${through}what answers at ${placeOf(url)} does not speak HTTP`
   return `${through}${placeOf(url)} cannot be called: ${code}`
 }

@@ -17,6 +17,7 @@ import { PluginFault } from "../../plugin/checks/PluginFault.ts"
 import { type Facts, logEvent } from "../../process/log/logEvent.ts"
 import { Throttle } from "../../process/log/Throttle.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
+import { connectionFault } from "../calls/callFault.ts"
 import { type HostMeasurements, type HostOutcomes, HostStats } from "../hosts/HostStats.ts"
 import { isOfKey, type KeyFailures, ProviderKeys } from "../hosts/ProviderKeys.ts"
 import { makeGuardedMeter } from "../money/GuardedMeter.ts"
@@ -199,7 +200,7 @@ export class EndAttempt {
 
   /** Records a failure against the host, or against the key that it refused. */
   private blame({ context, host, permit, key }: Attempt, failure: HostFailed): void {
-    if (failure.reason !== "defect") this.stats.providers?.failed(host, failure.reason)
+    if (failure.reason !== "defect") this.stats.providers?.failed(host, failure)
     // A refused key says nothing of its host.
     if (key === undefined || !this.keys.failed(key, failure)) {
       this.stats.failed(host, failure)
@@ -298,7 +299,14 @@ const failureLine = (
   }
   // The hash names the key in listings; a name is the operator's own word for it.
   const asker = { caller: caller.id, callerName: caller.name === "" ? undefined : caller.name }
-  const facts = { ...attempt, reason, status, code, ...(reason === "request" ? asker : {}) }
+  const facts = {
+    ...attempt,
+    reason,
+    fault: connectionFault(failure),
+    status,
+    code,
+    ...(reason === "request" ? asker : {}),
+  }
   return { event: ownEvents[reason] ?? "attempt_failed", hook: "", facts }
 }
 

@@ -2,8 +2,10 @@
  * The last failure of each provider, and when it last refused our account, for those who run the gateway. Each process has its own, and
  * nothing is written for an answer that went well.
  */
+import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import { type ConnectionFault, connectionFault } from "../calls/callFault.ts"
 
 export interface ProviderError {
   /** Unix milliseconds. */
@@ -12,6 +14,8 @@ export interface ProviderError {
   /** The tag of the host. */
   readonly host: string
   readonly reason: HostReason
+  /** Why it could not be reached. */
+  readonly fault?: ConnectionFault | undefined
 }
 
 export interface ProviderRecord {
@@ -34,12 +38,16 @@ export class ProviderFailures {
     return this.records.get(provider) ?? { lastError: null, accountRefusedAt: null }
   }
 
-  failed({ provider, model, tag }: Host, reason: HostReason): void {
+  failed({ provider, model, tag }: Host, failure: HostFailed): void {
+    const { reason } = failure
     const at = this.now()
     const isRefusal = reason === "account"
     if (isRefusal) this.refused.add(provider)
     const accountRefusedAt = isRefusal ? at : this.of(provider).accountRefusedAt
-    this.records.set(provider, { lastError: { at, model, host: tag, reason }, accountRefusedAt })
+    this.records.set(provider, {
+      lastError: { at, model, host: tag, reason, fault: connectionFault(failure) },
+      accountRefusedAt,
+    })
   }
 
   answered({ provider }: Host): void {

@@ -1,9 +1,11 @@
 /** What is kept of a request that is over. No text that its caller wrote, but for names of models and apps, and ids. Pure. */
+import type { RoutingExhausted } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import { formPaths } from "../../domain/request/forms.ts"
 import { isModelName } from "../../domain/request/modelName.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { routedOfExcluded } from "../../domain/routing/routed.ts"
+import { connectionFault } from "../calls/callFault.ts"
 import type { ObservedAttempt } from "../request/Observation.ts"
 import type { RequestEnd } from "../request/RequestEnds.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
@@ -111,10 +113,18 @@ export const whyOf = (failure: EndFailure | null): string => reasonOf(failure).s
 const reasonOf = (failure: EndFailure | null): string => {
   if (failure === null || failure === "defect") return ""
   if (failure._tag === "NoHostMatches") return [...new Set(failure.excluded.map(({ by }) => by))].join(", ")
+  if (failure._tag === "RoutingExhausted") return [failure.message, ...connectionFaults(failure)].join(" ")
   if (failure._tag !== "BadRequest") return failure.message
   const [{ path }] = failure.issues
   return placeOf(path)
 }
+
+/** A sentence for each host that could not be reached, as far as is known why. */
+const connectionFaults = ({ attempts }: RoutingExhausted): ReadonlyArray<string> =>
+  attempts.flatMap(({ host, failure }) => {
+    const fault = connectionFault(failure)
+    return fault === undefined ? [] : [`${host}: ${fault}.`]
+  })
 
 /** Members whose own members are named by the caller. */
 const open = new Set(

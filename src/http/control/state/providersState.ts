@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
+import type { ProviderError } from "../../../services/hosts/ProviderFailures.ts"
 import type { ProviderState } from "../../../services/state/providerStates.ts"
 
 const KeyState = Schema.Struct({
@@ -66,9 +67,13 @@ export const writtenProvider = (state: ProviderState): typeof ProviderStateAnswe
     last_error:
       lastError === null
         ? null
-        : { at: isoTime(lastError.at), model: lastError.model, host: lastError.host, why: lastError.reason },
+        : { at: isoTime(lastError.at), model: lastError.model, host: lastError.host, why: writtenError(lastError) },
   }
 }
+
+/** Such as `unreachable: dns`. */
+const writtenError = ({ reason, fault }: ProviderError): string =>
+  fault === undefined ? reason : `${reason}: ${fault}`
 
 const writtenKey = ({ label, why, restsUntil, spent }: ProviderState["keys"][number]): typeof KeyState.Type => ({
   label,

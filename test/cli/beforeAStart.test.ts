@@ -75,11 +75,12 @@ describe.concurrent("before a start", () => {
     async (what, source, says) => {
       const file = join(installation.folder, `${what.replaceAll(" ", "-")}.ts`)
       writeFileSync(file, source)
-      // As the program reads it, with less patience.
+      // As the program reads it, with less patience where that is to end.
+      const importMs = says.includes("0.4 seconds") ? 400 : 100_000
       const reader = `
         import * as Effect from "effect/Effect"
         import { readRaw } from "./src/config/file/configFile.ts"
-        const read = await Effect.runPromise(Effect.either(readRaw(${JSON.stringify(file)}, 400)))
+        const read = await Effect.runPromise(Effect.either(readRaw(${JSON.stringify(file)}, ${importMs})))
         process.stderr.write(\`config error: \${read.left.path}: \${read.left.message}\\n\`)
         process.exit(78)`
       const child = Bun.spawn([process.execPath, "-e", reader], { stdout: "ignore", stderr: "pipe" })

@@ -105,7 +105,8 @@ const dial = async ({ gateway, account }: Scene, more: { readonly pause?: boolea
 
 describe("a caller who leaves", () => {
   test("while the host's head is awaited: the host's connection is closed, and the prompt is charged once", async () => {
-    const stage = await scene(() => {})
+    // The gateway's own head comes after ten seconds, if the host's does not.
+    const stage = await scene(() => {}, { commit_after_ms: 120_000 })
     const leave = new AbortController()
     const response = stage.request({ signal: leave.signal }).catch(() => undefined)
     await until(() => stage.host.requests() === 1, "the call")

@@ -1,13 +1,10 @@
 /**
- * Bounds how many records one key gets in a minute with one outcome, so that a flood of one key evicts no record of another. What is beyond
- * has one record for each minute, which says how many requests it stands for. Each process counts its own.
+ * Bounds how many records requests of one kind get in a minute, such as those of one key with one outcome, so that a flood of one key
+ * evicts no record of another. What is beyond has one record for each minute, which says how many requests it stands for. Each process
+ * counts its own.
  */
-import type { RequestOutcome } from "../../domain/failures/RequestOutcome.ts"
 
 const minuteMs = 60_000
-
-/** Records of single requests, in a minute, of one key and with one outcome. */
-export const mostOfMinute = 600
 
 /** A request that gets a record, and how many it stands for: 1, or itself and those of its minute that came after it. */
 export interface Recorded<End> {
@@ -22,23 +19,31 @@ interface Counted<End> {
   beyond: { readonly end: End; requests: number } | undefined
 }
 
-export class RecordQuota<End extends { readonly key: { readonly id: string }; readonly outcome: RequestOutcome }> {
+export class RecordQuota<End> {
+  private readonly mostOfMinute: number
+  private readonly kindOf: (end: End) => string
   private minute = 0
-  /** By key and outcome, of this minute. */
+  /** By kind, of this minute. */
   private counted = new Map<string, Counted<End>>()
   /** Of minutes that are over. */
   private over: Array<Recorded<End>> = []
 
+  /** `mostOfMinute`: records of single requests of a kind. There have to be few kinds. */
+  constructor(mostOfMinute: number, kindOf: (end: End) => string) {
+    this.mostOfMinute = mostOfMinute
+    this.kindOf = kindOf
+  }
+
   /** Whether it gets a record of its own; else it is counted. `now`: Unix milliseconds. */
   admits(end: End, now: number): boolean {
     this.turn(now)
-    const place = `${end.outcome} ${end.key.id}`
+    const place = this.kindOf(end)
     const count = this.counted.get(place)
     if (count === undefined) {
       this.counted.set(place, { single: 1, beyond: undefined })
       return true
     }
-    if (count.single < mostOfMinute) {
+    if (count.single < this.mostOfMinute) {
       count.single += 1
       return true
     }

@@ -29,6 +29,9 @@ export interface RecordOptions {
 /** Requests that wait to be written. */
 const mostWaiting = 10_000
 
+/** Records of single requests, in a minute, of one key and with one outcome. */
+export const mostOfMinute = 600
+
 /** Few, so that the ledger's thread, which writes them too, can settle requests in between. */
 const writtenAtOnce = 100
 const removedAtOnce = 500
@@ -93,7 +96,7 @@ class RecordWriter {
   private readonly installation: string
   private readonly now: () => number
   private readonly unknown = new UnknownCallers()
-  private readonly quota = new RecordQuota<KnownEnd>()
+  private readonly quota = new RecordQuota<KnownEnd>(mostOfMinute, ({ outcome, key }) => `${outcome} ${key.id}`)
   private readonly failures = new Streak()
   private waiting: Array<Recorded<KnownEnd>> = []
   /** Requests, since the last line of the log. */

@@ -46,7 +46,8 @@ class Known {
   }
 }
 
-export const accessLine = (end: RequestEnd): LogFields => {
+/** `requests`: how many it stands for. */
+export const accessLine = (end: RequestEnd, requests: number): LogFields => {
   const line = new Known()
   line.add("request_id", end.requestId)
   line.add("route", end.route)
@@ -59,6 +60,7 @@ export const accessLine = (end: RequestEnd): LogFields => {
   addAnswer(line, end)
   line.add("bytes_in", end.bytes.in)
   line.add("bytes_out", end.bytes.out)
+  if (requests > 1) line.add("requests", requests)
   return line.all
 }
 

@@ -1,15 +1,18 @@
 /**
  * The access log: a line of the log for each request that is over, or for each that was refused or failed. The end of a request makes the
- * line; the lines of one turn of the event loop are logged together after it, so that they take one fiber. See docs/access-log.md.
+ * line; the lines of one turn of the event loop are logged together after it, so that they take one fiber. Lines about refused requests
+ * without a known key are few, however many such requests there are: anybody can send them. See docs/access-log.md.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as LogLevel from "effect/LogLevel"
+import * as Schedule from "effect/Schedule"
 import { logLine } from "../../process/log/logEvent.ts"
 import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { type RequestEnd, RequestEnds } from "../request/RequestEnds.ts"
 import { accessLine, type LogFields } from "./accessLine.ts"
+import { type Recorded, RecordQuota } from "./RecordQuota.ts"
 
 /** Of which requests the log has a line: of all, of those that were refused or failed, or of none. */
 export type AccessLog = "all" | "errors" | "off"
@@ -27,13 +30,19 @@ const observing = (which: Exclude<AccessLog, "off">) =>
   Effect.gen(function* () {
     const { subscribe } = yield* RequestEnds
     const runner = makeEffectRunner(yield* Effect.runtime<never>())
-    const lines = new Lines((write) => void runner.run(write, () => {}))
+    const clock = yield* Effect.clock
+    const lines = new Lines(
+      (write) => void runner.run(write, () => {}),
+      () => clock.unsafeCurrentTimeMillis(),
+    )
     // Added before the subscription, so that it runs after its end.
-    yield* Effect.addFinalizer(() => lines.write)
+    yield* Effect.addFinalizer(() => lines.writeAll)
+    yield* Effect.scheduleForked(lines.writeCounted, Schedule.spaced("1 minute"))
     const isAll = which === "all"
     yield* subscribe(
       (end) => {
-        if ((isAll || isBad(end)) && !probes.has(end.route)) lines.add(end)
+        const isRefused = isBad(end)
+        if ((isAll || isRefused) && !probes.has(end.route)) lines.add(end, isRefused && end.key === null)
       },
       isAll ? "always" : "of-failures",
     )
@@ -41,23 +50,43 @@ const observing = (which: Exclude<AccessLog, "off">) =>
 
 const isBad = ({ outcome, status }: RequestEnd): boolean => outcome !== "ok" || status >= 400
 
+/** Lines about single requests without a known key, of one outcome and in one minute. Those beyond have one line together. */
+const mostOfUnknown = 10
+
 class Lines {
   private waiting: Array<LogFields> = []
+  private readonly unknown = new RecordQuota<RequestEnd>(mostOfUnknown, ({ outcome }) => outcome)
   private readonly run: (write: Effect.Effect<void>) => void
+  private readonly now: () => number
 
-  constructor(run: (write: Effect.Effect<void>) => void) {
+  /** `now`: Unix milliseconds. */
+  constructor(run: (write: Effect.Effect<void>) => void, now: () => number) {
     this.run = run
+    this.now = now
   }
 
-  add(end: RequestEnd): void {
-    this.waiting.push(accessLine(end))
+  /** `isOfUnknown`: refused, and nobody knows whose it is. */
+  add(end: RequestEnd, isOfUnknown: boolean): void {
+    if (isOfUnknown && !this.unknown.admits(end, this.now())) return
+    this.waiting.push(accessLine(end, 1))
     if (this.waiting.length === 1) setImmediate(() => this.run(this.write))
   }
 
   /** Logs what waits. */
-  readonly write: Effect.Effect<void> = Effect.suspend(() => {
+  private readonly write: Effect.Effect<void> = Effect.suspend(() => {
     const { waiting } = this
     this.waiting = []
     return Effect.forEach(waiting, (fields) => logLine("info", "request", "request", fields), { discard: true })
   })
+
+  /** Logs what was counted in minutes that are over. */
+  readonly writeCounted: Effect.Effect<void> = Effect.suspend(() => this.counted(this.unknown.take(this.now())))
+
+  /** Logs everything. */
+  readonly writeAll: Effect.Effect<void> = Effect.suspend(() => this.counted(this.unknown.takeAll()))
+
+  private counted(counted: ReadonlyArray<Recorded<RequestEnd>>): Effect.Effect<void> {
+    for (const { end, requests } of counted) this.waiting.push(accessLine(end, requests))
+    return this.write
+  }
 }

@@ -10,6 +10,7 @@ import { forms } from "../../../src/http/data/forms.ts"
 import { modelRoute } from "../../../src/http/data/ModelRequest.ts"
 import type { AccessLog } from "../../../src/services/records/accessLog.ts"
 import { RequestEnds } from "../../../src/services/request/RequestEnds.ts"
+import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
 import { until, within } from "../../support/clocks/until.ts"
 import { gatewayWithoutSocket, startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { closeAfterEach, opened } from "../../support/gateways/watched.ts"
@@ -269,3 +270,35 @@ test.each([
   const observed = await gateway.run(Effect.map(RequestEnds, ({ begin }) => begin("GET /", null).observed))
   expect(observed !== undefined).toBe(isObserved)
 })
+
+test("requests of nobody known had a line each, so that anybody filled the disk: a few of an outcome, and one that counts the others", async () => {
+  const clock = new ManualClock()
+  const { lines, layer } = logOf()
+  const gateway = opened(
+    await startGateway({ config: configFor({}), setting: Layer.merge(layer, Layer.setClock(clock)) }),
+  )
+  const asked = async (path: string, authorization: string) => {
+    const response = await gateway.call(path, { headers: { authorization, "x-title": "x".repeat(200) } })
+    await response.text()
+  }
+  for (let at = 0; at < 20; at++) {
+    await asked("/requests", `Bearer sk-unknown-${at}`)
+    await asked(`/no/such/path/${at}`, "Bearer x")
+    await gateway.chat(hi, { headers: { authorization: `Bearer sk-unknown-${at}` } })
+  }
+  // A known key keeps its lines.
+  for (let at = 0; at < 15; at++) await gateway.chat({ ...hi, model: `acme/none-${at}` })
+  const of = (outcome: string) => lines.filter((line) => line.outcome === outcome)
+  await until(() => of("caller_model_not_found").length === 15, "the lines")
+  const unknown = () => lines.filter(({ key_hash }) => key_hash === undefined)
+  const outcomes = () => new Set(unknown().map(({ outcome }) => outcome))
+  expect(outcomes().size).toBe(2)
+  for (const outcome of outcomes()) expect(of(outcome)).toHaveLength(10)
+  await pass(clock, 121_000)
+  await until(() => unknown().length === 22, "the counts")
+  const counted = unknown().slice(20)
+  expect(counted.map(({ requests }) => requests).toSorted((a, b) => a - b)).toEqual([10, 30])
+  // The next minute has lines of its own.
+  await asked("/requests", "Bearer sk-unknown-again")
+  await until(() => unknown().length === 23, "the next line")
+}, 60_000)

@@ -19,7 +19,7 @@ import {
 import { randomText } from "../../domain/ids.ts"
 import type { Author } from "../../domain/keys/audit.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import { keyId } from "../../domain/keys/keySecret.ts"
+import { hasChecksum, keyId } from "../../domain/keys/keySecret.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import { type DataAtRest, type FoundKey, Storage } from "../storage/Storage.ts"
 import { orUnavailable } from "../storage/StorageUnavailable.ts"
@@ -131,11 +131,11 @@ class KeptSessions {
 
   signIn({ secret, address, refusal }: SignIn) {
     return Effect.gen(this, function* () {
-      const begun = this.tries.begin(address, this.monotonicMs())
+      const begun = this.tries.begin(address, this.monotonicMs(), hasChecksum(Redacted.value(secret)))
       if ("waitMs" in begun) return yield* tooMany(begun.limit, begun.waitMs, this.now())
       const giveBack = Effect.sync(() => this.tries.giveBack(begun))
       const key: FoundKey = yield* Effect.tapErrorTag(this.keys.authenticate(secret), "Unavailable", () => giveBack)
-      yield* giveBack
+      this.tries.succeeded(begun)
       const refused = refusal(key)
       if (refused !== undefined) return yield* refused
       const id = randomText(43)

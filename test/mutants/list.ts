@@ -249,7 +249,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "members that nobody names pass to every host",
     file: "src/services/dispatch/encodeFor.ts",
-    from: 'if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue',
+    from: 'if (passes !== "any" && passes?.includes(name) === true) continue',
     to: "if (isPlain.test(name)) continue",
     tests: ["test/http/payload/seen.test.ts"],
   },
@@ -445,7 +445,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a flood of one key evicts the records of others",
     file: "src/services/records/RecordQuota.ts",
-    from: "if (count.single < mostOfMinute) {",
+    from: "if (count.single < this.mostOfMinute) {",
     to: "if (count.single >= 0) {",
     tests: ["test/services/request/requestRecords.test.ts"],
   },
@@ -540,5 +540,19 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: "if (endpoint.billsAfterAbort) attempt.mayReadOn",
     to: "if (endpoint.billsAfterAbort && attempt.isReadOn) attempt.mayReadOn",
     tests: ["test/services/dispatch/billsAfterAbort.test.ts"],
+  },
+  {
+    name: "a nested count of answers passes to a host",
+    file: "src/services/payload/multiplying.ts",
+    from: "return isJsonObject(value) ? membersOf(name, value, { owner, path, depth }, dropped) : value",
+    to: "return value",
+    tests: ["test/http/payload/multiplying.test.ts"],
+  },
+  {
+    name: "anybody may write lines to the log without end",
+    file: "src/services/records/accessLog.ts",
+    from: "if (isOfUnknown && !this.unknown.admits(end, this.now())) return",
+    to: "if (isOfUnknown) this.unknown.admits(end, this.now())",
+    tests: ["test/http/ends/accessLog.test.ts"],
   },
 ]

@@ -19,6 +19,7 @@ import {
 import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
 import { runs } from "../../domain/routing/routeFilters.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
+import { type Kept, withoutMultiplying } from "../payload/multiplying.ts"
 import { findingInPayload } from "../payload/walk.ts"
 
 type Protocol = Endpoint["protocol"]
@@ -69,6 +70,9 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   })
 }
 
+/** A member of the chat form that multiplies what images cost, and that some protocols translate. Other hosts get it as they get unknown ones. */
+const unmetered = "image_config"
+
 /** Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host. */
 const isPlain = /^[a-z_][A-Za-z0-9_]*$/
 
@@ -84,17 +88,32 @@ const passing = <Payload extends JsonObject>(
 ): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
   const { members: canonical } = operations[operation]
   let dropped: Array<string> | undefined
+  let changed: Map<string, Kept> | undefined
   for (const name in payload) {
-    if (canonical.has(name) || extraMembers?.includes(name) === true) continue
-    if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue
+    if ((canonical.has(name) && name !== unmetered) || extraMembers?.includes(name) === true) continue
+    if (name === unmetered && passes !== "any") continue
+    if (passes === "any" && isPlain.test(name)) {
+      const kept = withoutMultiplying(name, payload[name])
+      if (kept === undefined) continue
+      changed ??= new Map()
+      changed.set(name, kept)
+      continue
+    }
+    if (passes !== "any" && passes?.includes(name) === true) continue
     // Appended to in place: a caller may send as many such members as a body may have.
     dropped ??= []
     dropped.push(name)
   }
-  if (dropped === undefined) return unchanged
+  if (dropped === undefined && changed === undefined) return unchanged
   const kept: Payload & Record<string, unknown> = { ...payload }
-  for (const name of dropped) Reflect.deleteProperty(kept, name)
-  return { payload: kept, dropped: dropped.filter((name) => payload[name] != null) }
+  for (const name of dropped ?? none) Reflect.deleteProperty(kept, name)
+  const named = (dropped ?? none).filter((name) => payload[name] != null)
+  for (const [name, part] of changed ?? []) {
+    if (part.value === undefined) Reflect.deleteProperty(kept, name)
+    else Reflect.set(kept, name, part.value)
+    named.push(...part.dropped)
+  }
+  return { payload: kept, dropped: named }
 }
 
 const named = (encoded: Result, dropped: ReadonlyArray<string>): Result =>

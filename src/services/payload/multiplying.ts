@@ -1,0 +1,115 @@
+/**
+ * Members that multiply what a request costs, or let a host do more than is asked of it, and that the meter does not know: how many answers
+ * or images a host makes, how large these are, how long it may think or write, what it does besides. Hosts whose API nobody wrote down
+ * get unknown members unread, but for these. See docs/guarantees.md#g36.
+ */
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { normalName } from "../../domain/request/hostedTools.ts"
+
+/** What a host can make several of. */
+const things =
+  "(?:candidate|image|output|generation|result|sample|completion|sequence|returnsequence|variation|choice|answer|video|beam)s?"
+
+/** Kinds of members, by their normal names (`normalName`). */
+const kinds: Readonly<Record<"count" | "size" | "work", ReadonlyArray<RegExp>>> = {
+  // With a number.
+  count: [
+    // `n_images`, `num_generations`, `numResults`, `max_candidates`; `candidate_count`; `samples`; a nested `n`, `bestOf`.
+    new RegExp(`^(?:n|num|numberof|count|max)${things}$|^${things}(?:count|number)$`),
+    /^(?:n|bestof|samples|candidates|variations|generations|repeats?|beamwidth)$/,
+    // `num_predict`, `max_new_tokens`, `maxTokens`, `max_length`, `thinking_budget`, `budget_tokens`: other names of bounds that are ours.
+    /^(?:num|n)predict$|^max[a-z]*tokens?$|^maxtokenstosample$|^max(?:output|new)?length$|budget(?:tokens)?$|^(?:thinking|reasoning)tokens$/,
+    // What a host does by itself: `max_tool_calls`, `max_uses`, `max_turns`.
+    /^(?:max|num)[a-z]*(?:calls|uses|turns|iterations|rounds|searches|steps)$/,
+  ],
+  // With a number or a text: `size`, `image_size`, `quality`, `resolution`, `duration`, `fps` of what is made.
+  size: [
+    /^(?:image|video|audio|output)?(?:size|quality|resolution|width|height|duration|durationseconds|seconds|frames|fps|upscale)$/,
+  ],
+  // Whatever it says, but for false.
+  work: [
+    /^(?:echo|prewarm|warmup|compaction|compact|contextcompaction)$/,
+    /^(?:image|video|audio|speech)(?:generation)?(?:config|options|settings)$/,
+  ],
+}
+
+/** As the meter reads them, for each answer that they ask for. */
+const metered: ReadonlySet<string> = new Set(["n", "best_of"])
+
+type Kind = keyof typeof kinds | null
+
+/** Names seen so far. Bounded, since callers choose names. */
+const seen = new Map<string, Kind>()
+const mostSeen = 4096
+
+const kindOf = (name: string): Kind => {
+  const before = seen.get(name)
+  if (before !== undefined) return before
+  const normal = normalName(name)
+  const has = (kind: keyof typeof kinds) => kinds[kind].some((pattern) => pattern.test(normal))
+  const kind = has("work") ? "work" : has("count") ? "count" : has("size") ? "size" : null
+  if (seen.size < mostSeen && name.length <= 64) seen.set(name, kind)
+  return kind
+}
+
+const multiplies = (name: string, value: unknown): boolean => {
+  const kind = kindOf(name)
+  if (kind === null || value === null || value === false) return false
+  if (kind === "work" || typeof value === "number") return true
+  return typeof value === "string" && (kind === "size" || /^\s*\d/.test(value))
+}
+
+/** A member of the payload without what multiplies within it. */
+export interface Kept {
+  /** `undefined`: nothing of it is left. */
+  readonly value: unknown
+  /** Paths of what was taken out. */
+  readonly dropped: ReadonlyArray<string>
+}
+
+/** How deep members are looked into: deeper ones pass to no host. */
+const deepest = 8
+
+/** What of a member that a host gets unread may pass to it; `undefined`: all of it. */
+export const withoutMultiplying = (name: string, value: unknown): Kept | undefined => {
+  if (metered.has(name)) return undefined
+  const dropped: Array<string> = []
+  const kept = partOf(name, value, { owner: "", path: name, depth: 0 }, dropped)
+  return dropped.length === 0 ? undefined : { value: kept, dropped }
+}
+
+/** Where a value stands: the member that has it or its list, its path, and how deep that is. */
+interface Place {
+  readonly owner: string
+  readonly path: string
+  readonly depth: number
+}
+
+/** `undefined`: it is taken out. */
+const partOf = (name: string, value: unknown, { owner, path, depth }: Place, dropped: Array<string>): unknown => {
+  // Names below `properties` are those of a schema.
+  if (
+    (owner !== "properties" && multiplies(name, value)) ||
+    (depth === deepest && typeof value === "object" && value !== null)
+  ) {
+    dropped.push(path)
+    return undefined
+  }
+  if (Array.isArray(value)) {
+    return value.map((item, at) =>
+      isJsonObject(item) ? partOf("", item, { owner: name, path: `${path}[${at}]`, depth: depth + 1 }, dropped) : item,
+    )
+  }
+  return isJsonObject(value) ? membersOf(name, value, { owner, path, depth }, dropped) : value
+}
+
+const membersOf = (name: string, value: JsonObject, { path, depth }: Place, dropped: Array<string>): JsonObject => {
+  const before = dropped.length
+  const kept: Record<string, unknown> = {}
+  for (const member in value) {
+    const place = { owner: name, path: `${path}.${member}`, depth: depth + 1 }
+    const part = partOf(member, value[member], place, dropped)
+    if (part !== undefined) kept[member] = part
+  }
+  return dropped.length === before ? value : kept
+}

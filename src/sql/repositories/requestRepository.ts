@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { requestOutcome, requestOutcomes } from "../../domain/failures/RequestOutcome.ts"
-import { type KeyId, requestIdAt, requestOfGeneration } from "../../domain/ids.ts"
+import { type KeyId, randomText, requestIdAt, requestOfGeneration } from "../../domain/ids.ts"
 import type {
   ListedRequest,
   RequestFilter,
@@ -338,6 +338,13 @@ export const makeRequestRepository = (sql: SqlClient): SqlRequests => {
       })
       return query(sql.withTransaction(adding))
     },
+    positionSecret: () =>
+      Effect.zipRight(
+        query(sql`INSERT INTO positions (only_row, secret) VALUES (1, ${randomText(43)}) ON CONFLICT DO NOTHING`),
+        Effect.flatMap(query(sql<{ readonly secret: string }>`SELECT secret FROM positions`), ([row]) =>
+          row === undefined ? Effect.dieMessage("the secret of positions is gone") : Effect.succeed(row.secret),
+        ),
+      ),
     countUnknown: (all) => {
       // In one order, so that two processes that count the same do not wait for each other.
       const values = all

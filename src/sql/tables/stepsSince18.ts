@@ -198,12 +198,17 @@ export const stepsSince18 = {
 
   // Bytes of kept answers by key and by the hour in which they expire: `expires_at` is its end. Only added to, and removed once it is over.
   // Answers from before this table are not counted; they expire within a day.
-  "25_bytes_of_kept_answers": inOrder(({ integer, optionsByKey }) => [
+  // `positions`: the secret that positions in the list of requests are sealed with.
+  "25_bytes_of_kept_answers": inOrder(({ integer, options, optionsByKey }) => [
     `CREATE TABLE idempotency_bytes (
       key_id TEXT NOT NULL,
       expires_at ${integer} NOT NULL,
       bytes ${integer} NOT NULL,
       PRIMARY KEY (key_id, expires_at)
     ) ${optionsByKey}`,
+    `CREATE TABLE positions (
+      only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
+      secret TEXT NOT NULL
+    ) ${options}`,
   ]),
 }

@@ -165,12 +165,12 @@ describe.each(kinds)("over %s", (_, storage) => {
       "text/csv; charset=utf-8; header=present",
     ])
     const [names = "", first = "", end] = (await response.text()).split("\r\n")
-    const { data, position } = await list("", secret)
+    const { data } = await list("", secret)
     // Amounts are exact in CSV.
     expect(names.split(",")).toEqual(Object.keys(data[0]).filter((name) => name !== "exact"))
     expect([first.slice(0, ok.length + 1), end]).toEqual([`${ok},`, ""])
     expect(first).toContain(",false,0.00002,10,5,,")
-    expect(response.headers.get("x-gw-position")).toBe(position)
+    expect(response.headers.get("x-gw-position")).toMatch(/^[\w-]{59}$/)
     const next = response.headers.get("x-gw-next")
     const accept = { headers: { authorization: `Bearer ${secret}`, accept: "text/csv" } }
     const second = await gateway.call(`/requests?after=${next}`, accept)
@@ -178,6 +178,19 @@ describe.each(kinds)("over %s", (_, storage) => {
     expect([line.slice(0, failed.length + 1), second.headers.get("x-gw-next")]).toEqual([`${failed},`, null])
     expect(line).toContain(`"'=HYPERLINK(""x"")"`)
     expect(line).toContain('"[{""model"":""acme/small"",""host"":""a"",""outcome"":""overloaded"",""status"":500,')
+  })
+
+  test("a position told a key how many requests all keys have made: it is sealed, and another one each time", async () => {
+    const secret = await gateway.newKey()
+    await chat(secret, hi)
+    const [one, two] = [await list("", secret), await list("", secret)]
+    expect(one.position).toMatch(/^[\w-]{59}$/)
+    expect(two.position).not.toBe(one.position)
+    expect((await list(`position=${one.position}`, secret)).data).toEqual([])
+    const changed = `${one.position.slice(0, 30)}${one.position[30] === "A" ? "B" : "A"}${one.position.slice(31)}`
+    for (const position of ["0.0", "4.3", changed, "A".repeat(59)]) {
+      expect([position, (await get(`/requests?position=${position}`, secret)).status]).toEqual([position, 400])
+    }
   })
 
   test("page after page; and from a position on what was written since", async () => {
@@ -205,7 +218,7 @@ describe.each(kinds)("over %s", (_, storage) => {
     const { secret, hash, malformed } = await scene()
     const other = await gateway.newKey()
     expect((await list("", other)).data).toEqual([])
-    expect((await list("position=0.0", other)).data).toEqual([])
+    expect((await list(`position=${(await list("", other)).position}`, other)).data).toEqual([])
     expect((await list(`key_hash=${hash}`, secret)).data).toHaveLength(5)
     expect((await errorOf(await get(`/requests?key_hash=${hash}`, other))).code).toBe(403)
     expect((await errorOf(await get("/requests/unknown", other))).code).toBe(403)

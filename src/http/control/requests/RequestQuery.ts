@@ -3,8 +3,9 @@ import * as Schema from "effect/Schema"
 import { type RequestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
 import { KeyId } from "../../../domain/ids.ts"
 import { userHash } from "../../../domain/request/userHash.ts"
-import type { RequestFilter, WrittenTo } from "../../../services/storage/requests.ts"
+import type { RequestFilter } from "../../../services/storage/requests.ts"
 import { hashOfUser, instant, keyHash, offset, optional, parameter, searched, wholeNumber } from "../query.ts"
+import { positionForm } from "./position.ts"
 
 /** A status, or all of a class: `404`, `4xx`. */
 const statuses = parameter(
@@ -47,12 +48,9 @@ const requestId = parameter(
 
 /** A place in the order in which requests were written. */
 const position = parameter(
-  Schema.Struct({ record: Schema.Number, row: Schema.Number }),
-  { rule: "`position` of an answer before", jsonSchema: { type: "string", pattern: "^\\d{1,15}\\.\\d{1,15}$" } },
-  (written): WrittenTo | undefined => {
-    const [, record, row] = /^(\d{1,15})\.(\d{1,15})$/.exec(written) ?? []
-    return record === undefined || row === undefined ? undefined : { record: Number(record), row: Number(row) }
-  },
+  Schema.String,
+  { rule: "`position` of an answer before", jsonSchema: { type: "string", pattern: positionForm.source } },
+  (written) => (positionForm.test(written) ? written : undefined),
 )
 
 const period = { from: optional(instant), to: optional(instant) }

@@ -10,7 +10,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { NotPermitted } from "../../../domain/failures/Failure.ts"
+import { BadRequest, NotPermitted } from "../../../domain/failures/Failure.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { RequestRecords } from "../../../services/records/RequestRecords.ts"
 import type { ListedRequest, RequestFilter, RequestPage, WrittenTo } from "../../../services/storage/requests.ts"
@@ -21,6 +21,7 @@ import { pageHeaders } from "../../headers.ts"
 import { badRequest, notPermitted, unavailable } from "../../refusals.ts"
 import { Authorize, AuthorizeManagement, CurrentKey } from "../Authorize.ts"
 import { alsoCsv, csvAnswer, jsonAnswer } from "../csvAnswer.ts"
+import { sealed, unsealed } from "./position.ts"
 import { filterOf, RequestQuery, UnknownQuery } from "./RequestQuery.ts"
 import { csvRowOf, itemOf, RequestItem, requestColumns } from "./requestItem.ts"
 
@@ -87,6 +88,15 @@ export const requestsHandlers = HttpApiBuilder.group(
       const { flush } = yield* RequestRecords
       const reached = orUnavailable("storage", storage)
 
+      let known: string | undefined
+      const positionSecret = Effect.suspend(() =>
+        known === undefined
+          ? Effect.tap(reached(requests.positionSecret()), (secret) => {
+              known = secret
+            })
+          : Effect.succeed(known),
+      )
+
       const page = (filter: RequestFilter, after: string, limit: number) =>
         Effect.gen(function* () {
           const data: Array<ListedRequest> = []
@@ -116,11 +126,17 @@ export const requestsHandlers = HttpApiBuilder.group(
 
       const list = (query: typeof RequestQuery.Type, filter: RequestFilter) =>
         Effect.gen(function* () {
+          const secret = yield* positionSecret
+          const from = query.position === undefined ? undefined : unsealed(query.position, secret)
+          if (query.position !== undefined && from === undefined) return yield* noPosition
           yield* flush
-          if (query.position !== undefined) return yield* since(filter, query.position, query.limit)
+          if (from !== undefined) {
+            const { data, next, at } = yield* since(filter, from, query.limit)
+            return { data, next, position: sealed(at, secret) }
+          }
           // Before the page, so that nothing is missed between the two.
           const at = yield* reached(requests.writtenTo())
-          return { ...(yield* page(filter, query.after ?? "", query.limit)), at }
+          return { ...(yield* page(filter, query.after ?? "", query.limit)), position: sealed(at, secret) }
         })
 
       return handlers
@@ -130,8 +146,7 @@ export const requestsHandlers = HttpApiBuilder.group(
             const isOwn = kind !== "management"
             if (isOwn && query.key_hash !== undefined && query.key_hash !== id) return yield* ownOnly
             const filter = filterOf(query, isOwn ? id : query.key_hash, installation)
-            const { data, next, at } = yield* list(query, filter)
-            const position = `${at.record}.${at.row}`
+            const { data, next, position } = yield* list(query, filter)
             if (!wantsCsv(request.headers["accept"]))
               return jsonAnswer<typeof Requests.Type>({ data: data.map(itemOf), next, position })
             const place = { [positionHeader]: position, ...(next === null ? {} : { [nextHeader]: next }) }
@@ -152,5 +167,9 @@ export const requestsHandlers = HttpApiBuilder.group(
         )
     }),
 )
+
+const noPosition = new BadRequest({
+  issues: [{ path: "position", message: "expected `position` of an answer before" }],
+})
 
 const ownOnly = new NotPermitted({ rule: "Only management keys can see requests of other keys." })

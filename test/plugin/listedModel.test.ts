@@ -51,6 +51,7 @@ const host: Whole<ListedHost> = {
   supported_parameters: ["tools"],
   supports_tool_choice: { none: true, auto: true, required: false, function: true },
   supports_implicit_caching: true,
+  bills_after_abort: true,
   input_modalities: ["text"],
   output_modalities: ["text"],
   expiration_date: "2027-06-30",

@@ -135,7 +135,11 @@ describe("five requests of one key, after which another key asks the same host",
 })
 
 describe("two keys took a host from all others", () => {
-  const alone = [...ways, ["a 502", status(502)], ["a 529", status(529)]] as const
+  const alone: ReadonlyArray<readonly [what: string, way: Way]> = [
+    ...ways.map(([what, way]) => [what, way] as const),
+    ["a 502", status(502)],
+    ["a 529", status(529)],
+  ]
 
   test.each(alone)("%s: keys of one owner count as one, and another key is served", async (_, way) => {
     const gateway = await withOddHost(way)

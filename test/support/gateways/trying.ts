@@ -15,6 +15,7 @@ import type { Attempt } from "../../../src/services/dispatch/Attempt.ts"
 import type { Begun, CallListener } from "../../../src/services/dispatch/AttemptStart.ts"
 import { makeEndAttempt } from "../../../src/services/dispatch/EndAttempt.ts"
 import { Failover } from "../../../src/services/dispatch/Failover.ts"
+import { ReadingOn } from "../../../src/services/dispatch/ReadingOn.ts"
 import { HostHealth } from "../../../src/services/hosts/HostHealth.ts"
 import { HostStats } from "../../../src/services/hosts/HostStats.ts"
 import { ProviderKeys } from "../../../src/services/hosts/ProviderKeys.ts"
@@ -81,6 +82,7 @@ export const trying = async (resolved: ResolvedConfig, retries = Number.POSITIVE
     endAttempt: await run(makeEndAttempt),
     retries: new RetryBudget(retries),
     hedges: new HedgeBudget(0),
+    readingOn: new ReadingOn(),
   }
   const hosts = resolved.models.flatMap((model) => model.hosts)
   const nowMs = monotonic(clock)

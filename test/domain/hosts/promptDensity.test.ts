@@ -1,8 +1,8 @@
 /** How many tokens a prompt has that nobody counted, by those that were. docs/billing.md */
 import { expect, test } from "bun:test"
-import { KeyId } from "../../src/domain/ids.ts"
-import { PromptDensity } from "../../src/domain/request/PromptDensity.ts"
-import { hostFor } from "../support/recordings/recordings.ts"
+import { PromptDensity } from "../../../src/domain/hosts/PromptDensity.ts"
+import { KeyId } from "../../../src/domain/ids.ts"
+import { hostFor } from "../../support/recordings/recordings.ts"
 
 const [one, other, third] = [KeyId.make("one"), KeyId.make("other"), KeyId.make("third")]
 

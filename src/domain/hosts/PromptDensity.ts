@@ -3,8 +3,9 @@
  * key was counted at the host, then by what everybody was. Prompts of one host have one tokenizer, and those of one key are usually alike.
  * In memory. See docs/billing.md.
  */
-import type { Host } from "../hosts/Host.ts"
+
 import type { KeyId } from "../ids.ts"
+import type { Host } from "./Host.ts"
 
 /** The latest some ten prompts, weighted by their size. */
 class Density {

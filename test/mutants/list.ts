@@ -263,7 +263,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a host whose caller has left is not read on for its usage",
     file: "src/services/dispatch/ReadingOn.ts",
-    from: "!this.enter(context.key.id)",
+    from: "!attempt.isReadOn && !this.enter(context.key.id)",
     to: "true",
     tests: ["test/services/dispatch/callerLeaves.test.ts"],
   },

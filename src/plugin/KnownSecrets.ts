@@ -6,6 +6,8 @@ const mostFetched = 64
 export class KnownSecrets {
   private readonly configured: ReadonlyArray<string>
   private readonly fetched = new Set<string>()
+  /** Changes with what is known. */
+  version = 0
 
   constructor(configured: Iterable<string> = []) {
     this.configured = Array.from(configured).filter((secret) => !isPath(secret))
@@ -13,6 +15,7 @@ export class KnownSecrets {
 
   /** Adds fetched secrets, and drops the oldest beyond `mostFetched`. */
   learn(secrets: ReadonlyArray<string>): void {
+    this.version += 1
     for (const secret of secrets) {
       this.fetched.delete(secret)
       this.fetched.add(secret)

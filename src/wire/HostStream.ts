@@ -20,6 +20,7 @@ import { isTooDeep } from "./jsonDepth.ts"
 import { modelSaid } from "./modelSaid.ts"
 import { OutputCount } from "./OutputCount.ts"
 import type { Decoder } from "./Protocol.ts"
+import { withShownAnswer, withShownTexts } from "./shownMembers.ts"
 import { splice } from "./splice.ts"
 
 export type HostStreamState =
@@ -288,7 +289,9 @@ export class HostStream {
   /** The caller's text for an event of the caller's own form. */
   private passed(name: string, event: unknown, data: string): string {
     if (this.native === undefined || !isJsonObject(event) || this.closed) return ""
-    const text = this.native.event(name, event, data)
+    const { shown } = this.options
+    const hasAnswer = isJsonObject(event["response"]) || isJsonObject(event["message"])
+    const text = this.native.event(name, shown !== undefined && hasAnswer ? withShownAnswer(event, shown) : event, data)
     if (text instanceof HostFailed) {
       this.fail(text)
       return ""
@@ -320,7 +323,9 @@ export class HostStream {
     return text
   }
 
-  private chunk(chunk: ChatChunk): string {
+  private chunk(given: ChatChunk): string {
+    const { shown: shownText } = this.options
+    const chunk = shownText === undefined ? given : withShownTexts(given, shownText)
     if (chunk.system_fingerprint != null) this.extras.system_fingerprint = chunk.system_fingerprint
     if (chunk.service_tier != null) this.extras.service_tier = chunk.service_tier
     const passing: Array<ChatChunkChoice> = []
@@ -333,7 +338,8 @@ export class HostStream {
       }
       if (says(shown)) passing.push(choice.finish_reason === null ? shown : withoutFinish(shown))
       if (choice.finish_reason !== null) {
-        this.finishes.withhold(finishOnly(shown))
+        const finish = finishOnly(shown)
+        this.finishes.withhold(shownText === undefined ? finish : withShownTexts(finish, shownText))
         if (this.state === "silent") this.state = "speaking"
       }
     }

@@ -19,6 +19,8 @@ export interface HostStreamOptions {
   readonly decoder: Decoder
   readonly writer: ChunkWriter
   readonly excludeReasoning: boolean
+  /** What of a host's short texts beside the answer may be shown. Default: all of it. */
+  readonly shown?: ((text: string) => string) | undefined
   /** How many answers were requested. Each has its own finish. */
   readonly choices: number
   /** The tools of the request, if it has any: then the tool calls of the answer are checked. */

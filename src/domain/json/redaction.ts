@@ -28,7 +28,25 @@ const formsOf = (secret: string): ReadonlyArray<string> => [
   secret.replace(/\p{Cc}+/gu, " ").trim(),
   JSON.stringify(secret).slice(1, -1),
   encodeURIComponent(secret.toWellFormed()),
+  ...inBase64(Buffer.from(secret)),
 ]
+
+/** Bytes of a secret whose base64 is looked for: that of a shorter one may stand in any text. */
+const shortestInBase64 = 8
+
+/**
+ * What a secret adds to the base64 of any text that has it. Three bytes become four characters, so that it is written in three ways, by its
+ * place; the characters at its ends, which depend on what stands beside it, are left out.
+ */
+const inBase64 = (secret: Buffer): ReadonlyArray<string> => {
+  if (secret.length < shortestInBase64) return []
+  return [0, 1, 2].flatMap((before) => {
+    const end = before + secret.length
+    const written = Buffer.concat([Buffer.alloc(before), secret]).toString("base64")
+    const own = written.slice(Math.ceil((before * 4) / 3), Math.floor((end * 4) / 3))
+    return [own, own.replaceAll("+", "-").replaceAll("/", "_")]
+  })
+}
 
 const withoutSecret = (text: string, secret: string): string => {
   const whole = text.includes(secret) ? text.replaceAll(secret, mark) : text

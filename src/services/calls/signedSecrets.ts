@@ -8,7 +8,7 @@ import type { SideAnswer, SideRequest } from "../../plugin/Provider.ts"
 import type { Encoded } from "../../wire/Protocol.ts"
 
 /** A shorter value is no credential: a version, a region, a scheme. */
-const shortestCredential = 8
+export const shortestCredential = 8
 
 /** Names of headers and parameters that describe a request. What stands in any other one that `sign` adds is a credential. */
 const describing =

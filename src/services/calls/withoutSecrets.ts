@@ -3,7 +3,7 @@ import type { ProviderEndpoint } from "../../catalogue/endpoints.ts"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { hiding } from "../../domain/json/redaction.ts"
 import { PluginFault } from "../../plugin/checks/PluginFault.ts"
-import { secretsIn } from "./signedSecrets.ts"
+import { secretsIn, shortestCredential } from "./signedSecrets.ts"
 
 /**
  * Removes our secrets from a failure, since a host may quote what it was sent, and an error of a plugin the address that it
@@ -24,6 +24,53 @@ export const withoutSecrets = (
     code: code === undefined ? undefined : hide(code),
     cause: shownCause(cause, hide),
   })
+}
+
+/** Replaces our secrets in a short text of a host. */
+export type Shown = (text: string) => string
+
+/** Characters. A longer text is content, which is not searched. */
+const longestShort = 512
+
+/** Texts of one provider that were searched. Hosts repeat them with each answer: a fingerprint, a tier, a model. */
+const mostRemembered = 256
+
+interface Searched {
+  readonly version: number
+  readonly hide: Shown
+  readonly texts: Map<string, string>
+}
+
+const searched = new WeakMap<ProviderEndpoint, Searched>()
+
+/** What of an answer's short texts may be shown and traced, such as its fingerprint. `added`: what `sign` added to the request. */
+export const shownOf = (endpoint: ProviderEndpoint, added: ReadonlyArray<string>): Shown => {
+  if (added.length > 0) return (text) => (isShort(text) ? hiding(realSecrets(endpoint, added))(text) : text)
+  return (text) => {
+    if (!isShort(text)) return text
+    const { hide, texts } = searchedAt(endpoint)
+    const known = texts.get(text)
+    if (known !== undefined) return known
+    const shown = hide(text)
+    if (texts.size >= mostRemembered) texts.clear()
+    texts.set(text, shown)
+    return shown
+  }
+}
+
+const isShort = ({ length }: string): boolean => length >= shortestCredential && length <= longestShort
+
+/** What is shorter is a word that a local server takes for a key, and may stand in any text. */
+const realSecrets = (endpoint: ProviderEndpoint, added: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...secretsOf(endpoint), ...secretsIn(added)].filter(({ length }) => length >= shortestCredential)
+
+const searchedAt = (endpoint: ProviderEndpoint): Searched => {
+  const { version } = endpoint.provider.secrets
+  const known = searched.get(endpoint)
+  if (known?.version === version) return known
+  const made = { version, hide: hiding(realSecrets(endpoint, [])), texts: new Map<string, string>() }
+  searched.set(endpoint, made)
+  return made
 }
 
 /** What must not be shown of a provider, as far as it is known before a request is signed. */

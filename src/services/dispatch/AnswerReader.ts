@@ -10,6 +10,8 @@ import { type MediaTokens, mediaTogether } from "../../domain/request/MediaToken
 import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
+import { withShownTexts } from "../../wire/shownMembers.ts"
+import { shownOf } from "../calls/withoutSecrets.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./AttemptStart.ts"
 import type { Delivered } from "./EndAttempt.ts"
@@ -42,9 +44,12 @@ export const chatReader =
   (form: string, writer: AnswerWriter): AnswerReader =>
   ({ attempt, endpoint, answerContext }, head, body) => {
     const { protocol, host } = endpoint
-    const answer = protocol.decode(head, body, answerContext)
-    if (answer instanceof HostFailed) return answer
-    const native = protocol.native?.form === form && isJsonObject(body) ? body : undefined
+    const decoded = protocol.decode(head, body, answerContext)
+    if (decoded instanceof HostFailed) return decoded
+    const shown = shownOf(endpoint, attempt.signature)
+    const choices = decoded.choices.map((choice) => withShownTexts(choice, shown))
+    const answer = { ...withShownTexts(decoded, shown), choices }
+    const native = protocol.native?.form === form && isJsonObject(body) ? withShownTexts(body, shown) : undefined
     return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
   }
 
@@ -76,8 +81,9 @@ export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnsw
 export const unaryReader =
   <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
   ({ attempt, endpoint }, head, body) => {
-    const answer = endpoint.unary?.decode(head, body, request) ?? malformed
-    if (answer instanceof HostFailed) return answer
+    const decoded = endpoint.unary?.decode(head, body, request) ?? malformed
+    if (decoded instanceof HostFailed) return decoded
+    const answer = withShownTexts(decoded, shownOf(endpoint, attempt.signature))
     // The plan has hosts of models that serve the request's operation alone, and `decode` gives an answer of that.
     const write = writer(endpoint.host, answer as UnaryAnswers[Name])
     if (write instanceof HostFailed) return write

@@ -12,6 +12,7 @@ import type { AnswerContext } from "../../wire/Protocol.ts"
 import { longestErrorBody } from "../calls/answerBody.ts"
 import { BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
+import { type Shown, shownOf } from "../calls/withoutSecrets.ts"
 import type { Timer } from "../request/Timers.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
@@ -44,6 +45,7 @@ export class HostAnswer implements Sink {
   /** `undefined` once the answer is open, or has failed before. */
   private opening: Opening | undefined
   private readonly context: AnswerContext
+  private readonly shown: Shown
   private readonly longestWhole: number
 
   constructor(
@@ -59,6 +61,7 @@ export class HostAnswer implements Sink {
     this.writer = writer
     this.longestWhole = longestWhole
     this.opening = { begun, timer, listener }
+    this.shown = shownOf(begun.endpoint, begun.attempt.signature)
   }
 
   /** Sends the request. It ends at once when the attempt is stopped, which `timer` does when no event comes for too long. */
@@ -146,6 +149,7 @@ export class HostAnswer implements Sink {
       usageAfterError: protocol.usageAfterError,
       native: !isWhole && protocol.native?.form === this.attempt.context.form,
       excludeReasoning: context.request.reasoning.exclude,
+      shown: this.shown,
       output: this.attempt.reservation.output,
     })
     this.attempt.reservation.progress = this.stream
@@ -170,7 +174,7 @@ export class HostAnswer implements Sink {
   }
 
   private answered(model: string | undefined): void {
-    if (this.attempt.isTraced) this.attempt.modelSaid = model
+    if (this.attempt.isTraced) this.attempt.modelSaid = model === undefined ? undefined : this.shown(model)
     this.attempt.answered()
   }
 

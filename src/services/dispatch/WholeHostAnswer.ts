@@ -5,6 +5,7 @@ import { modelSaid } from "../../wire/modelSaid.ts"
 import { answerBody, longestErrorBody, refusedBy } from "../calls/answerBody.ts"
 import { BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
+import { shownOf } from "../calls/withoutSecrets.ts"
 import type { Timer } from "../request/Timers.ts"
 import type { AnswerRead, AnswerReader } from "./AnswerReader.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
@@ -73,7 +74,10 @@ export class WholeHostAnswer implements Sink {
     begun.attempt.received()
     const text = body.take()
     const json = received.status === 200 ? answerBody(text) : refusedBy(begun.endpoint, received, text)
-    if (begun.attempt.isTraced) begun.attempt.modelSaid = modelSaid(json)
+    if (begun.attempt.isTraced) {
+      const model = modelSaid(json)
+      begun.attempt.modelSaid = model && shownOf(begun.endpoint, begun.attempt.signature)(model)
+    }
     this.finish(json instanceof HostFailed ? json : this.read(begun, received, json))
   }
 

@@ -245,3 +245,122 @@ describe("a secret of the configuration that the plugin does not declare is not 
     expect(log).not.toContain(secret)
   })
 })
+
+describe("our key beside a good answer reached callers:", () => {
+  const written = [key, Buffer.from(key).toString("base64"), Buffer.from(`Bearer ${key}`).toString("base64url")]
+  const beside = (secret: string) => ({
+    system_fingerprint: `fp ${secret}`,
+    service_tier: `tier ${secret}`,
+    own: secret,
+  })
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  const choice = (secret: string, message: object) => ({
+    index: 0,
+    finish_reason: "stop",
+    native_finish_reason: `end ${secret}`,
+    ...message,
+  })
+  const wholeAnswer = (secret: string) =>
+    Response.json({
+      id: `id ${secret}`,
+      model: secret,
+      ...beside(secret),
+      choices: [choice(secret, { message: { role: "assistant", content: `I say ${secret}` } })],
+      usage,
+    })
+  const streamed = (secret: string) => {
+    const chunk = (choices: ReadonlyArray<object>) =>
+      JSON.stringify({ id: secret, model: secret, ...beside(secret), choices, usage })
+    const said = { index: 0, delta: { content: `I say ${secret}` }, finish_reason: null }
+    return sse([chunk([said]), chunk([choice(secret, { delta: {} })])])
+  }
+
+  test.each([false, true])("chat and completions, stream: %p", async (stream) => {
+    for (const secret of written) {
+      const host = opened(scriptedHost(() => (stream ? streamed(secret) : wholeAnswer(secret))))
+      const gateway = await startWatched({ config: configFor({ acme: host }) })
+      const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
+      expect(response.status).toBe(200)
+      const text = await response.text()
+      // What the model says is not searched.
+      const others = text.replaceAll(`I say ${secret}`, "I say it")
+      expect(others).toContain("I say it")
+      expect(others).toContain("[secret]")
+      expect(others).not.toContain(secret)
+      expect(gateway.log()).not.toContain(secret)
+    }
+  })
+
+  test.each(["messages", "responses"] as const)("a host of the form itself: %s", async (form) => {
+    for (const stream of [false, true]) {
+      const host = opened(scriptedHost(() => (stream ? nativeStream(form) : Response.json(nativeAnswer(form)))))
+      const { providers, models } = configFor({ acme: host })
+      const config = {
+        providers: {
+          acme: { ...Object(providers["acme"]), api: form, plugin: form === "messages" ? "anthropic" : "openai" },
+        },
+        models,
+      }
+      const gateway = await startWatched({ config })
+      const asked =
+        form === "messages" ? { messages: [{ role: "user", content: "hi" }], max_tokens: 9 } : { input: "hi" }
+      const response = await gateway.call(`/${form}`, {
+        method: "POST",
+        body: JSON.stringify({ model: "acme/small", ...asked, stream }),
+      })
+      expect(response.status).toBe(200)
+      const text = await response.text()
+      expect(text).toContain("Fine.")
+      expect(text).toContain("[secret]")
+      expect(text).not.toContain(key)
+    }
+  })
+})
+
+const nativeAnswer = (form: "messages" | "responses", status = "completed") =>
+  form === "messages"
+    ? {
+        ...{ id: key, type: "message", role: "assistant", model: key, own: key, stop_reason: "end_turn" },
+        content: [{ type: "text", text: "Fine." }],
+        usage: { input_tokens: 1, output_tokens: 1 },
+      }
+    : {
+        ...{ id: key, object: "response", model: key, own: key, service_tier: key, status },
+        output: [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content: [outputText] }],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      }
+
+const outputText = { type: "output_text", text: "Fine.", annotations: [] }
+
+const nativeStream = (form: "messages" | "responses"): Response => {
+  let next = 0
+  const event = (type: string, members: object) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...members, sequence_number: next++ })}\n\n`
+  const item = { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] }
+  const at = { item_id: "msg_1", output_index: 0, content_index: 0 }
+  const events =
+    form === "messages"
+      ? [
+          event("message_start", { message: { ...nativeAnswer(form), content: [] } }),
+          event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+          event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Fine." } }),
+          event("content_block_stop", { index: 0 }),
+          event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }),
+          event("message_stop", {}),
+        ]
+      : [
+          event("response.created", { response: { ...nativeAnswer(form, "in_progress"), output: [] } }),
+          event("response.in_progress", { response: { ...nativeAnswer(form, "in_progress"), output: [] } }),
+          event("response.output_item.added", { output_index: 0, item }),
+          event("response.content_part.added", { ...at, part: { ...outputText, text: "" } }),
+          event("response.output_text.delta", { ...at, delta: "Fine." }),
+          event("response.output_text.done", { ...at, text: "Fine." }),
+          event("response.content_part.done", { ...at, part: outputText }),
+          event("response.output_item.done", {
+            output_index: 0,
+            item: { ...item, status: "completed", content: [outputText] },
+          }),
+          event("response.completed", { response: nativeAnswer(form) }),
+        ]
+  return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } })
+}

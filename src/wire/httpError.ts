@@ -3,7 +3,9 @@ import { HostFailed } from "../domain/failures/Failure.ts"
 import { type HostReason, isHostReason } from "../domain/failures/HostReason.ts"
 import { tooLargeForLimit } from "../domain/failures/Verdict.ts"
 import { isJsonObject } from "../domain/json/json.ts"
+import { isPage, messageOf, reasonOfCodes, sureReason, wordsOf } from "./errorWords.ts"
 import type { ResponseHeaders } from "./head.ts"
+import { retryAfter, waitInDetails, waitInError, waitUntilReset } from "./waits.ts"
 
 /**
  * The failure for an HTTP answer with another status than 200. `body` is parsed JSON, or text where it is not JSON. The
@@ -17,18 +19,26 @@ export const httpError = (
 ): HostFailed => {
   const error = errorMember(body)
   const code = codeOf(error)
-  const own = ownReason(code, status, reasons)
-  const isShown = own === undefined ? shown(status) : helps(own)
-  const detail = isShown ? detailOf(error) : undefined
+  const detail = detailOf(error)
+  const said = isOfServer(headers, body) ? "page" : code === undefined && detail === undefined ? "nothing" : "error"
+  const reason = ownReason(code, status, reasons) ?? meaning(status, said, error)
   const isTooLarge = status === 429 && detail !== undefined && tooLarge.test(detail)
   return failed({
-    reason: own ?? reasonOf(status),
+    reason,
     status,
     code: isTooLarge ? tooLargeForLimit : code,
-    detail,
-    retryAfterSeconds: own === "account" ? undefined : waitOf(status, headers),
+    detail: helps(reason) ? detail : undefined,
+    retryAfterSeconds: waitOf(reason, headers, error),
   })
 }
+
+/** A page of HTML, or nothing but the name of the status. The last one is what Go's server answers to HTTP where it expects TLS. */
+const isOfServer = (headers: ResponseHeaders, body: unknown): boolean =>
+  typeof body === "string" &&
+  (isPage(body) || /^text\/html\b/i.test(headers.get("content-type") ?? "") || bareText.test(body.trim()))
+
+const bareText =
+  /^(?:(?:\d{3}:? )?(?:bad request|(?:payload|content|request entity) too large|not allowed)\.?|client sent an http request to an https server\.)$/i
 
 /**
  * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit: "Request too
@@ -55,30 +65,40 @@ const ownReason = (
   return named === undefined ? undefined : reasons[named]
 }
 
+/** What a body is: an error that can be read, nothing that can, or what a web server or a proxy wrote instead of the API. */
+type Body = "error" | "nothing" | "page"
+
+const meaning = (status: number, said: Body, error: unknown): HostReason =>
+  (said === "error" ? sureReason(status, error) : undefined) ?? reasonOf(status, said)
+
 /** Whether the host's message helps the caller to fix the request, and reveals nothing about our account. */
 const helps = (reason: HostReason): boolean => reason === "request" || reason === "rate-limited"
 
-const waitOf = (status: number, headers: ResponseHeaders): number | undefined => {
-  if (status === 429) return retryAfter(headers)
-  if (status < 500 || headers.get("retry-after") === null) return undefined
-  return retryAfter(headers) ?? unreadableWait
+const waitOf = (reason: HostReason, headers: ResponseHeaders, error: unknown): number | undefined => {
+  if (reason === "rate-limited") return waitUntilReset(headers, error)
+  if (reason !== "overloaded") return undefined
+  return (
+    retryAfter(headers) ?? waitInDetails(error) ?? (headers.get("retry-after") === null ? undefined : unreadableWait)
+  )
 }
 
 /**
- * The failure for an error object that came with status 200, as a body or as an event: by its numeric code or status,
- * else by known words in it, else `overloaded`.
+ * The failure for an error object that came with status 200, as a body or as an event: by what its words surely mean, its
+ * numeric code or status, else by known words in it, else `overloaded`.
  */
 export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFailed => {
   const status = numericStatus(error)
   const code = codeOf(error)
-  const common = status === undefined ? (knownReason(error) ?? "overloaded") : reasonOf(status)
-  const reason = ownReason(code, status, reasons) ?? common
+  const reason =
+    ownReason(code, status, reasons) ??
+    (status === undefined ? (sureReason(status, error) ?? reasonOfCodes(error)) : meaning(status, "error", error)) ??
+    "overloaded"
   return failed({
     reason,
     status,
     code,
     detail: helps(reason) ? detailOf(error) : undefined,
-    retryAfterSeconds: undefined,
+    retryAfterSeconds: reason === "rate-limited" ? waitInError(error) : undefined,
   })
 }
 
@@ -88,78 +108,38 @@ export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFail
  */
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 
-const reasonOf = (status: number): HostReason => {
+/**
+ * The meaning of a status. Only 400, 413 and 422 speak of the request, and only with an error that can be read: anything else comes from
+ * a proxy, or from an address at which there is no such API.
+ */
+const reasonOf = (status: number, said: Body): HostReason => {
   if (status >= 500) return "overloaded"
   switch (status) {
     case 401:
     case 402:
       return "account"
-    case 403:
-      return "forbidden"
-    case 404:
-      return "not-found"
     case 408:
       return "timeout"
     case 429:
       return "rate-limited"
+    case 400:
+    case 413:
+    case 422:
+      return said === "error" ? "request" : "malformed"
+    case 403:
+      return said === "page" ? "malformed" : "forbidden"
+    case 404:
+      return said === "page" ? "malformed" : "not-found"
+    // The API is there, and could not do it: 424 of Hugging Face's servers, 498 and 499 of gateways, 425 and 409 of busy ones.
+    case 409:
+    case 424:
+    case 425:
+    case 498:
+    case 499:
+      return "overloaded"
     default:
-      return status >= 400 ? "request" : "malformed"
+      return "malformed"
   }
-}
-
-/** Statuses whose message helps the caller to fix the request, and reveals nothing about our account. */
-const shown = (status: number): boolean => status === 400 || status === 413 || status === 422 || status === 429
-
-/** Parts of vendors' error codes and types, the more specific ones first. */
-const knownWords: ReadonlyArray<readonly [part: string, reason: HostReason]> = [
-  ["insufficient_quota", "account"],
-  ["insufficient_balance", "account"],
-  ["billing", "account"],
-  ["payment", "account"],
-  ["authentication", "account"],
-  ["unauthenticated", "account"],
-  ["unauthorized", "account"],
-  ["api_key", "account"],
-  ["rate_limit", "rate-limited"],
-  ["ratelimit", "rate-limited"],
-  ["too_many_requests", "rate-limited"],
-  ["resource_exhausted", "rate-limited"],
-  ["throttling", "rate-limited"],
-  ["permission", "forbidden"],
-  ["forbidden", "forbidden"],
-  ["not_found", "not-found"],
-  ["timeout", "timeout"],
-  ["deadline_exceeded", "timeout"],
-  ["overloaded", "overloaded"],
-  ["unavailable", "overloaded"],
-  ["server_error", "overloaded"],
-  ["internal", "overloaded"],
-  ["context_length", "request"],
-  ["context_size", "request"],
-  ["prompt_tokens", "request"],
-  ["too_large", "request"],
-  ["content_filter", "request"],
-  ["content_policy", "request"],
-  ["tool_use_failed", "request"],
-  ["bad_request", "request"],
-  ["invalid", "request"],
-]
-
-const knownReason = (error: unknown): HostReason | undefined => {
-  for (const word of wordsOf(error)) {
-    const small = word.toLowerCase()
-    const known = knownWords.find(([part]) => small.includes(part))
-    if (known !== undefined) return known[1]
-  }
-  return undefined
-}
-
-/** Names of the error, the most specific first. */
-const wordsOf = (error: unknown): ReadonlyArray<string> => {
-  if (typeof error === "string") return [error]
-  if (!isJsonObject(error)) return []
-  const { code, reason, type, status } = error
-  return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
 }
 
 const numericStatus = (error: unknown): number | undefined => {
@@ -173,10 +153,11 @@ const numericStatus = (error: unknown): number | undefined => {
 }
 
 /**
- * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself. xAI writes the
- * message alone in `error`, with the code beside it.
+ * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself, or the only element of it
+ * (Google). xAI writes the message alone in `error`, with the code beside it.
  */
-const errorMember = (body: unknown): unknown => {
+const errorMember = (given: unknown): unknown => {
+  const body: unknown = Array.isArray(given) ? given[0] : given
   if (!isJsonObject(body)) return body
   const { error, errors, code } = body
   if (typeof error === "string") return code == null ? error : { code, message: error }
@@ -214,18 +195,6 @@ const cleanText = (text: unknown, longest: number): string | undefined => {
 
 const detailOf = (error: unknown): string | undefined => cleanText(messageOf(error), longestDetail)
 
-const messageOf = (error: unknown): string | undefined => {
-  // An HTML page comes from a proxy, and does not explain the request's fault.
-  if (typeof error === "string") return error.trimStart().startsWith("<") ? undefined : error
-  if (!isJsonObject(error)) return undefined
-  const { message, detail } = error
-  if (typeof message === "string") return message
-  if (typeof detail === "string") return detail
-  if (isJsonObject(detail)) return messageOf(detail["error"])
-  const first: unknown = Array.isArray(detail) ? detail[0] : undefined
-  return isJsonObject(first) && typeof first["msg"] === "string" ? first["msg"] : undefined
-}
-
 const clean = (text: string, longest: number): string =>
   text
     .replace(/\p{Cc}+/gu, " ")
@@ -235,21 +204,6 @@ const clean = (text: string, longest: number): string =>
 
 /** Seconds to leave a host alone that is in trouble and names a time that cannot be read. */
 const unreadableWait = 5
-
-const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
-
-/**
- * The wait of `Retry-After` in seconds; the header has seconds or an HTTP date. `undefined` for anything else. A date
- * is compared with the host's own clock, so it is ignored when the answer has no `Date`. Not clamped here.
- */
-const retryAfter = (headers: ResponseHeaders): number | undefined => {
-  const value = headers.get("retry-after")?.trim() ?? ""
-  if (/^\d+$/.test(value)) return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
-  const sent = headers.get("date") ?? ""
-  if (!httpDate.test(value) || !httpDate.test(sent)) return undefined
-  const seconds = Math.ceil((Date.parse(value) - Date.parse(sent)) / 1000)
-  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
-}
 
 interface Said {
   readonly reason: HostReason

@@ -13,7 +13,7 @@ import {
   chatProtocol,
   defineProvider,
   embeddingsProtocol,
-  httpErrorWith,
+  httpError,
   isJsonObject,
   type ListedModel,
   messagesProtocol,
@@ -48,10 +48,6 @@ const withProtocol = (model: ListedModel): ListedModel =>
 
 const messages = messagesProtocol({ thinking: thinkingOfClaude })
 
-/** An account without quota is reported with 429, where waiting does not help. */
-const reasons = { insufficient_quota: "account" } as const
-const error = httpErrorWith(reasons)
-
 export default defineProvider({
   id: "azure",
   name: "Azure",
@@ -79,7 +75,6 @@ export default defineProvider({
           history: "none",
           strict: true,
           path: pathOf("/chat/completions"),
-          reasons,
         }),
         ...(version === undefined
           ? { responses: responsesProtocol({ format: "azure-openai-responses-v1", ofEveryHost: true }) }
@@ -102,7 +97,7 @@ export default defineProvider({
       error: (status, headers, body) =>
         isJsonObject(body) && body["type"] === "error"
           ? messages.error(status, headers, body)
-          : error(status, headers, body),
+          : httpError(status, headers, body),
       ...(resource === undefined ? {} : { baseUrl: version === undefined ? `${root}/v1` : root }),
       // Claude models want the key under Anthropic's name of the header.
       sign: (encoded, { credentials: { api_key: key } }) =>

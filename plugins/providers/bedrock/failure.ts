@@ -3,7 +3,14 @@
  * event within a stream. The names are those of AWS's API reference of Converse and ConverseStream and of the errors that all
  * of its APIs have (2026-11); there are no recordings of exceptions within a stream.
  */
-import { HostFailed, type HostReason, httpError, isJsonObject, type ResponseHeaders } from "headgate/plugin"
+import {
+  errorInBody,
+  type HostFailed,
+  type HostReason,
+  httpError,
+  isJsonObject,
+  type ResponseHeaders,
+} from "headgate/plugin"
 
 /** By the exception's name in lower case, without "exception". */
 const reasons: ReadonlyMap<string, HostReason> = new Map([
@@ -31,6 +38,9 @@ const reasons: ReadonlyMap<string, HostReason> = new Map([
 /** Refusals of the model's name, which are the operator's matter. Bedrock calls them invalid requests. */
 const wrongModel = /model identifier is invalid|on-demand throughput isn.t supported|end of its life/i
 
+/** What AWS says as a ValidationException to an account that may not call models, as users quote it (repost.aws, 2025). */
+const blocked = /^operation not allowed\.?$/i
+
 const tooLong =
   /(input|prompt|messages?) (is|are) too long|context (length|window)|maximum number of (input )?tokens|(input|prompt)[^.]* exceeds? /i
 
@@ -44,14 +54,15 @@ export const bedrockHttpError = (status: number, headers: ResponseHeaders, body:
 
 /** An exception within a stream that began well. `name`: as in the frame, such as `throttlingException`. */
 export const bedrockErrorInStream = (name: string, body: unknown): HostFailed =>
-  inItsWords(new HostFailed({ reason: "overloaded" }), name, messageIn(body))
+  inItsWords(errorInBody({ code: name, message: messageIn(body) }), name, messageIn(body))
 
 const inItsWords = (failure: HostFailed, written: string | undefined, message: string | undefined): HostFailed => {
   // ThrottlingException:http://internal.amazon.com/…, com.amazon.coral#ThrottlingException
   const name = written?.split(":", 1)[0]?.split("#").at(-1)?.trim()
   const known = reasons.get(name?.toLowerCase().replace(/(exception|error)$/, "") ?? "") ?? reasonWithout(failure)
   const isWrongModel = known === "request" && message !== undefined && wrongModel.test(message)
-  const reason = isWrongModel ? "not-found" : known
+  const isAccount = failure.reason === "account" || (message !== undefined && blocked.test(message))
+  const reason = isAccount ? "account" : isWrongModel ? "not-found" : known
   const isShown = reason === "request" || reason === "rate-limited"
   const code = reason === "request" && message !== undefined && tooLong.test(message) ? "context_length_exceeded" : name
   return failure.with({

@@ -13,14 +13,6 @@ import {
   responsesProtocol,
 } from "headgate/plugin"
 
-/** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
-const error: typeof httpError = (status, headers, body) => {
-  const failed = httpError(status, headers, body)
-  return failed.code === "insufficient_quota"
-    ? failed.with({ reason: "account", detail: undefined, retryAfterSeconds: undefined })
-    : failed
-}
-
 // For models whose own prices are not known. GPT-4o and the models before it, and the first reasoning models, take half;
 // later ones a quarter or less. Writing costs more from GPT-5.6 on.
 const halfForReads = /^(?:gpt-4o|gpt-4\.5|o1|o3-mini)/
@@ -50,7 +42,7 @@ export default defineProvider({
       responses: responsesProtocol({ leastTokens: 16, ofEveryHost: true }),
     },
     embeddings: embeddingsProtocol({ strict: true }),
-    error,
+    error: httpError,
     models: modelsIn(new URL("./models.json", import.meta.url)),
     cacheMultipliers,
   }),

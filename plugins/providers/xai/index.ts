@@ -2,7 +2,7 @@
  * xAI. Facts: pages about its API, read in 2026-11; the form of errors: a recording of 2026; privacy: the
  * project's catalogue, 2026-08.
  */
-import { chatHost, httpError, modelsIn } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 // Models that refuse `reasoning_effort`. Later ones are assumed to take it.
 const givenEffort = /^grok-(?:2|3(?!-mini)|4(?!\.[3-9])|code)/
@@ -19,13 +19,6 @@ export default chatHost({
     history: "reasoning_content",
     reasoning: ({ model, effort }) => (givenEffort.test(model) ? undefined : { reasoning_effort: effort }),
     efforts: (model) => (model.startsWith("grok-3-mini") ? ["low", "high"] : ["none", "low", "medium", "high"]),
-  },
-  // A wrong key is a 400 like any other wrong argument, but for its text.
-  error: (status, headers, body) => {
-    const failed = httpError(status, headers, body)
-    return failed.detail?.startsWith("Incorrect API key provided") === true
-      ? failed.with({ reason: "account", detail: undefined })
-      : failed
   },
   cache: { read: 0.25 },
   models: modelsIn(new URL("./models.json", import.meta.url)),

@@ -21,14 +21,30 @@ const meanings: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, reasons
   [[400, 422], ["request"]],
 ]
 
+/** Statuses that may be about the request where their body is an error that can be read. */
+const ofRequest: ReadonlyArray<number> = [400, 422]
+
 /** Bodies without information, so that the status alone decides. */
-const wordless: ReadonlyArray<unknown> = ["", {}, "<html><body>Sorry</body></html>"]
+const wordless: ReadonlyArray<unknown> = ["", {}]
+
+/** Errors that say nothing which a vendor's words decide. */
+const plain: ReadonlyArray<unknown> = [{ error: { message: "Sorry." } }, { message: "Sorry." }]
+
+/** What is never about the request: other statuses, and what a proxy or a web server writes. */
+const ofNoRequest: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, bodies: ReadonlyArray<unknown>]> = [
+  [
+    [405, 407, 410, 421, 451],
+    [...wordless, ...plain],
+  ],
+  [[400, 404, 413, 422], ["<html><body>Sorry</body></html>"]],
+]
 
 export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
   ...meanings.map(([statuses, reasons]) => ({
     name: `error(): ${statuses.join(", ")} is ${reasons.join(" or ")}`,
     run: () => means(load(subject), statuses, reasons),
   })),
+  { name: "error(): another 4xx, and a page of HTML, is never request", run: () => blamesTheHost(load(subject)) },
   { name: "error(): a rate limit keeps the host's Retry-After", run: () => keepsWait(load(subject)) },
   { name: "error() never throws, and cuts and cleans what it shows", run: () => survives(load(subject)) },
   { name: "error() shows nothing of a secret", run: () => discreet(load(subject)) },
@@ -89,13 +105,29 @@ const call = (provider: Provider, status: number, body: unknown, headers: Record
 
 const means = (provider: Provider, statuses: ReadonlyArray<number>, reasons: ReadonlyArray<HostReason>): void => {
   for (const status of statuses) {
-    for (const body of wordless) {
+    for (const body of ofRequest.includes(status) ? plain : wordless) {
       const { reason } = call(provider, status, body)
       must(
         reasons.includes(reason),
         `error() says that ${status} is "${reason}", expected "${reasons.join('" or "')}" (httpError knows the table)`,
         contract,
       )
+    }
+  }
+}
+
+const blamesTheHost = (provider: Provider): void => {
+  for (const [statuses, bodies] of ofNoRequest) {
+    for (const status of statuses) {
+      for (const body of bodies) {
+        const { reason } = call(provider, status, body)
+        must(
+          reason !== "request",
+          () =>
+            `error() says that ${status} with ${shown(body)} is "request": no other host is tried, and the caller is told (httpError knows the table)`,
+          contract,
+        )
+      }
     }
   }
 }

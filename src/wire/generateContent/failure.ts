@@ -8,10 +8,11 @@ import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { isJsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ResponseHeaders } from "../head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
+import { waitInDetails } from "../waits.ts"
 
 /** An answer whose status is not 200. A stream's error may come as an array of one. */
 export const generateContentHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
-  const own = Array.isArray(body) ? body[0] : body
+  const own: unknown = Array.isArray(body) ? body[0] : body
   return inItsWords(httpError(status, headers, own), isJsonObject(own) ? own["error"] : undefined)
 }
 
@@ -19,8 +20,6 @@ export const generateContentHttpError = (status: number, headers: ResponseHeader
 export const generateContentErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
 const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
-  ["INVALID_ARGUMENT", "request"],
-  ["OUT_OF_RANGE", "request"],
   ["UNAUTHENTICATED", "account"],
   // What may not be called is a matter of our key, project or service account.
   ["PERMISSION_DENIED", "account"],
@@ -49,7 +48,10 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   if (!isJsonObject(error)) return failure
   const details = objectsIn(error["details"])
   const message = textOr(error["message"], "")
-  const isAccount = details.some(({ reason }) => accountReasons.has(reason)) || accountWords.test(message)
+  const isAccount =
+    failure.reason === "account" ||
+    details.some(({ reason }) => accountReasons.has(reason)) ||
+    accountWords.test(message)
   const reason = isAccount
     ? "account"
     : regionWords.test(message)
@@ -57,7 +59,7 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
       : (reasons.get(error["status"]) ?? failure.reason)
   // The caller may see what is wrong with the request, but nothing about our account or the host's state.
   const isShown = reason === "request" || reason === "rate-limited"
-  const wait = waitIn(details)
+  const wait = waitInDetails(error)
   return failure.with({
     reason,
     ...(isShown ? {} : { detail: undefined }),
@@ -66,13 +68,4 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
       ? { retryAfterSeconds: wait }
       : {}),
   })
-}
-
-/** Whole seconds of `google.rpc.RetryInfo`, whose `retryDelay` is written as `34.4s`. */
-const waitIn = (details: ReadonlyArray<Readonly<Record<string, unknown>>>): number | undefined => {
-  for (const { retryDelay } of details) {
-    const seconds = typeof retryDelay === "string" ? /^(\d{1,9}(?:\.\d+)?)s$/.exec(retryDelay)?.[1] : undefined
-    if (seconds !== undefined) return Math.ceil(Number(seconds))
-  }
-  return undefined
 }

@@ -6,8 +6,6 @@ import type { ResponseHeaders } from "../head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 
 const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
-  ["invalid_request_error", "request"],
-  ["request_too_large", "request"],
   ["authentication_error", "account"],
   ["billing_error", "account"],
   ["permission_error", "forbidden"],
@@ -26,13 +24,10 @@ export const messagesHttpError = (status: number, headers: ResponseHeaders, body
 export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
-  if (!isJsonObject(error)) return failure
-  const { type, message } = error
-  // An account without credit is reported as an invalid request, but it is not the caller's fault.
-  const outOfCredit = typeof message === "string" && /credit balance is too low/i.test(message)
-  const reason = outOfCredit ? "account" : (reasons.get(type) ?? failure.reason)
+  // What its sentence says of the account is more specific than the type: a spend limit is an `invalid_request_error`.
+  if (!isJsonObject(error) || failure.reason === "account") return failure
+  const reason = reasons.get(error["type"]) ?? failure.reason
   if (reason === failure.reason) return failure
   // The caller may see what is wrong with the request, but nothing about our account or the host's state.
-  const shown = reason === "request" || reason === "rate-limited"
-  return failure.with(shown ? { reason } : { reason, detail: undefined })
+  return failure.with(reason === "rate-limited" ? { reason } : { reason, detail: undefined })
 }

@@ -21,7 +21,7 @@ describe("errors", () => {
     [403, "PERMISSION_DENIED", "account"],
     [404, "NOT_FOUND", "not-found"],
     [429, "RESOURCE_EXHAUSTED", "rate-limited"],
-    [499, "CANCELLED", "request"],
+    [499, "CANCELLED", "overloaded"],
     [500, "INTERNAL", "overloaded"],
     [503, "UNAVAILABLE", "overloaded"],
     [504, "DEADLINE_EXCEEDED", "timeout"],

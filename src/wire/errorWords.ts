@@ -1,0 +1,165 @@
+/**
+ * What hosts' own words for an error mean, in codes and in sentences: one table for answers with any status and for errors
+ * within an answer that began well. Vendors report a used-up account, or a model that is gone, with statuses that speak of the
+ * request. From the vendors' pages on errors, their SDKs, and bodies that users quote (2025 and 2026). Pure.
+ */
+import type { HostReason } from "../domain/failures/HostReason.ts"
+import { isJsonObject } from "../domain/json/json.ts"
+
+type Table<Reason extends HostReason> = ReadonlyArray<readonly [part: RegExp, reason: Reason]>
+
+/** Codes that mean the same whatever the status of the answer: the account, or the model, is the matter. */
+const sureCodes: Table<"account" | "not-found"> = [
+  // OpenAI and its kind: insufficient_quota, billing_hard_limit_reached (type billing_limit_user_error), billing_not_active,
+  // account_deactivated. Moonshot: exceeded_current_quota_error. DeepSeek, MiniMax: insufficient_balance. Novita: NOT_ENOUGH_BALANCE.
+  [/insufficient_?(?:account_?)?(?:quota|balance|credits?|funds)|not_enough_(?:balance|credits?)/, "account"],
+  [/exceeded_current_quota|credits?_exhausted|spend(?:ing)?_(?:cap|limit)|budget_exceeded/, "account"],
+  [/billing|payment|arrear/, "account"],
+  // Groq: organization_restricted, blocked_api_access. Anthropic: authentication_error. Google: API_KEY_INVALID, CONSUMER_SUSPENDED.
+  [
+    /(?:account|consumer|organi[sz]ation|project|workspace)_(?:deactivat|disabl|restrict|suspend|terminat|inactiv)/,
+    "account",
+  ],
+  [/blocked_api_access|authentication|unauthenticated|unauthori[sz]ed|api_?key/, "account"],
+  // Groq: model_decommissioned, model_not_active. Together: model_not_available. Azure: DeploymentNotFound. Mistral: invalid_model.
+  [
+    /(?:model|deployment)_?(?:is_|does_|was_|has_been_)?(?:not_?(?:found|available|exist|active|supported|deployed)|decommissioned|deprecated|retired|removed)/,
+    "not-found",
+  ],
+  [/(?:unknown|invalid|unsupported|no_such|nonexistent)_model(?:_name|_error)?$/, "not-found"],
+]
+
+/** Codes that decide where no status does. */
+const otherCodes: Table<HostReason> = [
+  [/rate_limit|ratelimit|too_many_requests|resource_exhausted|throttling/, "rate-limited"],
+  [/permission|forbidden/, "forbidden"],
+  [/not_found/, "not-found"],
+  [/timeout|deadline_exceeded/, "timeout"],
+  [/overloaded|unavailable|server_error|internal/, "overloaded"],
+  [/context_length|context_size|context_window|prompt_tokens|too_large|tokens_limit|out_of_range/, "request"],
+  [/content_filter|content_policy|tool_use_failed|bad_request|invalid/, "request"],
+]
+
+/**
+ * Codes that say no more than that something is wrong, or that are sentences themselves (xAI's), so that the sentence beside them may
+ * say what.
+ */
+const sayNothing =
+  /^(?:\d+|bad_?request(?:_?error)?|client_error|error|failed_precondition|forbidden|invalid(?:_request|_argument|_parameter|_request_error)?|permission(?:_error|_denied)?|rate_limit(?:_error|_exceeded)|resource_exhausted|upstream_error|validation(?:_error|_exception)?)$/
+
+const subject = String.raw`(?:your |this |the )?(?:\S+ )?(?:account|organi[sz]ation|workspace|project|team|subscription|api key)`
+const gone = "(?:deactivated|disabled|suspended|restricted|blocked|terminated|locked|not active|in arrears)"
+
+/**
+ * How vendors' sentences about the account begin. A sentence about the request may quote anything that is in it, so that only its
+ * beginning counts, and only beside a code that says nothing more exact.
+ */
+const accountSentences: ReadonlyArray<RegExp> = [
+  // Anthropic, 400 invalid_request_error. The first: a spend limit of the console.
+  /^you have reached your (?:specified |monthly )?(?:workspace )?(?:api )?(?:usage|spend(?:ing)?) limits?\b/,
+  /^your credit balance is too low\b/,
+  // Anthropic ("This organization has been disabled."), Groq ("Organization has been restricted."), Moonshot ("Your account org-… is
+  // suspended, …"), Fireworks ("Account … is suspended, …"), OpenAI ("Your account is not active, …").
+  new RegExp(
+    `^${subject}(?: associated with this (?:api )?key| [^\\s.,]+)?(?: <[^>]*>){0,2} (?:has been|have been|was|is)(?: currently)? ${gone}\\b`,
+  ),
+  // OpenAI, 429 and 400.
+  /^you exceeded your current quota, please check your plan and billing\b/,
+  /^billing hard limit has been reached\b/,
+  // DeepSeek, MiniMax, Z.AI, SiliconFlow, OpenRouter, Together.
+  /^(?:error: )?insufficient (?:account )?(?:balance|credits?|funds|quota)(?:$|[.,:;!]| or | to | on | for your)/,
+  /^(?:sorry, )?(?:your |the )?account balance is (?:insufficient|not enough|too low)\b/,
+  /^credit limit exceeded, please navigate to\b/,
+  // xAI: "Your team … has either used all available credits or reached its monthly spending limit."
+  /^your (?:newly created )?team \S+ (?:has either used all available credits|doesn't have any credits)/,
+  // Google: "Your prepayment credits are depleted.", "Your project has exceeded its monthly spending cap."
+  /^your (?:prepay\w* credits|project has exceeded its (?:monthly )?spending cap)\b/,
+  /^this api method requires billing to be enabled\b/,
+  // Alibaba, 400 Arrearage.
+  /^access denied, please make sure your account is in good standing\b/,
+  // xAI, 400 and Google, 400 INVALID_ARGUMENT.
+  /^(?:incorrect|invalid) api key(?: provided)?\b/,
+  /^api key (?:not valid|expired|not found)\b/,
+]
+
+/** How vendors' sentences begin about a model that they do not serve. The gateway names the model, not the caller. */
+const modelSentences: ReadonlyArray<RegExp> = [
+  // DeepSeek, 400 invalid_request_error.
+  /^model not exist\b/,
+  // Groq, OpenAI, xAI.
+  /^the model [`'"]?[^\s`'"]+[`'"]? (?:has been (?:decommissioned|deprecated|retired)|does not exist|is not available|is no longer (?:available|supported))\b/,
+]
+
+/** Statuses with which vendors report a model that they do not serve. */
+const ofModels: ReadonlySet<number | undefined> = new Set([undefined, 400, 403, 404, 410, 422])
+
+/**
+ * What an error's own words mean, whatever its status says: about our account, or about the model. `undefined`: the status decides. An
+ * answer with 5xx says nothing of either. `status`: `undefined` where the error has none.
+ */
+export const sureReason = (status: number | undefined, error: unknown): HostReason | undefined => {
+  if (status !== undefined && (status < 400 || status >= 500)) return undefined
+  const reason = byCode(error) ?? bySentence(error)
+  return reason === "not-found" && !ofModels.has(status) ? undefined : reason
+}
+
+const byCode = (error: unknown): HostReason | undefined => inTable(sureCodes, wordsOf(error))
+
+const bySentence = (error: unknown): HostReason | undefined => {
+  if (!wordsOf(error).every((code) => sayNothing.test(spelt(code)) || /\s/.test(code))) return undefined
+  const sentence = messageOf(error)?.trimStart().slice(0, longestBeginning).toLowerCase()
+  if (sentence === undefined) return undefined
+  if (accountSentences.some((form) => form.test(sentence))) return "account"
+  return modelSentences.some((form) => form.test(sentence)) ? "not-found" : undefined
+}
+
+/** Characters of a sentence that are looked at. */
+const longestBeginning = 300
+
+/** What an error means by its codes where it has no status; a text alone is its code. `undefined`: nothing that is known. */
+export const reasonOfCodes = (error: unknown): HostReason | undefined =>
+  inTable(otherCodes, typeof error === "string" ? [error] : wordsOf(error))
+
+const inTable = <Reason extends HostReason>(table: Table<Reason>, words: ReadonlyArray<string>): Reason | undefined => {
+  for (const word of words) {
+    const code = spelt(word)
+    const known = table.find(([part]) => part.test(code))
+    if (known !== undefined) return known[1]
+  }
+  return undefined
+}
+
+/** One spelling for codes: `InsufficientBalance` and `insufficient-balance` are `insufficient_balance`. */
+const spelt = (word: string): string =>
+  word
+    .slice(0, longestBeginning)
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .replace(/[\s-]+/g, "_")
+    .toLowerCase()
+
+/** Names of the error, the most specific first. A text without blanks is the name alone. */
+export const wordsOf = (error: unknown): ReadonlyArray<string> => {
+  if (typeof error === "string") return /\s/.test(error) || error === "" ? [] : [error]
+  if (!isJsonObject(error)) return []
+  const { code, reason, type, status } = error
+  return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
+}
+
+/** The host's sentence about an error; `undefined`: it has none, or a page of HTML, which explains nothing of a request. */
+export const messageOf = (error: unknown): string | undefined => {
+  if (typeof error === "string") return isPage(error) ? undefined : error
+  if (!isJsonObject(error)) return undefined
+  for (const name of messageMembers) {
+    const said = error[name]
+    if (typeof said === "string") return said
+  }
+  const { detail } = error
+  if (isJsonObject(detail)) return messageOf(detail["error"]) ?? messageOf(detail)
+  const first: unknown = Array.isArray(detail) ? detail[0] : undefined
+  return isJsonObject(first) && typeof first["msg"] === "string" ? first["msg"] : undefined
+}
+
+const messageMembers = ["message", "detail", "Message", "msg", "error_message", "error_description", "title"]
+
+/** Whether a text is HTML or XML: it comes from a proxy or a web server, not from a model's API. */
+export const isPage = (text: string): boolean => text.trimStart().startsWith("<")

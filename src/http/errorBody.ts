@@ -6,6 +6,7 @@ import { type Availability, availabilityOf } from "../domain/failures/Availabili
 import { providersOf } from "../domain/failures/Exclusion.ts"
 import type {
   BadRequest,
+  FailedAttempt,
   Failure,
   NoHostMatches,
   RateLimited,
@@ -27,6 +28,8 @@ export interface Rendered {
   readonly headers?: Readonly<Record<string, string>>
   /** Why the models could not be served, where that is what is wrong. */
   readonly availability?: Availability
+  /** The message in the Messages form, where it is another one. */
+  readonly inMessages?: string
 }
 
 const retryAfter = (seconds: number | undefined) =>
@@ -238,20 +241,21 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
   const provider = reported === undefined ? {} : { provider_name: reported.provider }
   const raw = reported?.failure.detail === undefined ? {} : { raw: reported.failure.detail }
   const code = reported?.failure.code === undefined ? {} : { provider_code: reported.failure.code }
+  const texts = reported === undefined ? { message } : textsOf(reported, message)
   switch (failure.outcome) {
     case "request":
       return {
         status: 400,
         errorType:
           reported !== undefined && isTooLong(reported.failure) ? "context_length_exceeded" : "invalid_request",
-        message,
+        ...texts,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }
     case "rate-limited":
       return {
         status: 429,
         errorType: "rate_limit_exceeded",
-        message,
+        ...texts,
         metadata: { ...provider, ...raw, ...previous },
         ...wait,
       }
@@ -274,6 +278,30 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       }
   }
 }
+
+/**
+ * A refusal in the host's own sentence, since programs act on it: agents compact a conversation at "prompt is too long", or ask for fewer
+ * tokens. A Messages client of a Messages host gets the sentence alone. `general`: where the host said nothing.
+ */
+const textsOf = ({ provider, failure, isNative }: FailedAttempt, general: string) => {
+  const { detail } = failure
+  if (detail === undefined) return { message: general }
+  const isLong = isTooLong(failure)
+  const refusal = (word: string, isKnown: boolean) =>
+    withFullStop(`${provider} rejected the request: ${detail}${isLong && !isKnown ? ` (${word})` : ""}`)
+  return {
+    message: refusal("context_length_exceeded", knownToAgents.test(detail)),
+    inMessages: isNative === true ? detail : refusal("prompt is too long", knownToClaudeCode.test(detail)),
+  }
+}
+
+const withFullStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
+
+/** Words for a prompt that is too long by which agents know it whatever host they expect (pi, opencode, Cline; 2026-11). */
+const knownToAgents = /maximum context length is \d|context[_ ]length[_ ]exceeded|prompt is too long/i
+
+/** The same of agents that expect Anthropic (Claude Code 2.0.76). */
+const knownToClaudeCode = /prompt is too long|exceed context limit/
 
 /** A defect of ours. The caller gets no details. */
 export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
@@ -302,6 +330,11 @@ const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...mor
 /** The whole body of the chat form, and of the control plane. */
 export const chatErrorBody = (rendered: Rendered) => ({ error: chatError(rendered) })
 
+/** The whole body of the Responses form: that of the chat form, with the kind of error where clients of the form look for it. */
+export const responsesErrorBody = (rendered: Rendered) => ({
+  error: { ...chatError(rendered), type: rendered.errorType },
+})
+
 const messagesTypes: Readonly<Record<string, string>> = {
   authentication: "authentication_error",
   permission_denied: "permission_error",
@@ -321,7 +354,8 @@ const messagesTypes: Readonly<Record<string, string>> = {
 }
 
 /** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
-export const messagesErrorBody = ({ errorType, message, metadata }: Rendered, requestId: string) => {
+export const messagesErrorBody = (rendered: Rendered, requestId: string) => {
+  const { errorType, metadata, inMessages: message = rendered.message } = rendered
   const type = messagesTypes[errorType] ?? "api_error"
   const affordable = metadata?.["affordable_tokens"]
   const more = affordable === undefined ? {} : { metadata: { affordable_tokens: affordable } }

@@ -26,6 +26,8 @@ import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http
 
 interface Row {
   readonly failure: Failure
+  /** The message where it is not the failure's own: it has the host's words. */
+  readonly says?: string
   readonly status: number
   /** `error_type` of both forms; the type of the Messages form. */
   readonly types: readonly [errorType: string, messagesType: string]
@@ -276,6 +278,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
     {
       // The body shows the last attempt that found the request at fault, not the last attempt.
       failure: exhausted("request", [wrong, silent]),
+      says: "acme rejected the request: no such tool.",
       status: 400,
       types: ["invalid_request", "invalid_request_error"],
       metadata: {
@@ -287,6 +290,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
     },
     {
       failure: exhausted("rate-limited", [limitedAttempt], 7),
+      says: "beta rejected the request: slow down.",
       status: 429,
       types: ["rate_limit_exceeded", "rate_limit_error"],
       metadata: { provider_name: "beta", raw: "slow down", previous_errors: [previous.limited] },
@@ -440,10 +444,10 @@ describe("whether agents repeat a request that failed", () => {
 })
 
 describe("a failure and its answer", () => {
-  test.each(named)("%s", (name, { failure, status, types, metadata, headers = {}, availability }) => {
+  test.each(named)("%s", (name, { failure, says, status, types, metadata, headers = {}, availability }) => {
     const rendered = render(failure)
     const [errorType, messagesType] = types
-    const { message } = failure
+    const message = says ?? failure.message
     expect(rendered.status).toBe(status)
     const { "x-should-retry": advice, ...others } = rendered.headers ?? {}
     expect(others).toEqual(headers)

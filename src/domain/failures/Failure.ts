@@ -254,6 +254,8 @@ export interface FailedAttempt {
   readonly durationMs: number | null
   /** Milliseconds for which the host is left alone since, where it was rate limited or asked for it. */
   readonly coolsMs?: number
+  /** Whether the host speaks the caller's own format, so that its words are those that the caller's program knows. */
+  readonly isNative?: boolean
 }
 
 export type ExhaustedBecause =

@@ -18,6 +18,7 @@ import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
 import { namesWhere } from "../request/placedParameters.ts"
 import type { Bounds, FormNeed, Needs } from "../request/request.ts"
+import { promptTooLong } from "./RefusedModels.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
@@ -146,9 +147,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
       const fewest = fewestTokensAtOnce(bounds)
       return ({ host }) => {
         const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
-        return fewest > longest
-          ? `the prompt has at least ${fewest} tokens, the context length is ${longest}`
-          : undefined
+        return fewest > longest ? promptTooLong(fewest, longest) : undefined
       }
     },
   },

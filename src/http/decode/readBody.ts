@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import { promptTooLong } from "../../domain/routing/RefusedModels.ts"
 import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
 import { escapedBytes, JsonScan, unscannedBytes } from "./JsonScan.ts"
 import { excessive, parseBody, parseScanned } from "./json.ts"
@@ -62,7 +63,7 @@ const checkLength = Effect.fnUntraced(function* (
   for (let at = 0; left > mostBytes; at += bytesPerTurn) {
     if (at >= bytes.length) {
       const tokens = Math.ceil(left / mostBytesPerToken)
-      const message = `the prompt has at least ${tokens} tokens, and the longest context length of all models is ${longestContext}`
+      const message = promptTooLong(tokens, longestContext)
       return yield* Effect.fail(new BadRequest({ kind: "context_length_exceeded", issues: [{ path, message }] }))
     }
     yield* turn(lifetime)

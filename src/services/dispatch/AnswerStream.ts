@@ -22,7 +22,7 @@ import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
 import type { Delivered } from "./EndAttempt.ts"
-import { exhausted } from "./exhausted.ts"
+import { exhausted, failedAttempt } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
 import type { DispatchFailure } from "./outcomeOf.ts"
 import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
@@ -173,15 +173,13 @@ export class AnswerStream implements OutputEvents {
   }
 
   private failed(answer: HostAnswer, found: HostFailed): void {
-    const { host, signature } = answer.attempt
-    const failure = withoutSecrets(found, answer.endpoint, signature)
+    const failure = withoutSecrets(found, answer.endpoint, answer.attempt.signature)
     if (failure.reason === "defect") {
       this.defect(failure.cause)
       return
     }
-    const { failed, models } = this.options.context
-    const durationMs = answer.attempt.elapsedMs()
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure, durationMs }
+    const { failed, form, models } = this.options.context
+    const attempt = failedAttempt(answer.endpoint, form, failure, answer.attempt.elapsedMs())
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
     this.failure = shown
     const last = (charge: Charge) => answer.writer.failure(shown, charge)

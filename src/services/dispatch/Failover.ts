@@ -34,6 +34,7 @@ import {
 import { withAffordable } from "./affordable.ts"
 import type { Turn } from "./attemptTimer.ts"
 import type { EndAttempt } from "./EndAttempt.ts"
+import { failedAttempt } from "./exhausted.ts"
 import { type Contest, type Hedge, type HedgeServices, hedgeFor, mayHedge, Race, type RaceResult } from "./Hedge.ts"
 import { type DispatchFailure, outcomeOf } from "./outcomeOf.ts"
 import type { ReadingOn } from "./ReadingOn.ts"
@@ -172,7 +173,7 @@ export abstract class Failover<A extends object, Result>
     if (!(why instanceof HostFailed)) this.skip(host, why)
     else if (this.context.lifetime.ending === undefined) {
       const failure = withoutSecrets(why, endpoint)
-      this.failedAt(host, failure, null)
+      this.failedAt(endpoint, failure, null)
       this.services.endAttempt.tellFailed(this.context, host, failure)
     }
     this.tryNext()
@@ -294,7 +295,7 @@ export abstract class Failover<A extends object, Result>
     try {
       const failure = withoutSecrets(attempt.stopped ?? answer, endpoint, attempt.signature)
       this.services.endAttempt.failed(attempt, failure)
-      this.failedAt(attempt.host, failure, attempt.elapsedMs())
+      this.failedAt(endpoint, failure, attempt.elapsedMs())
     } catch (defect) {
       this.fatal = Cause.die(defect)
       // It has a reservation and a place at the host. What was given back already stays so.
@@ -303,11 +304,12 @@ export abstract class Failover<A extends object, Result>
   }
 
   /** `durationMs`: of its call; `null`: it was not called. */
-  private failedAt(host: Host, failure: HostFailed, durationMs: number | null): void {
+  private failedAt(endpoint: Endpoint, failure: HostFailed, durationMs: number | null): void {
+    const { host } = endpoint
     const { health, keys } = this.services
     const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
     const coolsMs = isTold ? (health.admissible(host) ?? keys.refusal(host))?.retryAfterMs : undefined
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure, durationMs }
+    const attempt = failedAttempt(endpoint, this.context.form, failure, durationMs)
     this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
     this.refused.add(host, failure)
     if (failure.reason === "defect") this.fatal = Cause.die(failure.cause)

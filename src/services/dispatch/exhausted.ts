@@ -1,6 +1,23 @@
 /** The one outcome of several failed attempts. Pure. See docs/guarantees.md#g10. */
+import type { Endpoint } from "../../catalogue/endpoints.ts"
 import type { Exclusion } from "../../domain/failures/Exclusion.ts"
-import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../../domain/failures/Failure.ts"
+import {
+  type ExhaustedBecause,
+  type FailedAttempt,
+  type HostFailed,
+  RoutingExhausted,
+} from "../../domain/failures/Failure.ts"
+
+/** `form`: the caller's. `durationMs`: `FailedAttempt.durationMs`. */
+export const failedAttempt = (
+  { host, protocol }: Endpoint,
+  form: string,
+  failure: HostFailed,
+  durationMs: number | null,
+): FailedAttempt => {
+  const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure, durationMs }
+  return protocol.native?.form === form ? { ...attempt, isNative: true } : attempt
+}
 
 interface Circumstances {
   /** The attempts whose reasons decide. Default: all. */

@@ -44,7 +44,7 @@ export const formsScene = async (): Promise<FormsScene> => {
       providers: Object.fromEntries(
         hostForms.map((form) => [
           form.name,
-          { plugin: form.plugin, base_url: hostOf(form).url, network: "private" as const, api_key: "x" },
+          { plugin: form.plugin, base_url: hostOf(form).url, network: "private" as const, api_key: "key-of-the-forms" },
         ]),
       ),
       models: hostForms.map((form) => ({

@@ -8,7 +8,7 @@ import type { Host } from "../../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json/json.ts"
 import { type AnswerReader, type AnswerWriter, chatReader } from "../../../services/dispatch/AnswerReader.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { chatErrorBody } from "../../errorBody.ts"
+import { responsesErrorBody } from "../../errorBody.ts"
 import { jsonBody } from "../Body.ts"
 import type { Form } from "../Form.ts"
 import { withHeaders } from "../requestHeaders.ts"
@@ -24,7 +24,7 @@ export const compact: Form = {
       answer: (context, shown) => compactionReader(compactionWriter(namesOf(context, request, shown))),
     }))
   }, "input"),
-  error: chatErrorBody,
+  error: responsesErrorBody,
   schema: compactSchema,
 }
 

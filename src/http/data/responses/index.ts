@@ -3,7 +3,7 @@
 import { ownNamesIn } from "../../../domain/request/placedParameters.ts"
 import type { WriterFor } from "../../../services/dispatch/StreamWriter.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { chatErrorBody } from "../../errorBody.ts"
+import { responsesErrorBody } from "../../errorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
 import { decodeResponses, responsesTable } from "./decode.ts"
@@ -25,7 +25,6 @@ export const responses: ClientProtocol = {
   ownNames,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
-  // Failures before the answer have the body of the chat form.
-  error: chatErrorBody,
+  error: responsesErrorBody,
   schema: responsesTable.schema,
 }

@@ -109,10 +109,11 @@ const isLength = ({ errorType }: Rendered): boolean => errorType === "context_le
 
 /**
  * The code of OpenAI's that makes agents do what they do with the same failure before a stream: they end at `invalid_prompt`, and
- * repeat the others.
+ * repeat the others. A prompt that is too long they compact.
  */
 const codeOf = (rendered: Rendered): string => {
-  if (rendered.errorType === "rate_limit_exceeded") return "rate_limit_exceeded"
+  const { errorType } = rendered
+  if (errorType === "rate_limit_exceeded" || errorType === "context_length_exceeded") return errorType
   return isFinal(rendered) ? "invalid_prompt" : "server_error"
 }
 

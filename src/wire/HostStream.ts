@@ -20,8 +20,8 @@ import { isTooDeep } from "./jsonDepth.ts"
 import { modelSaid } from "./modelSaid.ts"
 import { OutputCount } from "./OutputCount.ts"
 import type { Decoder } from "./Protocol.ts"
-import { withShownAnswer, withShownTexts } from "./shownMembers.ts"
 import { splice } from "./splice.ts"
+import { withShownAnswer, withShownTexts } from "./words/shownMembers.ts"
 
 export type HostStreamState =
   /** Nothing has come that a caller would see, so another host can still take over. */

@@ -3,9 +3,9 @@ import { HostFailed } from "../domain/failures/Failure.ts"
 import { type HostReason, isHostReason } from "../domain/failures/HostReason.ts"
 import { tooLargeForLimit } from "../domain/failures/Verdict.ts"
 import { isJsonObject } from "../domain/json/json.ts"
-import { isPage, messageOf, reasonOfCodes, sureReason, wordsOf } from "./errorWords.ts"
 import type { ResponseHeaders } from "./head.ts"
-import { retryAfter, waitInDetails, waitInError, waitUntilReset } from "./waits.ts"
+import { isPage, messageOf, reasonOfCodes, sureReason, wordsOf } from "./words/errorWords.ts"
+import { retryAfter, waitInDetails, waitInError, waitUntilReset } from "./words/waits.ts"
 
 /**
  * The failure for an HTTP answer with another status than 200. `body` is parsed JSON, or text where it is not JSON. The

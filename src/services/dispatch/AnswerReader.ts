@@ -10,7 +10,7 @@ import { type MediaTokens, mediaTogether } from "../../domain/request/MediaToken
 import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
-import { withShownTexts } from "../../wire/shownMembers.ts"
+import { withShownTexts } from "../../wire/words/shownMembers.ts"
 import { shownOf } from "../calls/withoutSecrets.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./AttemptStart.ts"

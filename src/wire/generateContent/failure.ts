@@ -8,7 +8,7 @@ import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { isJsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ResponseHeaders } from "../head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
-import { waitInDetails } from "../waits.ts"
+import { waitInDetails } from "../words/waits.ts"
 
 /** An answer whose status is not 200. A stream's error may come as an array of one. */
 export const generateContentHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {

@@ -3,8 +3,8 @@
  * within an answer that began well. Vendors report a used-up account, or a model that is gone, with statuses that speak of the
  * request. From the vendors' pages on errors, their SDKs, and bodies that users quote (2025 and 2026). Pure.
  */
-import type { HostReason } from "../domain/failures/HostReason.ts"
-import { isJsonObject } from "../domain/json/json.ts"
+import type { HostReason } from "../../domain/failures/HostReason.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 
 type Table<Reason extends HostReason> = ReadonlyArray<readonly [part: RegExp, reason: Reason]>
 

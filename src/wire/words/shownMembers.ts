@@ -1,5 +1,5 @@
 /** Replaces short texts that a host put beside what its model said. Pure. */
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 /** `given` with each text that is a member of it replaced by what `shown` says; the same object where nothing changes. */
 export const withShownTexts = <A extends object>(given: A, shown: (text: string) => string): A => {

@@ -2,9 +2,9 @@
  * How long a host asks us to wait, in every spelling that vendors use: seconds, none of them clamped here. `undefined`: it does not say it,
  * or not so that it can be read. A time of day is compared with the host's own clock, and ignored when the answer has no `Date`. Pure.
  */
-import { isJsonObject, objectsIn } from "../domain/json/json.ts"
+import { isJsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { ResponseHeaders } from "../head.ts"
 import { messageOf } from "./errorWords.ts"
-import type { ResponseHeaders } from "./head.ts"
 
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 const isoDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/

@@ -147,6 +147,11 @@ export interface UnaryProtocol<Request, Answer> {
   readonly passes?: Protocol["passes"]
   /** As `Protocol.encode`. */
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported>
-  /** As `Protocol.decode`. `request`: the one that was encoded. */
+  /** As `Protocol.decode`. `request`: the one that was encoded. `body`: what `readText` gave, where the protocol has it. */
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
+  /**
+   * Reads the text of a whole answer with status 200 instead of `JSON.parse`, where a value for every number would take too much
+   * memory. Length, nesting and values were counted before. What it cannot read it returns as it is.
+   */
+  readonly readText?: (text: string) => unknown
 }

@@ -11,7 +11,6 @@ import type { JsonObject } from "../../domain/json/json.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
-import type { AnswerBody } from "../../services/dispatch/AnswerReader.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import { isFinished } from "../../services/request/EffectRunner.ts"
 import type { Observation } from "../../services/request/Observation.ts"
@@ -282,7 +281,7 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
   }
 
   /** An answer that is not a stream. */
-  answer(body: AnswerBody, init?: ResponseInit): Response {
+  answer(body: string | Uint8Array<ArrayBuffer>, init?: ResponseInit): Response {
     this.served.observed?.wrote(body)
     return new Response(body, init)
   }

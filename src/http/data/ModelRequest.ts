@@ -9,6 +9,7 @@ import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import { routedOf } from "../../domain/routing/routed.ts"
+import type { AnswerBody, BodyPieces } from "../../services/dispatch/AnswerReader.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
@@ -140,15 +141,16 @@ class ModelRequest extends DataRequest<Asked> {
 
   private completed(completed: Completed): void {
     const { served, form, context } = this
-    const { text, bytes, contentType = "application/json", charge } = completed
-    const response = this.answer(bytes ?? text)
+    const { contentType = "application/json", charge } = completed
+    const body = isInPieces(completed.body) ? Array.from(completed.body.pieces).join("") : completed.body
+    const response = this.answer(body)
     const { headers } = response
     headers.set("content-type", contentType)
     headers.set(costHeader, costValue(charge.cost.total))
     setAnswerHeaders(headers, context, completed, form)
     if (served.claim !== undefined) {
       // An answer that is no text is not kept.
-      if (bytes === undefined) served.kept = { headers: Object.fromEntries(headers), body: text }
+      if (typeof body === "string") served.kept = { headers: Object.fromEntries(headers), body }
       this.tellIfNotKept(served.claim, served.kept, headers)
     }
     this.succeed(response)
@@ -220,6 +222,8 @@ class ModelRequest extends DataRequest<Asked> {
     return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
   }
 }
+
+const isInPieces = (body: AnswerBody): body is BodyPieces => typeof body === "object" && "pieces" in body
 
 /** Ends the request when its stream is over. Not a method: a running stream must not keep the prompt, which the request has. */
 const ending =

@@ -53,6 +53,8 @@ export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryA
   readonly passes?: Protocol["passes"]
   encode(request: Request, host: Host): Either.Either<Encoded, Unsupported | HostFailed>
   decode(head: ResponseHead, body: unknown, request: Request): Answer | HostFailed
+  /** As `UnaryProtocol.readText`. */
+  readonly readText?: (text: string) => unknown
 }
 
 /** By operation. */
@@ -122,8 +124,10 @@ const checkedUnary = <Name extends UnaryName>(
   protocol: UnaryProtocols[Name],
 ): CheckedUnary<UnaryRequests[Name], UnaryAnswers[Name]> => {
   const decode = hookOf(plugin, name, "decode")
+  const { passes, readText } = protocol
   return {
-    ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
+    ...(passes === undefined ? {} : { passes }),
+    ...(readText === undefined ? {} : { readText: checkedReadText(hookOf(plugin, name, "readText"), readText) }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) =>
       protocol.encode(givenTo(protocol, request), host),
     ),
@@ -142,6 +146,19 @@ const checkedUnary = <Name extends UnaryName>(
     },
   }
 }
+
+const checkedReadText =
+  (hook: Hook, readText: (text: string) => unknown) =>
+  (text: string): unknown => {
+    entered(hook.number)
+    try {
+      return readText(text)
+    } catch (cause) {
+      return failedBy(hook.threw(cause))
+    } finally {
+      left()
+    }
+  }
 
 const checkedEncode = <Request extends ReadonlyArray<unknown>>(
   hook: Hook,

@@ -16,11 +16,19 @@ import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./AttemptStart.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
+/**
+ * A text that is too long to be made at once. Each piece is made when it is written, in a turn of the event loop of its own. A good
+ * size of a piece is 256 KiB.
+ */
+export interface BodyPieces {
+  readonly pieces: Iterable<string>
+}
+
 /** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
-export type AnswerBody = string | Uint8Array<ArrayBuffer>
+export type AnswerBody = string | Uint8Array<ArrayBuffer> | BodyPieces
 
 /** Adds the cost to an answer, and gives its body in the caller's form. */
-export type WithCost = (charge: Charge) => string
+export type WithCost = (charge: Charge) => string | BodyPieces
 
 /**
  * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is

@@ -5,7 +5,7 @@ import type { Charge } from "../../domain/money/Charge.ts"
 import type { AnyRequest } from "../../domain/request/operations.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import type { AnswerRead, AnswerReader } from "./AnswerReader.ts"
+import type { AnswerBody, AnswerRead, AnswerReader } from "./AnswerReader.ts"
 import type { AnswerSettlement } from "./AnswerSettlement.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
@@ -17,9 +17,8 @@ import { WholeHostAnswer } from "./WholeHostAnswer.ts"
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  /** The body in the caller's form; "" where that is no text. */
-  readonly text: string
-  readonly bytes?: Uint8Array<ArrayBuffer> | undefined
+  /** The body in the caller's form. */
+  readonly body: AnswerBody
   /** Default: JSON. */
   readonly contentType?: string | undefined
   readonly charge: Charge
@@ -74,11 +73,9 @@ export class WholeAnswer extends Failover<AnswerRead, Completed> {
 
   private complete(charge: Charge): void {
     const { attempt, answer } = this
-    const written = answer.write(charge)
     this.succeed({
       host: attempt.host,
-      text: typeof written === "string" ? written : "",
-      bytes: typeof written === "string" ? undefined : written,
+      body: answer.write(charge),
       contentType: answer.contentType,
       charge,
       dropped: attempt.dropped,

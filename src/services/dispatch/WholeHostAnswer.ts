@@ -1,5 +1,6 @@
 /** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { modelSaid } from "../../wire/modelSaid.ts"
 import { answerBody, longestErrorBody, refusedBy } from "../calls/answerBody.ts"
@@ -73,12 +74,18 @@ export class WholeHostAnswer implements Sink {
     if (received === undefined || body === undefined) return
     begun.attempt.received()
     const text = body.take()
-    const json = received.status === 200 ? answerBody(text) : refusedBy(begun.endpoint, received, text)
+    const json = received.status === 200 ? this.parsed(text) : refusedBy(begun.endpoint, received, text)
     if (begun.attempt.isTraced) {
       const model = modelSaid(json)
       begun.attempt.modelSaid = model && shownOf(begun.endpoint, begun.attempt.signature)(model)
     }
     this.finish(json instanceof HostFailed ? json : this.read(begun, received, json))
+  }
+
+  private parsed(text: string): unknown {
+    const { attempt, endpoint } = this.begun
+    const read = isUnaryName(attempt.context.operation) ? endpoint.unary?.readText : undefined
+    return read === undefined ? answerBody(text) : read(text)
   }
 
   resent(): void {

@@ -5,6 +5,7 @@
 import type { AvailabilityCode } from "../../src/domain/failures/Availability.ts"
 import { filterNames } from "../../src/domain/failures/Availability.ts"
 import {
+  AnswerBeyondLimit,
   BadRequest,
   BodyTooLarge,
   CallerGone,
@@ -149,6 +150,12 @@ const cases: Readonly<Record<Failure["_tag"], ReadonlyArray<Case>>> = {
   ),
   BodyTooLarge: [{ failure: new BodyTooLarge({ limitBytes: 0 }), when: "the body is longer than `limits.body_bytes`" }],
   RoutingExhausted: each(exhausted, (outcome) => new RoutingExhausted({ outcome, attempts: [] })),
+  AnswerBeyondLimit: [
+    {
+      failure: new AnswerBeyondLimit({ limit: "", provider: "", cost: 0n }),
+      when: "the host's answer is beyond a limit of the gateway: its size, nesting or number of values. It is charged: `metadata.cost`",
+    },
+  ],
   Unavailable: each(unavailable, (why) => new Unavailable({ why, retryAfterSeconds: 1 })),
   RequestRepeated: each(repeated, (because) => new RequestRepeated({ because, ...first })),
   CallerGone: [{ failure: new CallerGone(), when: "the caller closed the connection; only observers see the status" }],
@@ -208,6 +215,7 @@ const meanings: Words<RequestOutcome> = {
   policy_no_host: "no host is left after the filters of caller and operator",
   policy_cut:
     "a limit of ours ended the request or its answer: budget, deadline, `limits.stream_ms`, length, a caller who takes no bytes, a stop",
+  policy_answer_limit: "the host's answer is beyond a limit of the gateway, and charged",
   host_broke_off: "the host ended a stream that had begun",
   host_rate_limited: exhausted["rate-limited"],
   host_not_found: exhausted["not-found"],
@@ -233,6 +241,7 @@ const otherStatuses: Readonly<Partial<Record<RequestOutcome, string>>> = {
   caller_gone: "none, or 200 of a stream; observers see 408",
   policy_stopped: "403, or 200 of a stream",
   policy_cut: "200; 408 before an answer",
+  policy_answer_limit: "502, or 200 of a stream",
   host_broke_off: "200",
   gateway_defect: "500",
   gateway_crashed: "none",

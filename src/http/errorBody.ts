@@ -16,7 +16,7 @@ import type {
 import type { JsonObject } from "../domain/json/json.ts"
 import { toUsd } from "../domain/price/money.ts"
 import { isTooLong } from "../domain/routing/RefusedModels.ts"
-import { idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
+import { costHeader, costValue, idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -136,6 +136,11 @@ const described = (failure: Failure): Rendered => {
       }
     case "RoutingExhausted":
       return { ...exhausted(failure), ...about(failure) }
+    case "AnswerBeyondLimit": {
+      const headers = { [costHeader]: costValue(failure.cost), [shouldRetryHeader]: "false" }
+      const metadata = { provider_name: failure.provider, cost: toUsd(failure.cost) }
+      return { status: 502, errorType: "answer_beyond_limit", message, metadata, headers }
+    }
     case "Unavailable": {
       const errorType = unavailableTypes[failure.why]
       // This gateway is stopping, so a retry needs a new connection. See docs/guarantees.md#g19.
@@ -357,7 +362,11 @@ const messagesTypes: Readonly<Record<string, string>> = {
 export const messagesErrorBody = (rendered: Rendered, requestId: string) => {
   const { errorType, metadata, inMessages: message = rendered.message } = rendered
   const type = messagesTypes[errorType] ?? "api_error"
-  const affordable = metadata?.["affordable_tokens"]
-  const more = affordable === undefined ? {} : { metadata: { affordable_tokens: affordable } }
+  const { affordable_tokens: affordable, cost } = metadata ?? {}
+  const own = {
+    ...(affordable !== undefined && { affordable_tokens: affordable }),
+    ...(cost !== undefined && { cost }),
+  }
+  const more = affordable === undefined && cost === undefined ? {} : { metadata: own }
   return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
 }

@@ -10,13 +10,14 @@ import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage } from "../dom
 import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/request/estimate.ts"
 import type { MediaTokens } from "../domain/request/MediaTokens.ts"
 import { ToolCallFragments } from "../domain/request/ToolCallFragments.ts"
+import { beginsAnswer, skim } from "./beyondLimit.ts"
 import type { NativeWriter } from "./ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "./delta.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import { frameReader } from "./Framing.ts"
-import type { Frame, FrameReader } from "./framing/FrameReader.ts"
+import { type Frame, type FrameReader, longestFrame } from "./framing/FrameReader.ts"
 import type { HostStreamOptions } from "./HostStreamOptions.ts"
-import { isTooDeep } from "./jsonDepth.ts"
+import { excessIn, isTooDeep, parsedAtOnce } from "./jsonDepth.ts"
 import { modelSaid } from "./modelSaid.ts"
 import { OutputCount } from "./OutputCount.ts"
 import type { Decoder } from "./Protocol.ts"
@@ -39,6 +40,8 @@ export class HostStream {
   bytes = 0
   /** Frames that were read. Comments do not count. */
   events = 0
+  /** Bytes that were read since the last event: of one that is not complete. */
+  pending = 0
   /** Whether the gateway ended the answer before the host did. */
   isCut = false
   /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
@@ -59,6 +62,9 @@ export class HostStream {
   private readonly splicer
   private readonly native: NativeWriter | undefined
   private readonly options: HostStreamOptions
+  private readonly longestEvent: number
+  /** Events from the first long one on, which has to wait. */
+  private waiting = noFrames
   private readonly count: OutputCount
   private notJson = 0
   /** The host's error, while its usage may still come. */
@@ -69,7 +75,8 @@ export class HostStream {
 
   constructor(options: HostStreamOptions) {
     this.options = options
-    this.reader = frameReader(options.framing, options.longestEvent)
+    this.longestEvent = options.longestEvent ?? longestFrame
+    this.reader = frameReader(options.framing, this.longestEvent)
     this.native = options.native === true ? options.writer.native : undefined
     const isSpliceable = options.transparent && options.writer.spliceable !== undefined && this.native === undefined
     this.splicer = isSpliceable ? splice() : undefined
@@ -80,9 +87,31 @@ export class HostStream {
   push(bytes: Uint8Array, start = 0, end = bytes.length): string {
     if (this.closed) return ""
     this.bytes += end - start
-    const text = this.read(this.reader.push(bytes, start, end))
+    this.pending += end - start
+    const frames = this.reader.push(bytes, start, end)
+    if (frames.length > 0) this.pending = 0
+    const text = this.read(frames)
     this.failUnlessReadable()
     return text
+  }
+
+  /** Whether a long event waits for its turn. Nothing of the host should be pushed meanwhile. */
+  get isWaiting(): boolean {
+    return this.waiting.length > 0
+  }
+
+  /** Reads the event that waits, and those after it. Returns the caller's text. */
+  goOn(): string {
+    const { waiting } = this
+    this.waiting = noFrames
+    const text = this.read(waiting.slice(0, 1), nothingMore, true) + this.read(waiting.slice(1))
+    this.failUnlessReadable()
+    return text
+  }
+
+  /** What the host sends is beyond a limit of ours. */
+  exceeds(cause: string): void {
+    if (!this.closed) this.beyond(cause, this.reader.partial())
   }
 
   /** The host's body ended. Returns the rest of the caller's text. */
@@ -144,7 +173,8 @@ export class HostStream {
 
   private failUnlessReadable(): void {
     if (this.closed) return
-    if (this.reader.overlong()) this.fail(beyond("an event is too long"))
+    if (this.reader.overlong() || this.pending > this.longestEvent)
+      this.beyond("an event is too long", this.reader.partial())
     const wrong = this.reader.fault?.()
     if (wrong !== undefined) this.fail(malformed(wrong))
   }
@@ -179,6 +209,21 @@ export class HostStream {
     this.state = "ended"
   }
 
+  /**
+   * An event is beyond a limit of ours. Where the stream is an answer, or begins as one with it, that ends it as such: every host would make
+   * it. Anything else is no answer.
+   */
+  private beyond(cause: string, { name, data }: Frame): void {
+    const json = skim(data)
+    const decoded = json === undefined ? undefined : this.decoded(name, json)
+    const chunks = decoded === undefined || decoded instanceof HostFailed ? [] : decoded
+    const speaks = chunks.some(({ choices }) => choices.some((choice) => says(choice)))
+    this.count.said(Buffer.byteLength(data))
+    for (const { usage } of chunks) if (usage != null) this.count.report(usage)
+    if (this.state === "speaking" || speaks || beginsAnswer(json)) this.fail(new HostFailed({ reason: "limit", cause }))
+    else this.fail(decoded instanceof HostFailed ? decoded : malformed(cause))
+  }
+
   private fail(failure: HostFailed): void {
     // The answer is complete, so an error after it changes nothing.
     if (this.hasAllFinishes) {
@@ -190,10 +235,20 @@ export class HostStream {
   }
 
   /** An exception that comes as far as here is a defect of ours: those of decoders are caught where they are called. */
-  private read(frames: ReadonlyArray<Frame>, last = nothingMore): string {
+  private read(frames: ReadonlyArray<Frame>, last = nothingMore, hasTurn = false): string {
+    if (this.isWaiting) {
+      this.waiting = [...this.waiting, ...frames]
+      return ""
+    }
     let text = ""
+    let at = 0
     try {
       for (const { name, data } of frames) {
+        if (data.length > parsedAtOnce && this.options.waits === true && !hasTurn) {
+          this.waiting = frames.slice(at)
+          return text
+        }
+        at += 1
         text += this.frame(name, data)
         if (this.count.isAbove) this.reserveMore()
         if (this.closed) return text
@@ -231,8 +286,9 @@ export class HostStream {
     }
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
-    if (isTooDeep(data)) {
-      this.fail(beyond("an event is nested too deep"))
+    const excess = data.length > parsedAtOnce ? excessIn(data) : isTooDeep(data) ? "depth" : undefined
+    if (excess !== undefined) {
+      this.beyond(excess === "depth" ? "an event is nested too deep" : "an event has too many values", { name, data })
       return ""
     }
     const json = parse(data)
@@ -390,8 +446,7 @@ const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malfo
 const unfinished = "the stream ended without a finish"
 const brokenOff = new HostFailed({ reason: "unreachable", isAfterSending: true, cause: unfinished })
 
-/** `cause`: which limit of ours it exceeds. */
-const beyond = (cause: string): HostFailed => new HostFailed({ reason: "limit", cause })
+const noFrames: ReadonlyArray<Frame> = []
 
 const nothingMore = (): string => ""
 

@@ -6,8 +6,10 @@ import type { Decoder, Protocol } from "./Protocol.ts"
 
 export interface HostStreamOptions {
   readonly framing: Protocol["framing"]
-  /** The longest event that is read, in characters, or bytes where the framing is binary. Default: 32 MiB. */
+  /** The longest event that is read, in bytes. Default: 32 MiB. */
   readonly longestEvent?: number | undefined
+  /** Whether a long event waits for `HostStream.goOn`, so that it is read in a turn of the event loop of its own. Default false. */
+  readonly waits?: boolean | undefined
   /** `Protocol.usage`: which of several reports counts. Default `largest`. */
   readonly usage?: Protocol["usage"] | undefined
   /** `Protocol.transparent`. */

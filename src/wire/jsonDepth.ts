@@ -20,7 +20,7 @@ const count = (text: string, sign: string, most: number): number => {
 }
 
 /** Index of the quote that ends the string whose opening quote is at `start`; the text's length if none does. */
-const endOfString = (text: string, start: number): number => {
+export const endOfString = (text: string, start: number): number => {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === backslash) before--
@@ -111,4 +111,92 @@ export const innerJson = (text: string): unknown => {
   } catch {
     return undefined
   }
+}
+
+/** Values of a whole answer, or of an event. A full answer with the log probabilities of twenty alternatives has some 3,000,000 in 32 MiB. */
+export const mostAnswerValues = 4_000_000
+
+/** A text of at most so many characters has too few values to hold up other requests: it is parsed at once. */
+export const parsedAtOnce = 524_288
+
+/**
+ * Counts nesting and values of a JSON text that comes in parts, before it is parsed. Right up to the first syntax error, where a parser
+ * stops. `skipsNumbers`: numbers in a list do not count, as those of a vector.
+ */
+export class JsonCount {
+  /** The bound that the text is beyond. */
+  excess: "depth" | "values" | undefined
+  private readonly skipsNumbers: boolean
+  private depth = 0
+  private values = 1
+  private isInString = false
+  /** Whether the last part ended in the backslash of an escape. */
+  private isEscaped = false
+  /** Whether the last part ended in a comma. */
+  private isAfterComma = false
+
+  constructor(skipsNumbers: boolean) {
+    this.skipsNumbers = skipsNumbers
+  }
+
+  add(text: string): void {
+    if (this.excess !== undefined || text === "") return
+    let at = this.isInString ? this.endString(text, 0) : 0
+    let { depth, values } = this
+    if (this.isAfterComma) {
+      this.isAfterComma = false
+      if (!isNumeric(text.charCodeAt(at))) values++
+    }
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === quote) at = this.endString(text, at + 1) - 1
+      else if (code === comma) {
+        if (!this.skipsNumbers) values++
+        else if (at + 1 === text.length) this.isAfterComma = true
+        else if (!isNumeric(text.charCodeAt(at + 1))) values++
+      } else if (isOpening(code)) {
+        values++
+        if (++depth > deepest) {
+          this.excess = "depth"
+          return
+        }
+      } else if (isClosing(code)) depth--
+    }
+    this.depth = depth
+    this.values = values
+    if (values > mostAnswerValues) this.excess = "values"
+  }
+
+  /** Goes on within a string. Returns the place after it, or the text's length. */
+  private endString(text: string, start: number): number {
+    let from = start
+    if (this.isEscaped) from += 1
+    this.isEscaped = false
+    this.isInString = false
+    const end = text.indexOf('"', from)
+    let last = end
+    while (last !== -1 && isEscapedAt(text, last, from)) last = text.indexOf('"', last + 1)
+    if (last !== -1) return last + 1
+    this.isInString = true
+    this.isEscaped = isEscapedAt(text, text.length, from)
+    return text.length
+  }
+}
+
+/** Whether an odd number of backslashes stands before a place, back to `from` at most. */
+const isEscapedAt = (text: string, at: number, from: number): boolean => {
+  let before = at - 1
+  while (before >= from && text.charCodeAt(before) === backslash) before--
+  return (at - before) % 2 === 0
+}
+
+/** A digit, a minus, or white space, after which a list of numbers goes on. */
+const isNumeric = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+
+/** The bound that a text is beyond; `undefined`: none. */
+export const excessIn = (text: string, skipsNumbers = false): JsonCount["excess"] => {
+  const count = new JsonCount(skipsNumbers)
+  count.add(text)
+  return count.excess
 }

@@ -1,6 +1,7 @@
 /** Every failure as HTTP shows it: its status, its headers, and its body in both documented forms. */
 import { describe, expect, test } from "bun:test"
 import {
+  AnswerBeyondLimit,
   BadRequest,
   BodyTooLarge,
   CallerGone,
@@ -92,6 +93,12 @@ const place = (says: string, begins = "This") => {
   const path = "Idempotency-Key"
   return { path, issues: [{ path, message: `${begins} Idempotency-Key ${says}` }] }
 }
+
+const beyondLimit = new AnswerBeyondLimit({
+  limit: "the answer is nested too deep",
+  provider: "Acme",
+  cost: 1_500_000_000n,
+})
 
 /** By tag, so that a failure without a row does not compile. */
 const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
@@ -274,6 +281,15 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       headers: { connection: "close" },
     },
   ],
+  AnswerBeyondLimit: [
+    {
+      failure: beyondLimit,
+      status: 502,
+      types: ["answer_beyond_limit", "api_error"],
+      metadata: { provider_name: "Acme", cost: 0.0015 },
+      headers: { "x-gw-cost-usd": "0.0015" },
+    },
+  ],
   RoutingExhausted: [
     {
       // The body shows the last attempt that found the request at fault, not the last attempt.
@@ -418,6 +434,7 @@ const nameOf = (failure: Failure) => `${failure._tag}: ${failure.message}`
 const adviceFor: Readonly<Record<string, string>> = {
   [nameOf(new PaymentRequired({ ...inFlight, retryAfterSeconds: 1 }))]: "true",
   [nameOf(new RequestRepeated({ because: "unknown", ...first }))]: "false",
+  [nameOf(beyondLimit)]: "false",
 }
 
 describe("whether agents repeat a request that failed", () => {
@@ -443,6 +460,10 @@ describe("whether agents repeat a request that failed", () => {
   })
 })
 
+/** What callers of the Messages form are told of the metadata: what a program has to read. */
+const toldOfMessages = (metadata: Row["metadata"]) =>
+  metadata !== null && "cost" in metadata ? { metadata: { cost: metadata["cost"] } } : {}
+
 describe("a failure and its answer", () => {
   test.each(named)("%s", (name, { failure, says, status, types, metadata, headers = {}, availability }) => {
     const rendered = render(failure)
@@ -465,7 +486,7 @@ describe("a failure and its answer", () => {
     })
     expect(messagesErrorBody(rendered, "req_1")).toStrictEqual({
       type: "error",
-      error: { type: messagesType, message, error_type: errorType },
+      error: { type: messagesType, message, error_type: errorType, ...toldOfMessages(metadata) },
       request_id: "req_1",
     })
   })

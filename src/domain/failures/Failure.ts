@@ -294,6 +294,23 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
   unavailable: "Provider returned error.",
 }
 
+/**
+ * A host's answer is beyond a limit of the gateway. Its caller pays for it, and no other host is called, since that would make the same
+ * answer. See docs/guarantees.md#g10.
+ */
+export class AnswerBeyondLimit extends Data.TaggedError("AnswerBeyondLimit")<{
+  /** Which limit, in words without a full stop: `the answer is nested too deep`. */
+  readonly limit: string
+  /** Display name. */
+  readonly provider: string
+  /** What the caller pays, picodollars. */
+  readonly cost: Picodollars
+}> {
+  override get message() {
+    return `The answer is beyond a limit of the gateway: ${this.limit}. It is charged, and the same request would get the same answer.`
+  }
+}
+
 /** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
   readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup" | "callers" | "processes"
@@ -366,6 +383,7 @@ export type Failure =
   | TimedOut
   | BodyTooLarge
   | RoutingExhausted
+  | AnswerBeyondLimit
   | Unavailable
   | RequestRepeated
   | CallerGone

@@ -32,7 +32,10 @@ export type HostFault =
 export type OwnReason =
   /** A hook of the host's plugin threw, or returned what it may not. The next host is tried. */
   | "plugin"
-  /** What the host sent is beyond a limit of ours: a too long event or answer, too deep nesting. The next host is tried. */
+  /**
+   * What the host sent is beyond a limit of ours. An answer (a too long event or body, too deep nesting, too many values) ends the request
+   * and is charged, since every host would make it. Anything else, such as too many headers: the next host is tried.
+   */
   | "limit"
   /** We have no descriptors, memory or disk left. No other host is tried. */
   | "shortage"

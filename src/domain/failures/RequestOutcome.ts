@@ -60,6 +60,7 @@ const ofTag = {
   UpgradeRequired: "caller_upgrade_required",
   NoHostMatches: "policy_no_host",
   BodyTooLarge: "caller_body_too_large",
+  AnswerBeyondLimit: "policy_answer_limit",
   RequestRepeated: "caller_repeated",
   CallerGone: "caller_gone",
 } as const satisfies Partial<Record<Failure["_tag"], string>>

@@ -1,12 +1,12 @@
-/** Parses a body of any length. A long one is scanned before, in several turns of the event loop (`turns.ts`). */
+/** Parses a body of any length. A long one is scanned before, in several turns of the event loop. */
 import * as Effect from "effect/Effect"
 import { BadRequest } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { promptTooLong } from "../../domain/routing/RefusedModels.ts"
 import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
+import { ownTurn } from "../../services/request/turns.ts"
 import { escapedBytes, JsonScan, unscannedBytes } from "./JsonScan.ts"
 import { excessive, parseBody, parseScanned } from "./json.ts"
-import { ownTurn } from "./turns.ts"
 
 /** Bytes that are scanned in one turn: 3 to 10 ms. */
 const bytesPerTurn = 4_194_304

@@ -1,11 +1,13 @@
+import { JsonCount, parsedAtOnce } from "../../wire/jsonDepth.ts"
 import { Utf8Decoder } from "../../wire/Utf8Decoder.ts"
 
 /** Collects the text of a body up to a limit, since hosts are not trusted. */
 export class BodyText {
+  /** Bytes so far. */
+  size = 0
   private readonly decoder = new Utf8Decoder()
   private readonly limit: number
   private text = ""
-  private size = 0
 
   /** `limit`: bytes. */
   constructor(limit: number) {
@@ -15,13 +17,48 @@ export class BodyText {
   /** Adds `bytes` from `start` to `end`. `false` once there is more than the limit. */
   add(bytes: Uint8Array, start: number, end: number): boolean {
     this.size += end - start
-    this.text += this.decoder.decode(bytes, start, end)
+    const text = this.decoder.decode(bytes, start, end)
+    if (this.size > parsedAtOnce) this.count(this.text, text)
+    this.text += text
     return this.size <= this.limit
+  }
+
+  /** Whether there is so much that it is parsed in a turn of the event loop of its own. */
+  get isLong(): boolean {
+    return this.size > parsedAtOnce
   }
 
   /** What was added, cut at the limit. */
   take(): string {
     const text = this.text + this.decoder.end()
     return this.size <= this.limit ? text : text.slice(0, this.limit)
+  }
+
+  /** Looks at more of a long text, `before` it and what is new. */
+  protected count(_before: string, _text: string): void {}
+}
+
+/** The text of an answer with status 200, whose nesting and values are counted while it comes. */
+export class AnswerText extends BodyText {
+  private counted: JsonCount | undefined
+  private readonly isOfVectors: boolean
+
+  /** `isOfVectors`: numbers in lists are not counted. */
+  constructor(limit: number, isOfVectors: boolean) {
+    super(limit)
+    this.isOfVectors = isOfVectors
+  }
+
+  /** The bound that a long text is beyond. The nesting of a short one is found when it is parsed. */
+  get excess(): JsonCount["excess"] {
+    return this.counted?.excess
+  }
+
+  protected override count(before: string, text: string): void {
+    if (this.counted === undefined) {
+      this.counted = new JsonCount(this.isOfVectors)
+      this.counted.add(before)
+    }
+    this.counted.add(text)
   }
 }

@@ -9,21 +9,30 @@ export const longestErrorBody = 65_536
 
 /** The JSON in a text, or the text where it is no JSON or is nested too deeply. */
 export const parsedBody = (text: string): unknown => {
-  const value = jsonOr(text)
+  const value = boundedOr(text)
   return value === tooDeep ? text : value
 }
 
 /** The same of a whole answer, whose nesting is bounded by a limit of ours. */
 export const answerBody = (text: string): unknown => {
-  const value = jsonOr(text)
+  const value = boundedOr(text)
   return value === tooDeep ? deepAnswer : value
 }
 
 const deepAnswer = new HostFailed({ reason: "limit", cause: "the answer is nested too deep" })
 
-const jsonOr = (text: string): unknown => {
+const boundedOr = (text: string): unknown => {
   try {
     return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
+/** The JSON in a text whose nesting is known not to be too deep, or the text where it is no JSON. */
+export const jsonOr = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
   } catch {
     return text
   }

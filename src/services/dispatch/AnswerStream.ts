@@ -21,6 +21,8 @@ import { withoutSecrets } from "../calls/withoutSecrets.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
+import { Unread } from "./Attempt.ts"
+import { answerBeyondLimit } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
 import { exhausted, failedAttempt } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
@@ -133,7 +135,11 @@ export class AnswerStream implements OutputEvents {
   private progress(): void {
     const { answer } = this
     const stream = answer?.stream
-    if (answer === undefined || stream === undefined || this.state !== "streaming") return
+    if (answer === undefined || this.state !== "streaming") return
+    if (stream === undefined) {
+      if (answer.beyond !== undefined) this.failed(answer, answer.beyond)
+      return
+    }
     try {
       if (stream.events > this.pace.events) this.pace.hostSpoke(this.services.timers.now(), stream.events)
       const text = answer.take()
@@ -178,13 +184,23 @@ export class AnswerStream implements OutputEvents {
       this.defect(failure.cause)
       return
     }
+    if (failure.reason === "limit") {
+      this.beyondLimit(answer, failure)
+      return
+    }
     const { failed, form, models } = this.options.context
     const attempt = failedAttempt(answer.endpoint, form, failure, answer.attempt.elapsedMs())
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
     this.failure = shown
     const last = (charge: Charge) => answer.writer.failure(shown, charge)
-    // What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut.
-    this.settle(answer, failure.reason === "limit" ? "cut" : "host-failed", last, failure)
+    this.settle(answer, "host-failed", last, failure)
+  }
+
+  /** What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut. */
+  private beyondLimit(answer: HostAnswer, failure: HostFailed): void {
+    this.failure = answerBeyondLimit(answer.attempt, failure, undefined)
+    const last = (charge: Charge) => answer.writer.failure(answerBeyondLimit(answer.attempt, failure, charge), charge)
+    this.settle(answer, "cut", last, failure)
   }
 
   /** Ends an answer whose caller still reads: books it, then writes the end. */
@@ -220,7 +236,7 @@ export class AnswerStream implements OutputEvents {
     }
     this.state = "unread"
     this.watch.clear()
-    if (this.pace.isFull) answer.attempt.exchange?.resume()
+    if (this.pace.isFull) answer.attempt.resume(Unread.byCaller)
   }
 
   /** Ends an answer whose caller does not read any more. One that is complete counts as finished all the same. */
@@ -325,7 +341,7 @@ export class AnswerStream implements OutputEvents {
     if (observed !== undefined && observed.firstByte === null) observed.wroteFirst()
     if (this.output.write(text)) return
     this.pace.callerIsFull(now)
-    this.answer?.attempt.exchange?.pause()
+    this.answer?.attempt.pause(Unread.byCaller)
   }
 
   private writeLast(text: string): void {
@@ -342,7 +358,7 @@ export class AnswerStream implements OutputEvents {
   /** The caller takes bytes again. */
   onDrain(): void {
     this.pace.callerDrained(this.services.timers.now())
-    this.answer?.attempt.exchange?.resume()
+    this.answer?.attempt.resume(Unread.byCaller)
   }
 
   private look(): void {
@@ -351,7 +367,10 @@ export class AnswerStream implements OutputEvents {
       this.answer?.attempt.end()
       return
     }
-    switch (this.pace.look(this.services.timers.now(), this.output.isRead(), this.answer?.stream)) {
+    const now = this.services.timers.now()
+    // What it would have sent meanwhile does not count against it.
+    if (this.answer?.attempt.isLeftUnread === true) this.pace.hostBegan(now, this.answer.stream)
+    switch (this.pace.look(now, this.output.isRead(), this.answer?.stream)) {
       case "caller-stalled":
         this.cutStalled()
         return

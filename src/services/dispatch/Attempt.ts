@@ -11,10 +11,22 @@ import type { Exchange } from "../../upstream/Exchange.ts"
 import type { Permit } from "../hosts/HostHealth.ts"
 import type { ChosenKey } from "../hosts/ProviderKeys.ts"
 import type { Reservation } from "../money/Reservation.ts"
+import { type AnswerSource, answerBytes, type HeldAnswer, uncountedAnswer } from "../request/AnswerBytes.ts"
 import type { Observation, ObservedAttempt, Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import type { AttemptTimer } from "./attemptTimer.ts"
 
-export class Attempt {
+/** Why a host is not read. */
+export const Unread = {
+  /** The caller takes nothing. */
+  byCaller: 1,
+  /** Too many bytes of answers are kept. */
+  forMemory: 2,
+  /** A long event waits for its turn of the event loop. */
+  forTurn: 4,
+} as const
+
+export class Attempt implements AnswerSource {
   readonly context: RequestContext
   readonly host: Host
   /** The money that is reserved for it. */
@@ -50,6 +62,16 @@ export class Attempt {
   modelSaid: string | undefined
   /** When its money was reserved. Set where the request's spans are wanted. */
   reserving: Reserving | null = null
+  /** Bytes of its answer that are counted. With more than these `hold` is called. */
+  countedBytes = uncountedAnswer
+  private held: HeldAnswer | undefined
+  /** Its time limit, which does not run while its host is not read. */
+  private timer: AttemptTimer | undefined
+  /** Why its host is not read (`Unread`), as a sum; 0: it is read. */
+  private unread = 0
+  /** Milliseconds in which its host was held back, and since when it is. */
+  private heldBackMs = 0
+  private heldBackSince: number | undefined
   /** Of its span, once there is one. */
   private spanId: string | null = null
   /** When it began: milliseconds after its request did. */
@@ -81,9 +103,65 @@ export class Attempt {
     context.lifetime.onEnd(this.onEnd)
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since it began, without those in which too many bytes of answers were kept to read its host. */
   elapsedMs(): number {
-    return this.tookMs ?? this.context.elapsedMs() - this.beganMs
+    if (this.tookMs !== undefined) return this.tookMs
+    const elapsed = this.context.elapsedMs() - this.beganMs - this.heldBackMs
+    return this.heldBackSince === undefined ? elapsed : elapsed - (this.context.elapsedMs() - this.heldBackSince)
+  }
+
+  /** So many bytes of its answer are kept in memory. */
+  hold(bytes: number, timer?: AttemptTimer): void {
+    this.timer = timer
+    this.held ??= answerBytes.begin(this.context.key.id, this)
+    this.countedBytes = bytes
+    this.held.add(bytes - this.held.bytes)
+  }
+
+  get isHolding(): boolean {
+    return this.held !== undefined
+  }
+
+  /** No bytes of an answer that comes piece by piece are kept any more. */
+  letGo(): void {
+    this.countedBytes = uncountedAnswer
+    this.held?.release()
+    this.held = undefined
+  }
+
+  holdBack(): void {
+    this.heldBackSince ??= this.context.elapsedMs()
+    this.timer?.pause()
+    this.pause(Unread.forMemory)
+  }
+
+  goOn(): void {
+    if (this.heldBackSince !== undefined) this.heldBackMs += this.context.elapsedMs() - this.heldBackSince
+    this.heldBackSince = undefined
+    this.timer?.goOn()
+    this.resume(Unread.forMemory)
+  }
+
+  /** Its host has sent all, which waits to be read. */
+  waits(): void {
+    this.heldBackSince ??= this.context.elapsedMs()
+    this.held?.wasRead()
+  }
+
+  /** Whether its host is not read because too many bytes of answers are kept. */
+  get isLeftUnread(): boolean {
+    return (this.unread & Unread.forMemory) !== 0
+  }
+
+  /** Its host is not read until this reason, and every other one, is gone. */
+  pause(why: number): void {
+    this.unread |= why
+    this.exchange?.pause()
+  }
+
+  resume(why: number): void {
+    this.unread &= ~why
+    if (this.unread === 0) this.exchange?.resume()
   }
 
   /** The first event came. */
@@ -151,6 +229,9 @@ export class Attempt {
     this.onStop = undefined
     this.onClose?.()
     this.onClose = undefined
+    // A whole answer is kept until it is written (`InFlight.leave`).
+    if (this.held !== undefined && outcome === "finished") this.context.lifetime.keep(this.held)
+    else this.letGo()
     const { observed } = this.context
     if (observed !== undefined && outcome !== undefined)
       observed.attempts.push(this.observation(observed, outcome, failure))

@@ -9,23 +9,30 @@ import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { HostStream } from "../../wire/HostStream.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
-import { longestErrorBody } from "../calls/answerBody.ts"
-import { BodyText } from "../calls/BodyText.ts"
+import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
+import { AnswerText, BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
 import { type Shown, shownOf } from "../calls/withoutSecrets.ts"
-import type { Timer } from "../request/Timers.ts"
-import type { Attempt } from "./Attempt.ts"
+import { takeTurn } from "../request/turns.ts"
+import { type Attempt, Unread } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
+import type { AttemptTimer } from "./attemptTimer.ts"
+import { type AnswerCut, boundedBytes, excessive, tooLong, wholeBeyond, wordsOf } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
-import { readAnswer, tooLong } from "./readAnswer.ts"
+import { parsedAnswer } from "./readAnswer.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
 
 const malformed = new HostFailed({ reason: "malformed" })
 
+interface Whole {
+  readonly head: ResponseHead
+  readonly body: BodyText
+}
+
 /** What ends with the first event. It has the prompt, so a running stream must not refer to it. */
 interface Opening {
   readonly begun: Begun
-  readonly timer: Timer
+  readonly timer: AttemptTimer
   readonly listener: CallListener<HostAnswer>
 }
 
@@ -41,7 +48,12 @@ export class HostAnswer implements Sink {
   onProgress: (() => void) | undefined
   private text = ""
   /** A body that is not a stream: an error, or a whole answer. */
-  private whole: { readonly head: ResponseHead; readonly body: BodyText } | undefined
+  private whole: Whole | undefined
+  /** A whole answer that is beyond a limit of ours. */
+  private cut: AnswerCut | undefined
+  /** Whether a long event waits for its turn, and whether the body has ended meanwhile. */
+  private isInTurn = false
+  private endsAfterTurn = false
   /** `undefined` once the answer is open, or has failed before. */
   private opening: Opening | undefined
   private readonly context: AnswerContext
@@ -52,7 +64,7 @@ export class HostAnswer implements Sink {
     begun: Begun,
     writer: StreamWriter,
     longestWhole: number,
-    timer: Timer,
+    timer: AttemptTimer,
     listener: CallListener<HostAnswer>,
   ) {
     this.attempt = begun.attempt
@@ -81,12 +93,14 @@ export class HostAnswer implements Sink {
 
   /** What has come of it, to be booked. `isAwaited`: whether the caller waits for that. */
   delivered(outcome: AnswerOutcome, isAwaited: boolean, failure?: HostFailed): Delivered {
-    const { stream } = this
+    const { stream, cut } = this
+    if (cut !== undefined) return { ...cut.delivered, isAwaited }
+    const outputBytes = stream?.outputBytes ?? 0
     return {
       outcome,
       failure,
       usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
-      outputBytes: stream?.outputBytes ?? 0,
+      outputBytes: failure?.reason === "limit" ? boundedBytes(this.attempt, outputBytes) : outputBytes,
       outputMedia: stream?.outputMedia,
       showsReasoning: stream?.showsReasoning,
       isUnfinished: stream?.isUnfinished,
@@ -96,30 +110,44 @@ export class HostAnswer implements Sink {
     }
   }
 
+  /** Which limit of ours it is beyond, where it is an answer all the same. */
+  get beyond(): HostFailed | undefined {
+    if (this.cut !== undefined) return this.cut.beyond
+    const failure = this.stream?.failure
+    return failure?.reason === "limit" ? failure : undefined
+  }
+
   head(head: ResponseHead): void {
     if (head.status !== 200) this.whole = { head, body: new BodyText(longestErrorBody) }
     else if (this.endpoint.protocol.framing === "sse" && isJson(head)) {
-      this.whole = { head, body: new BodyText(this.longestWhole) }
+      this.whole = { head, body: new AnswerText(this.longestWhole, false) }
     } else this.begin(head)
   }
 
   data(bytes: Uint8Array, start: number, end: number): void {
-    if (this.whole !== undefined) {
-      const { head, body } = this.whole
-      if (body.add(bytes, start, end)) return
-      this.attempt.exchange?.cancel()
-      if (head.status === 200) this.failed(tooLong)
-      else this.readWhole(head, body.take())
-    } else if (this.stream !== undefined) {
-      this.text += this.stream.push(bytes, start, end)
+    const { whole, stream } = this
+    if (whole !== undefined) {
+      const { head, body } = whole
+      if (body.add(bytes, start, end)) this.hold(body.size)
+      else if (head.status === 200) this.wholeBeyond(whole, tooLong)
+      else {
+        this.attempt.exchange?.cancel()
+        this.readWhole(head, body.take())
+      }
+    } else if (stream !== undefined) {
+      this.text += stream.push(bytes, start, end)
+      this.hold(stream.pending)
+      if (stream.isWaiting) this.waitForTurn(stream)
       this.progress()
     }
   }
 
   end(): void {
-    if (this.whole !== undefined) this.readWhole(this.whole.head, this.whole.body.take())
-    else if (this.stream !== undefined) {
-      this.text += this.stream.end()
+    const { whole, stream } = this
+    if (whole !== undefined) this.wholeEnded(whole)
+    else if (stream?.isWaiting === true) this.endsAfterTurn = true
+    else if (stream !== undefined) {
+      this.text += stream.end()
       this.progress()
     }
   }
@@ -129,7 +157,68 @@ export class HostAnswer implements Sink {
   }
 
   failed(failure: HostFailed): void {
-    this.broken = failure
+    const { whole, stream } = this
+    if (failure.reason !== "limit" || (whole === undefined && stream === undefined)) this.broken = failure
+    else if (whole !== undefined) {
+      this.wholeBeyond(whole, failure)
+      return
+    } else stream?.exceeds(wordsOf(failure))
+    this.progress()
+  }
+
+  /** Counts what is kept of the answer: of a whole one all of it, of a stream an event that is not complete. */
+  private hold(bytes: number): void {
+    const { attempt } = this
+    if (bytes > attempt.countedBytes) attempt.hold(bytes, this.opening?.timer)
+    else if (bytes < attempt.countedBytes && attempt.isHolding) attempt.letGo()
+  }
+
+  /** A long event waits for its turn of the event loop, and what comes after it too. */
+  private waitForTurn(stream: HostStream): void {
+    if (this.isInTurn) return
+    this.isInTurn = true
+    this.attempt.pause(Unread.forTurn)
+    takeTurn(() => this.takeTurn(stream))
+  }
+
+  private takeTurn(stream: HostStream): void {
+    this.isInTurn = false
+    if (this.attempt.stopped !== undefined) return
+    this.text += stream.goOn()
+    if (stream.isWaiting) this.waitForTurn(stream)
+    else {
+      if (this.endsAfterTurn) this.text += stream.end()
+      this.attempt.resume(Unread.forTurn)
+    }
+    this.progress()
+  }
+
+  private wholeEnded(whole: Whole): void {
+    const { head, body } = whole
+    if (!(body instanceof AnswerText) || !body.isLong) this.readWhole(head, body.take())
+    else if (body.excess !== undefined) this.wholeBeyond(whole, excessive(body.excess))
+    else this.wholeInTurn(() => this.readWhole(head, body.take(), true))
+  }
+
+  /** What has come of a whole answer is beyond a limit of ours, and nothing more of it is read. */
+  private wholeBeyond({ head, body }: Whole, beyond: HostFailed): void {
+    this.attempt.exchange?.cancel()
+    this.wholeInTurn(() => this.judge(head, body.take(), body.size, beyond))
+  }
+
+  private wholeInTurn(work: () => void): void {
+    this.whole = undefined
+    this.attempt.waits()
+    takeTurn(() => {
+      if (this.attempt.stopped === undefined) work()
+    })
+  }
+
+  private judge(head: ResponseHead, text: string, bytes: number, beyond: HostFailed): void {
+    const { attempt, endpoint, context } = this
+    const found = wholeBeyond({ attempt, endpoint, answerContext: context }, head, text, bytes, beyond)
+    if (found instanceof HostFailed) this.broken = found
+    else this.cut = found
     this.progress()
   }
 
@@ -151,6 +240,7 @@ export class HostAnswer implements Sink {
       excludeReasoning: context.request.reasoning.exclude,
       shown: this.shown,
       output: this.attempt.reservation.output,
+      waits: true,
     })
     this.attempt.reservation.progress = this.stream
     return this.stream
@@ -160,15 +250,21 @@ export class HostAnswer implements Sink {
    * Reads a body that is not an event stream: usually an error, also with status 200, or the whole answer. Anything else is read
    * as a stream.
    */
-  private readWhole(head: ResponseHead, body: string): void {
-    const answer = readAnswer(this.endpoint, head, body, this.context)
-    if (head.status !== 200 || (answer instanceof HostFailed && answer.reason !== "malformed")) {
-      this.failed(answer instanceof HostFailed ? answer : malformed)
+  private readWhole(head: ResponseHead, text: string, isCounted = false): void {
+    const { endpoint, context } = this
+    const json = head.status === 200 ? parsedAnswer(this, text, isCounted) : refusedBy(endpoint, head, text)
+    if (json instanceof HostFailed && json.reason === "limit") {
+      this.judge(head, text, Buffer.byteLength(text), json)
+      return
+    }
+    const answer = json instanceof HostFailed ? json : endpoint.protocol.decode(head, json, context)
+    if (answer instanceof HostFailed && (head.status !== 200 || answer.reason !== "malformed")) {
+      this.failed(answer)
       return
     }
     if (answer instanceof HostFailed) {
       const stream = this.begin(head)
-      this.text += stream.push(new TextEncoder().encode(body)) + stream.end()
+      this.text += stream.push(new TextEncoder().encode(text)) + stream.end()
     } else this.text += this.begin(head, true).whole(answer)
     this.progress()
   }
@@ -184,13 +280,13 @@ export class HostAnswer implements Sink {
       this.onProgress?.()
       return
     }
-    const failure = this.broken ?? stream?.failure
+    const failure = this.beyond ?? this.broken ?? stream?.failure
     if (failure === undefined && (stream === undefined || stream.state === "silent")) return
     this.opening = undefined
     if (failure !== undefined) this.attempt.exchange?.cancel()
     else this.answered(stream?.modelSaid)
     opening.timer.clear()
-    opening.listener.answered(opening.begun, failure ?? this)
+    opening.listener.answered(opening.begun, this.beyond === undefined ? (failure ?? this) : this)
   }
 }
 

@@ -5,6 +5,7 @@
 import type * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type { Limits } from "../../catalogue/ResolvedConfig.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
@@ -14,6 +15,7 @@ import { AnswerStream, type AnswerStreamOptions, type StreamServices } from "./A
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
 import { firstEventTimer } from "./attemptTimer.ts"
+import { answerBeyondLimit } from "./beyondLimit.ts"
 import { Failover, type FailoverServices } from "./Failover.ts"
 import { HostAnswer } from "./HostAnswer.ts"
 import type { DispatchFailure } from "./outcomeOf.ts"
@@ -74,9 +76,21 @@ export class StreamOpening extends Failover<HostAnswer, StreamHead> {
 
   protected override accept(answer: HostAnswer, { host, dropped }: Attempt): void {
     this.commitTimer?.clear()
+    if (answer.beyond !== undefined && this.announced === undefined) {
+      this.refuse(answer, answer.beyond)
+      return
+    }
     const stream = this.announced ?? this.makeStream()
     stream.opened(Exit.succeed(answer))
     this.succeed({ body: stream.body, answering: { host, dropped } })
+  }
+
+  /** It is beyond a limit of ours before anything of it was sent: charged, and refused with a status. */
+  private refuse(answer: HostAnswer, beyond: HostFailed): void {
+    const { attempt } = answer
+    this.after(this.services.endAttempt.delivered(attempt, answer.delivered("cut", true, beyond)), (charge) =>
+      this.fail(answerBeyondLimit(attempt, beyond, charge)),
+    )
   }
 
   protected override failed(cause: Cause.Cause<DispatchFailure>): void {

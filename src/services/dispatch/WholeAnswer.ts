@@ -10,6 +10,7 @@ import type { AnswerSettlement } from "./AnswerSettlement.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
 import { wholeAnswerTimer } from "./attemptTimer.ts"
+import { type AnswerCut, answerBeyondLimit } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
 import { Failover, type FailoverServices } from "./Failover.ts"
 import { WholeHostAnswer } from "./WholeHostAnswer.ts"
@@ -27,14 +28,14 @@ export interface Completed {
 }
 
 /** Succeeds when the answer is charged and booked. */
-export class WholeAnswer extends Failover<AnswerRead, Completed> {
+export class WholeAnswer extends Failover<AnswerRead | AnswerCut, Completed> {
   private readonly settlement: AnswerSettlement
   private readonly reader: AnswerReader
   /** As they are when it begins. */
   private readonly limits: Limits
   /** Both set by the step `accept`, and read by later ones only. */
   private attempt!: Attempt
-  private answer!: AnswerRead
+  private answer!: AnswerRead | AnswerCut
 
   constructor(
     services: FailoverServices,
@@ -50,13 +51,13 @@ export class WholeAnswer extends Failover<AnswerRead, Completed> {
     this.limits = services.registry.current().limits
   }
 
-  override call(begun: Begun, listener: CallListener<AnswerRead>): void {
+  override call(begun: Begun, listener: CallListener<AnswerRead | AnswerCut>): void {
     const { services, limits, reader } = this
     const timer = wholeAnswerTimer(services, limits, begun, this)
     new WholeHostAnswer(services.client, begun, limits.bodyBytes, reader, timer, listener).send()
   }
 
-  protected override accept(answer: AnswerRead, attempt: Attempt): void {
+  protected override accept(answer: AnswerRead | AnswerCut, attempt: Attempt): void {
     this.attempt = attempt
     this.answer = answer
     const { delivered } = answer
@@ -73,12 +74,15 @@ export class WholeAnswer extends Failover<AnswerRead, Completed> {
 
   private complete(charge: Charge): void {
     const { attempt, answer } = this
-    this.succeed({
-      host: attempt.host,
-      body: answer.write(charge),
-      contentType: answer.contentType,
-      charge,
-      dropped: attempt.dropped,
-    })
+    if ("beyond" in answer) this.fail(answerBeyondLimit(attempt, answer.beyond, charge))
+    else {
+      this.succeed({
+        host: attempt.host,
+        body: answer.write(charge),
+        contentType: answer.contentType,
+        charge,
+        dropped: attempt.dropped,
+      })
+    }
   }
 }

@@ -1,44 +1,51 @@
 /** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isUnaryName } from "../../domain/request/operations.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { modelSaid } from "../../wire/modelSaid.ts"
-import { answerBody, longestErrorBody, refusedBy } from "../calls/answerBody.ts"
-import { BodyText } from "../calls/BodyText.ts"
+import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
+import { AnswerText, BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
 import { shownOf } from "../calls/withoutSecrets.ts"
-import type { Timer } from "../request/Timers.ts"
+import { takeTurn } from "../request/turns.ts"
 import type { AnswerRead, AnswerReader } from "./AnswerReader.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
-import { tooLong } from "./readAnswer.ts"
+import type { AttemptTimer } from "./attemptTimer.ts"
+import { type AnswerCut, excessive, tooLong, wholeBeyond } from "./beyondLimit.ts"
+import { parsedAnswer } from "./readAnswer.ts"
 
 /**
  * Sends the request once, collects the whole answer as the sink of its exchange, and ends at once when the attempt is
  * stopped, which `timer` does when the host takes too long. `read` gets the JSON of an answer with status
- * 200; when it throws, that is a defect of ours.
+ * 200; when it throws, that is a defect of ours. A long answer is read in a turn of the event loop of its own.
  */
 export class WholeHostAnswer implements Sink {
   private readonly client: UpstreamClient
   private readonly begun: Begun
+  /** Bytes. */
   private readonly longestAnswer: number
+  private readonly isOfVectors: boolean
   private readonly read: AnswerReader
-  private readonly timer: Timer
+  private readonly timer: AttemptTimer
   /** Who gets the answer; `undefined`: it was given. */
-  private listener: CallListener<AnswerRead> | undefined
+  private listener: CallListener<AnswerRead | AnswerCut> | undefined
   private received: ResponseHead | undefined
   private body: BodyText | undefined
+  /** The body of an answer with status 200, which is the same as `body`. */
+  private answer: AnswerText | undefined
 
   constructor(
     client: UpstreamClient,
     begun: Begun,
     longestAnswer: number,
     read: AnswerReader,
-    timer: Timer,
-    listener: CallListener<AnswerRead>,
+    timer: AttemptTimer,
+    listener: CallListener<AnswerRead | AnswerCut>,
   ) {
+    const { operation } = begun.attempt.context
     this.client = client
     this.begun = begun
-    this.longestAnswer = longestAnswer
+    this.isOfVectors = operation === "embeddings"
+    this.longestAnswer = this.isOfVectors ? 2 * longestAnswer : longestAnswer
     this.read = read
     this.timer = timer
     this.listener = listener
@@ -60,32 +67,27 @@ export class WholeHostAnswer implements Sink {
 
   head(received: ResponseHead): void {
     this.received = received
-    this.body = new BodyText(received.status === 200 ? this.longestAnswer : longestErrorBody)
+    if (received.status === 200) this.answer = new AnswerText(this.longestAnswer, this.isOfVectors)
+    this.body = this.answer ?? new BodyText(longestErrorBody)
   }
 
   data(bytes: Uint8Array, start: number, end: number): void {
     const { received, body } = this
-    if (received === undefined || body === undefined || body.add(bytes, start, end)) return
-    this.failed(received.status === 200 ? tooLong : refusedBy(this.begun.endpoint, received, body.take()))
+    if (received === undefined || body === undefined) return
+    if (!body.add(bytes, start, end)) {
+      if (received.status === 200) this.beyond(tooLong)
+      else this.failed(refusedBy(this.begun.endpoint, received, body.take()))
+    } else if (body.size > this.begun.attempt.countedBytes) this.begun.attempt.hold(body.size, this.timer)
   }
 
   end(): void {
-    const { received, body, begun } = this
+    const { received, body, answer, begun } = this
     if (received === undefined || body === undefined) return
     begun.attempt.received()
-    const text = body.take()
-    const json = received.status === 200 ? this.parsed(text) : refusedBy(begun.endpoint, received, text)
-    if (begun.attempt.isTraced) {
-      const model = modelSaid(json)
-      begun.attempt.modelSaid = model && shownOf(begun.endpoint, begun.attempt.signature)(model)
-    }
-    this.finish(json instanceof HostFailed ? json : this.read(begun, received, json))
-  }
-
-  private parsed(text: string): unknown {
-    const { attempt, endpoint } = this.begun
-    const read = isUnaryName(attempt.context.operation) ? endpoint.unary?.readText : undefined
-    return read === undefined ? answerBody(text) : read(text)
+    if (answer === undefined) this.finish(refusedBy(begun.endpoint, received, body.take()))
+    else if (answer.excess !== undefined) this.beyond(excessive(answer.excess))
+    else if (answer.isLong) this.inOwnTurn(() => this.readText(received, answer))
+    else this.readText(received, answer)
   }
 
   resent(): void {
@@ -94,11 +96,48 @@ export class WholeHostAnswer implements Sink {
 
   failed(failure: HostFailed): void {
     this.begun.attempt.exchange?.cancel()
-    this.finish(failure)
+    if (failure.reason === "limit" && this.answer !== undefined) this.beyond(failure)
+    else this.finish(failure)
+  }
+
+  private readText(received: ResponseHead, answer: AnswerText): void {
+    const { begun } = this
+    const text = answer.take()
+    const json = parsedAnswer(begun, text, answer.isLong)
+    if (begun.attempt.isTraced) {
+      const model = modelSaid(json)
+      begun.attempt.modelSaid = model && shownOf(begun.endpoint, begun.attempt.signature)(model)
+    }
+    if (!(json instanceof HostFailed)) this.finish(this.read(begun, received, json))
+    else if (json.reason === "limit") this.finish(wholeBeyond(begun, received, text, answer.size, json))
+    else this.finish(json)
+  }
+
+  /** What has come of the answer is beyond a limit of ours, and nothing more of it is read. */
+  private beyond(failure: HostFailed): void {
+    const { begun, received, answer } = this
+    begun.attempt.exchange?.cancel()
+    if (received === undefined || answer === undefined) this.finish(failure)
+    else this.inOwnTurn(() => this.finish(wholeBeyond(begun, received, answer.take(), answer.size, failure)))
+  }
+
+  /** Nothing more comes from the host, whose time is over. */
+  private inOwnTurn(work: () => void): void {
+    this.timer.clear()
+    this.body = undefined
+    this.begun.attempt.waits()
+    takeTurn(() => {
+      if (this.listener === undefined) return
+      try {
+        work()
+      } catch (cause) {
+        this.finish(new HostFailed({ reason: "defect", cause }))
+      }
+    })
   }
 
   /** Only the first call counts. */
-  private finish(answer: AnswerRead | HostFailed): void {
+  private finish(answer: AnswerRead | AnswerCut | HostFailed): void {
     const { listener } = this
     this.listener = undefined
     this.timer.clear()

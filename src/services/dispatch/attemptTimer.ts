@@ -22,19 +22,28 @@ export interface Turn {
   readonly hasNext: (begun: Begun) => boolean
 }
 
+/** The time limit of an attempt. */
+export interface AttemptTimer {
+  /** It does not stop the attempt any more. */
+  clear(): void
+  /** It does not run until `goOn`. */
+  pause(): void
+  goOn(): void
+}
+
 const late = new HostFailed({ reason: "timeout" })
 
 /** For an attempt at a whole answer. It begins when this is called, and is stopped once, unless the timer is cleared before. */
-export const wholeAnswerTimer = (services: TimerServices, limits: Limits, begun: Begun, turn: Turn): Timer => {
+export const wholeAnswerTimer = (services: TimerServices, limits: Limits, begun: Begun, turn: Turn): AttemptTimer => {
   const { endpoint, attempt } = begun
   const { attemptMs, attemptMsByModel } = limits
   const bound = attemptMsByModel.get(attempt.host.model) ?? endpoint.attemptMs ?? attemptMs
-  return new AttemptTime(services, begun, turn, bound, measuredWholeMs).timer
+  return new AttemptTime(services, begun, turn, bound, measuredWholeMs)
 }
 
 /** For an attempt at a stream, until its first event. */
-export const firstEventTimer = (services: TimerServices, limits: Limits, begun: Begun, turn: Turn): Timer =>
-  new AttemptTime(services, begun, turn, begun.endpoint.ttfbMs ?? limits.ttfbMs, measuredFirstMs).timer
+export const firstEventTimer = (services: TimerServices, limits: Limits, begun: Begun, turn: Turn): AttemptTimer =>
+  new AttemptTime(services, begun, turn, begun.endpoint.ttfbMs ?? limits.ttfbMs, measuredFirstMs)
 
 type Measured = (stats: TimerServices["stats"], begun: Begun, awaited: Awaited) => number
 
@@ -60,13 +69,16 @@ const measuredFirstMs: Measured = (stats, { attempt: { host }, answerContext }, 
  * Where the configuration has no time, the figures of the host are read only when `leastMs` is over: most answers have come by then. A
  * class, so that each attempt allocates one closure.
  */
-class AttemptTime {
+class AttemptTime implements AttemptTimer {
   private readonly services: TimerServices
   private readonly begun: Begun
   private readonly turn: Turn
   /** Computes the time once `leastMs` is over; `undefined`: the timer runs for its final time. */
   private measured: Measured | undefined
-  readonly timer: Timer
+  private readonly timer: Timer
+  /** When it fires, on the clock of `Timers`; `undefined`: it is over. */
+  private dueAt: number | undefined
+  private pausedAt: number | undefined
 
   constructor(services: TimerServices, begun: Begun, turn: Turn, bound: number | undefined, measured: Measured) {
     this.services = services
@@ -74,6 +86,29 @@ class AttemptTime {
     this.turn = turn
     this.measured = bound === undefined ? measured : undefined
     this.timer = services.timers.set(bound ?? leastMs, () => this.passed())
+    this.dueAt = services.timers.now() + (bound ?? leastMs)
+  }
+
+  clear(): void {
+    this.dueAt = undefined
+    this.timer.clear()
+  }
+
+  pause(): void {
+    this.pausedAt ??= this.services.timers.now()
+    this.timer.clear()
+  }
+
+  goOn(): void {
+    const { dueAt, pausedAt } = this
+    this.pausedAt = undefined
+    if (dueAt === undefined || pausedAt === undefined) return
+    this.restart(dueAt - pausedAt)
+  }
+
+  private restart(ms: number): void {
+    this.dueAt = this.services.timers.now() + ms
+    this.timer.restart(ms)
   }
 
   private passed(): void {
@@ -85,7 +120,7 @@ class AttemptTime {
       const awaited = { deadlineMs: lifetime.allowedMs, hasNext: turn.hasNext(begun) }
       const ms = measured(services.stats, begun, awaited)
       if (ms > leastMs) {
-        this.timer.restart(ms - leastMs)
+        this.restart(ms - leastMs)
         return
       }
     }

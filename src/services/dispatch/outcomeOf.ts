@@ -1,5 +1,6 @@
 /** What carrying a plan out adds up to when no host has an answer. */
 import {
+  type AnswerBeyondLimit,
   BadRequest,
   type FailedAttempt,
   type PaymentRequired,
@@ -13,7 +14,7 @@ import type { Ending } from "../request/RequestContext.ts"
 import type { Skipped } from "./AttemptStart.ts"
 import { exhausted } from "./exhausted.ts"
 
-export type DispatchFailure = RoutingExhausted | PaymentRequired | RateLimited | BadRequest | Ending
+export type DispatchFailure = RoutingExhausted | AnswerBeyondLimit | PaymentRequired | RateLimited | BadRequest | Ending
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
 export const outcomeOf = (

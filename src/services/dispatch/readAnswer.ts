@@ -1,21 +1,18 @@
-import type { Endpoint } from "../../catalogue/endpoints.ts"
-import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { ChatResponse } from "../../domain/request/chat.ts"
-import type { ResponseHead } from "../../upstream/Exchange.ts"
-import type { AnswerContext } from "../../wire/Protocol.ts"
-import { answerBody, refusedBy } from "../calls/answerBody.ts"
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
+import { excessIn } from "../../wire/jsonDepth.ts"
+import { answerBody, jsonOr } from "../calls/answerBody.ts"
+import type { Begun } from "./AttemptStart.ts"
+import { excessive } from "./beyondLimit.ts"
 
-/** The failure for a whole answer above `limits.body_bytes`. */
-export const tooLong = new HostFailed({ reason: "limit", cause: "the answer is too long" })
-
-/** Reads a complete body as an answer or as a failure. */
-export const readAnswer = (
-  endpoint: Endpoint,
-  head: ResponseHead,
-  body: string,
-  context: AnswerContext,
-): ChatResponse | HostFailed => {
-  if (head.status !== 200) return refusedBy(endpoint, head, body)
-  const json = answerBody(body)
-  return json instanceof HostFailed ? json : endpoint.protocol.decode(head, json, context)
+/** The JSON of a whole answer, or the text where it is none, or why it is not read. `isCounted`: its nesting is known not to be too deep. */
+export const parsedAnswer = (
+  { attempt, endpoint }: Pick<Begun, "attempt" | "endpoint">,
+  text: string,
+  isCounted: boolean,
+): unknown | HostFailed => {
+  const readText = isUnaryName(attempt.context.operation) ? endpoint.unary?.readText : undefined
+  if (readText === undefined) return isCounted ? jsonOr(text) : answerBody(text)
+  const excess = isCounted ? undefined : excessIn(text, true)
+  return excess === undefined ? readText(text) : excessive(excess)
 }

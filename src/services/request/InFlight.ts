@@ -202,6 +202,7 @@ class RunningRequests {
     if (!this.running.has(lifetime)) return
     this.running.delete(lifetime)
     lifetime.releaseBody()
+    for (const answer of lifetime.answers) answer.release()
     if (lifetime.hasPlace) this.ofProcess.requests -= 1
     if (lifetime.ofKey !== undefined) lifetime.ofKey.requests -= 1
   }

@@ -15,6 +15,7 @@ import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Attribution } from "../../domain/request/Attribution.ts"
 import type { Member } from "../../domain/structures/Roster.ts"
 import type { LedgerRow } from "../storage/ledger.ts"
+import type { HeldAnswer } from "./AnswerBytes.ts"
 import type { ConversationRecord } from "./Conversations.ts"
 import type { Observation } from "./Observation.ts"
 
@@ -22,6 +23,7 @@ import type { Observation } from "./Observation.ts"
 export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
+const noAnswers: ReadonlyArray<HeldAnswer> = []
 
 /** What is known of a running request, for those who look at what runs. */
 export interface RunningRequest {
@@ -73,11 +75,18 @@ export class Lifetime implements Member {
   isCallerGone: (() => boolean) | undefined
   /** Ends at once what still runs for a caller who has left. Unset: nothing does. */
   onCut: (() => void) | undefined
+  /** What is kept of answers of hosts, until the caller has the answer or has left. */
+  answers: ReadonlyArray<HeldAnswer> = noAnswers
   private listeners = none
 
   /** Milliseconds from its admission to the deadline. */
   get allowedMs(): number {
     return this.deadline - this.startedAt
+  }
+
+  /** Keeps the bytes of an answer until the request is over, unless they are released before. */
+  keep(answer: HeldAnswer): void {
+    this.answers = [...this.answers, answer]
   }
 
   end(why: Ending): void {

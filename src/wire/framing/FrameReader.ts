@@ -15,6 +15,8 @@ export interface FrameReader {
   readonly end: () => ReadonlyArray<Frame>
   /** Whether a frame grew beyond the bound of its reader. Nothing is read after that. */
   readonly overlong: () => boolean
+  /** What has come of a frame that is not complete. */
+  readonly partial: () => Frame
   /** What is wrong with the bytes, when they cannot be of this format; text can always be. Nothing is read after that. */
   readonly fault?: () => string | undefined
 }

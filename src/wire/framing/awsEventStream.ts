@@ -62,6 +62,14 @@ class AwsEventStreamReader implements FrameReader {
     return this.tooLong
   }
 
+  partial(): Frame {
+    const bytes = Buffer.from(this.begun.buffer, this.begun.byteOffset, this.size)
+    const payloadAt = this.size < preludeLength ? this.size : preludeLength + bytes.readUInt32BE(4)
+    const headers = payloadAt > this.size ? undefined : this.headersIn(bytes, payloadAt)
+    const frame = headers === undefined ? undefined : frameOf(headers, bytes.toString("utf8", payloadAt))
+    return frame ?? { name: "", data: "" }
+  }
+
   fault(): string | undefined {
     return this.wrong
   }
@@ -74,7 +82,8 @@ class AwsEventStreamReader implements FrameReader {
   private messageAt(bytes: Uint8Array, at: number, end: number): Uint8Array | undefined {
     if (end - at < shortestMessage) return undefined
     const length = this.lengthOf(bytes.subarray(at, at + preludeLength))
-    return length === undefined || at + length > end ? undefined : bytes.subarray(at, at + length)
+    const isThere = length !== undefined && at + length <= end && length <= this.longest
+    return isThere ? bytes.subarray(at, at + length) : undefined
   }
 
   /** Adds bytes to the message that has begun, at most up to its end; returns how many. */
@@ -83,7 +92,8 @@ class AwsEventStreamReader implements FrameReader {
     this.makeRoom(taken.length)
     this.begun.set(taken, this.size)
     this.size += taken.length
-    if (this.size < this.wanted) return taken.length
+    if (this.size > this.longest) this.tooLong = true
+    if (this.size < this.wanted || this.tooLong) return taken.length
     if (this.wanted === preludeLength) this.wanted = this.lengthOf(this.begun) ?? preludeLength
     else {
       const message = this.begun.subarray(0, this.size)
@@ -112,10 +122,6 @@ class AwsEventStreamReader implements FrameReader {
       return undefined
     }
     const length = view.getUint32(0)
-    if (length > this.longest) {
-      this.tooLong = true
-      return undefined
-    }
     if (length >= shortestMessage && view.getUint32(4) <= length - shortestMessage) return length
     this.wrong = "the lengths of a message are wrong"
     return undefined

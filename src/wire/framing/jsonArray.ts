@@ -59,6 +59,10 @@ class JsonArrayReader implements FrameReader {
     return this.tooLong
   }
 
+  partial(): Frame {
+    return { name: "", data: this.rest }
+  }
+
   private read(text: string, frames: Array<Frame>): void {
     let at = 0
     while (at < text.length && !this.tooLong) {
@@ -103,7 +107,8 @@ class JsonArrayReader implements FrameReader {
         this.depth -= 1
         if (this.depth === 0) {
           const end = this.keep(text, start, at + 1)
-          if (!this.tooLong) frames.push({ name: "", data: this.rest })
+          if (this.tooLong) return end
+          frames.push({ name: "", data: this.rest })
           this.rest = ""
           this.expected = this.isInArray ? "separator" : "nothing"
           return end
@@ -122,10 +127,7 @@ class JsonArrayReader implements FrameReader {
   /** Adds a part of `text` to what is kept, within its bound. Returns the end of that part. */
   private keep(text: string, start: number, end: number): number {
     this.rest += text.slice(start, end)
-    if (this.rest.length > this.longest) {
-      this.tooLong = true
-      this.rest = ""
-    }
+    if (this.rest.length > this.longest) this.tooLong = true
     return end
   }
 }

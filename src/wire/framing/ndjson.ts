@@ -9,10 +9,14 @@ export const ndjsonReader = (longest = longestFrame): FrameReader => {
   const decoder = new Utf8Decoder()
   let rest = ""
   let tooLong = false
+  let overlong = ""
 
   const line = (text: string, frames: Array<Frame>): void => {
     // Checked here too, so that the result does not depend on how many reads a line comes in.
-    if (text.length > longest) tooLong = true
+    if (text.length > longest) {
+      tooLong = true
+      overlong = text
+    }
     if (tooLong) return
     const data = text.endsWith("\r") ? text.slice(0, -1) : text
     if (data.trim() !== "") frames.push({ name: "", data })
@@ -44,5 +48,6 @@ export const ndjsonReader = (longest = longestFrame): FrameReader => {
       return frames
     },
     overlong: () => tooLong,
+    partial: () => ({ name: "", data: overlong + rest }),
   }
 }

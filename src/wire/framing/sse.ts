@@ -46,6 +46,11 @@ class SseReader implements FrameReader {
     return this.tooLong
   }
 
+  partial(): Frame {
+    const { name, rest, data = "" } = this
+    return { name, data: data + (rest.startsWith("data:") ? rest.slice(5) : "") }
+  }
+
   /** Between two events, with nothing of the next one read. */
   private get isAtStart(): boolean {
     return this.rest === "" && this.name === "" && this.data === undefined && !this.isAfterCarriageReturn
@@ -82,7 +87,10 @@ class SseReader implements FrameReader {
 
   private line(text: string, frames: Array<Frame>): void {
     // Checked here too, so that the result does not depend on how many reads a line comes in.
-    if (text.length > this.longest) this.tooLong = true
+    if (text.length > this.longest) {
+      this.tooLong = true
+      this.rest = text
+    }
     if (this.tooLong) return
     if (text === "") {
       if (this.data !== undefined) frames.push({ name: this.name, data: this.data })

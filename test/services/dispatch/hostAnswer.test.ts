@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
+import type { AttemptTimer } from "../../../src/services/dispatch/attemptTimer.ts"
 import { HostAnswer } from "../../../src/services/dispatch/HostAnswer.ts"
 import type { StreamWriter } from "../../../src/services/dispatch/StreamWriter.ts"
-import type { Timer } from "../../../src/services/request/Timers.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"
 import { trying } from "../../support/gateways/trying.ts"
 import { chunkOf } from "../../support/hosts/host.ts"
@@ -23,7 +23,7 @@ const writer: StreamWriter = {
 const scene = async (longest = 1000, beforeSend: (begun: Begun) => void = () => {}) => {
   const { askBy } = await trying(await hostsConfig({ a: {} }))
   const seen = { sends: 0, cancels: 0, timerClears: 0 }
-  const timer: Timer = { restart: () => {}, clear: () => void seen.timerClears++ }
+  const timer: AttemptTimer = { pause: () => {}, goOn: () => {}, clear: () => void seen.timerClears++ }
   const { promise: calling, resolve: called } = Promise.withResolvers<HostAnswer>()
   const send = () => {
     seen.sends += 1
@@ -132,13 +132,13 @@ describe("what is no stream", () => {
     expect(sink.take()).toBe("all of it")
   })
 
-  test("a whole answer beyond the bound of its bytes is a limit of ours, and the call is cancelled", async () => {
+  test("a whole answer beyond the bound of its bytes that is no answer is malformed, and the call is cancelled", async () => {
     const { head, say, seen, outcome } = await scene(10)
     head(200, "application/json")
     say("0123456789")
     expect(await outcome()).toBeUndefined()
     say("0")
-    expect(await outcome()).toMatchObject({ attempts: [{ failure: { reason: "limit" } }] })
+    expect(await outcome()).toMatchObject({ attempts: [{ failure: { reason: "malformed" } }] })
     expect(seen.cancels).toBeGreaterThan(0)
   })
 

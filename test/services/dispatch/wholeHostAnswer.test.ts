@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { AnswerRead, AnswerReader } from "../../../src/services/dispatch/AnswerReader.ts"
 import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
+import type { AttemptTimer } from "../../../src/services/dispatch/attemptTimer.ts"
 import { WholeHostAnswer } from "../../../src/services/dispatch/WholeHostAnswer.ts"
-import type { Timer } from "../../../src/services/request/Timers.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"
 import { trying } from "../../support/gateways/trying.ts"
 
@@ -20,7 +20,7 @@ const scene = async (longest = 100, beforeSend: (begun: Begun) => void = () => {
   const { askBy } = await trying(await hostsConfig({ a: {} }))
   const seen = { sends: 0, cancels: 0, timerClears: 0 }
   const read: Array<unknown> = []
-  const timer: Timer = { restart: () => {}, clear: () => void seen.timerClears++ }
+  const timer: AttemptTimer = { pause: () => {}, goOn: () => {}, clear: () => void seen.timerClears++ }
   const { promise: calling, resolve: called } = Promise.withResolvers<{ begun: Begun; sink: WholeHostAnswer }>()
   const send = () => {
     seen.sends += 1
@@ -79,21 +79,37 @@ describe("an answer with status 200", () => {
     expect(read).toEqual(["<html>"])
   })
 
-  test("beyond the bound of its bytes ends as a limit of ours, and the call is cancelled", async () => {
+  test("beyond the bound of its bytes that is no answer is malformed, and the call is cancelled", async () => {
     const { seen, head, say, end } = await scene(10)
     head()
     say("0123456789")
     say("0")
-    expect(await end()).toMatchObject({ attempts: [{ failure: { reason: "limit" } }] })
+    expect(await end()).toMatchObject({ attempts: [{ failure: { reason: "malformed" } }] })
     expect(seen.cancels).toBe(1)
   })
 
-  test("that is nested too deep is a limit of ours too, and is not parsed", async () => {
+  test("that is nested too deep is not parsed, and malformed where it is no answer", async () => {
     const { read, head, say, sink, end } = await scene(1_000_000)
     head()
     say("[".repeat(100_000))
     sink.end()
-    expect(await end()).toMatchObject({ attempts: [{ failure: { reason: "limit" } }] })
+    expect(await end()).toMatchObject({ attempts: [{ failure: { reason: "malformed" } }] })
+    expect(read).toEqual([])
+  })
+
+  test.each([
+    ["nested too deep", 1_000_000, `,"logprobs":${"[".repeat(70)}${"]".repeat(70)}`],
+    ["too long", 200, `,"logprobs":"${"x".repeat(300)}"`],
+  ])("that begins as one and is %s is charged and told, and nothing of it is read", async (_, longest, rest) => {
+    const { read, head, say, sink, end } = await scene(longest)
+    head()
+    say('{"usage":{"prompt_tokens":10,"completion_tokens":5},"choices":[{"index":0,"finish_reason":"stop",')
+    say(`"message":{"role":"assistant","content":"hello"}${rest}}]}`)
+    sink.end()
+    expect(await end()).toMatchObject({
+      beyond: { reason: "limit" },
+      delivered: { outcome: "cut", usage: { prompt_tokens: 10, completion_tokens: 5 } },
+    })
     expect(read).toEqual([])
   })
 })

@@ -159,7 +159,7 @@ describe("awsEventStreamReader", () => {
     )
   })
 
-  test("a message is as long as a frame may be, at most, and is not waited for", () => {
+  test("a message is as long as a frame may be, at most, and no more of it is kept", () => {
     const bound = 1_048_576
     const size = eventStreamEvent("a", "").length
     const longest = eventStreamEvent("a", "x".repeat(bound - size))
@@ -168,9 +168,13 @@ describe("awsEventStreamReader", () => {
     }
     const longer = eventStreamEvent("a", "x".repeat(bound - size + 1))
     const reader = awsEventStreamReader(bound)
-    expect(reader.push(longer.subarray(0, 12))).toEqual([])
+    expect(reader.push(longer.subarray(0, bound))).toEqual([])
+    expect(reader.overlong()).toBe(false)
+    expect(reader.push(longer.subarray(bound))).toEqual([])
     expect(reader.overlong()).toBe(true)
-    expect(reader.push(joined([longer, event]))).toEqual([])
+    // What has come tells what it is.
+    expect(reader.partial()).toMatchObject({ name: "a", data: expect.stringMatching(/^x+/) })
+    expect(reader.push(event)).toEqual([])
   })
 
   test("a message that comes byte by byte costs no more than its length", () => {

@@ -1,0 +1,82 @@
+/**
+ * What becomes of an answer with status 200 that is beyond a limit of ours. Where it begins as an answer it is charged, and no other host
+ * is called: it would make the same. Anything else is no answer at all. See docs/guarantees.md#g10.
+ */
+import type { Endpoint } from "../../catalogue/endpoints.ts"
+import { AnswerBeyondLimit, HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import { bytesOfTokens, tokensIn } from "../../domain/request/estimate.ts"
+import { isUnaryName } from "../../domain/request/operations.ts"
+import type { ResponseHead } from "../../upstream/Exchange.ts"
+import { beginsAnswer, skim } from "../../wire/beyondLimit.ts"
+import type { JsonCount } from "../../wire/jsonDepth.ts"
+import type { AnswerContext } from "../../wire/Protocol.ts"
+import { promptUsage } from "../../wire/unary/unaryProtocol.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { Delivered } from "./EndAttempt.ts"
+
+/** A whole answer that is beyond a limit of ours, and is charged all the same. */
+export interface AnswerCut {
+  readonly delivered: Delivered
+  readonly beyond: HostFailed
+}
+
+/** The failure of a whole answer with too many bytes. */
+export const tooLong = new HostFailed({ reason: "limit", cause: "the answer is too long" })
+
+const tooDeep = new HostFailed({ reason: "limit", cause: "the answer is nested too deep" })
+const tooMany = new HostFailed({ reason: "limit", cause: "the answer has too many values" })
+const noAnswer = new HostFailed({ reason: "malformed", cause: "what is no answer is beyond a limit of the gateway" })
+
+/** The failure of an answer whose text has too much of this. */
+export const excessive = (excess: NonNullable<JsonCount["excess"]>): HostFailed =>
+  excess === "depth" ? tooDeep : tooMany
+
+interface Asked {
+  readonly attempt: Attempt
+  readonly endpoint: Endpoint
+  readonly answerContext: AnswerContext
+}
+
+/** What is booked for a whole answer, or why it is none. `text`: as much of it as was read. `bytes`: all that was read. */
+export const wholeBeyond = (
+  { attempt, endpoint, answerContext }: Asked,
+  head: ResponseHead,
+  text: string,
+  bytes: number,
+  beyond: HostFailed,
+): AnswerCut | HostFailed => {
+  const json = skim(text)
+  if (!isJsonObject(json)) return noAnswer
+  const begins = beginsAnswer(json)
+  const cut = { outcome: "cut", failure: beyond, finishReason: "", isAwaited: true } as const
+  if (isUnaryName(attempt.context.operation))
+    return begins ? { beyond, delivered: { ...cut, usage: promptUsage(json).usage, outputBytes: 0 } } : noAnswer
+  const answer = endpoint.protocol.decode(head, json, answerContext)
+  const outputBytes = boundedBytes(attempt, bytes)
+  if (answer instanceof HostFailed) {
+    if (begins) return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes } }
+    return answer.reason === "malformed" || answer.reason === "plugin" ? noAnswer : answer
+  }
+  if (!begins && answer.choices.length === 0) return noAnswer
+  return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes, isUnfinished: answer.unfinished } }
+}
+
+/** So many bytes of output, at most as many as its reservation pays for, or would pay for if the key had a limit. */
+export const boundedBytes = ({ reservation }: Attempt, bytes: number): number => {
+  const { completionTokens } = reservation.most
+  return tokensIn(bytes) <= completionTokens ? bytes : bytesOfTokens(completionTokens)
+}
+
+/** Which limit, in words without a full stop. */
+export const wordsOf = ({ cause }: HostFailed): string =>
+  cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "the answer is too long"
+
+/** What the caller is told of it. `charge`: `undefined` until it is booked. */
+export const answerBeyondLimit = ({ host }: Attempt, failure: HostFailed, charge: Charge | undefined) =>
+  new AnswerBeyondLimit({
+    limit: wordsOf(failure),
+    provider: host.providerName,
+    cost: charge?.cost.total ?? 0n,
+  })

@@ -1,0 +1,152 @@
+/**
+ * Bounds the bytes of hosts' answers that are kept in memory, of one key and of the process. Beyond a bound the gateway stops reading the
+ * sockets of later answers, so that the hosts wait. The oldest answer of a key is read to its end in any case, and so is one of the oldest in
+ * the process: what has come of an answer is of no use without the rest. Short answers are not counted. See docs/guarantees.md#g23.
+ */
+import type { KeyId } from "../../domain/ids.ts"
+
+/** An answer of so many bytes is not counted. */
+export const uncountedAnswer = 65_536
+
+const mebibyte = 1_048_576
+
+/** What one read of a socket may bring. */
+const oneRead = 524_288
+
+/** Bytes. */
+interface Bounds {
+  readonly ofKey: number
+  readonly ofProcess: number
+}
+
+/** What reads an answer. */
+export interface AnswerSource {
+  /** Nothing more of it is read until `goOn`. */
+  holdBack(): void
+  goOn(): void
+}
+
+class OfKey {
+  bytes = 0
+  readonly held = new Set<HeldAnswer>()
+}
+
+/** One answer, from the first bytes that count until it was written to the caller, or is of no use any more. */
+export class HeldAnswer {
+  bytes = 0
+  isHeldBack = false
+  readonly ofKey: OfKey
+  /** `undefined`: all of it was read. */
+  source: AnswerSource | undefined
+  private readonly all: AnswerBytes
+  private readonly key: KeyId
+
+  constructor(all: AnswerBytes, key: KeyId, ofKey: OfKey, source: AnswerSource) {
+    this.all = all
+    this.key = key
+    this.ofKey = ofKey
+    this.source = source
+  }
+
+  /** More bytes of it have come. */
+  add(bytes: number): void {
+    this.all.add(this, bytes)
+  }
+
+  /** All of it was read. Its bytes go on to count. */
+  wasRead(): void {
+    this.source = undefined
+    this.isHeldBack = false
+    this.all.wake()
+  }
+
+  /** Its bytes are in memory no more. Does nothing the second time. */
+  release(): void {
+    this.all.release(this, this.key)
+  }
+}
+
+export class AnswerBytes {
+  private readonly bounds: Bounds
+  private inAll = 0
+  /** In the order in which they began. */
+  private readonly held = new Set<HeldAnswer>()
+  private readonly keys = new Map<KeyId, OfKey>()
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds
+  }
+
+  /** Bytes that count now. */
+  get bytes(): number {
+    return this.inAll
+  }
+
+  begin(key: KeyId, source: AnswerSource): HeldAnswer {
+    let ofKey = this.keys.get(key)
+    if (ofKey === undefined) {
+      ofKey = new OfKey()
+      this.keys.set(key, ofKey)
+    }
+    const answer = new HeldAnswer(this, key, ofKey, source)
+    this.held.add(answer)
+    ofKey.held.add(answer)
+    return answer
+  }
+
+  add(answer: HeldAnswer, bytes: number): void {
+    if (!this.held.has(answer)) return
+    this.count(answer, bytes)
+    if (answer.isHeldBack || this.mayRead(answer, 0)) return
+    answer.isHeldBack = true
+    answer.source?.holdBack()
+  }
+
+  release(answer: HeldAnswer, key: KeyId): void {
+    if (!this.held.delete(answer)) return
+    answer.ofKey.held.delete(answer)
+    if (answer.ofKey.held.size === 0) this.keys.delete(key)
+    answer.source = undefined
+    this.count(answer, -answer.bytes)
+    this.wake()
+  }
+
+  /** Lets those go on that may. Each is expected to bring one read. */
+  wake(): void {
+    let expected = 0
+    for (const answer of this.held) {
+      if (!answer.isHeldBack || !this.mayRead(answer, expected)) continue
+      expected += oneRead
+      answer.isHeldBack = false
+      answer.source?.goOn()
+    }
+  }
+
+  private count(answer: HeldAnswer, bytes: number): void {
+    answer.bytes += bytes
+    answer.ofKey.bytes += bytes
+    this.inAll += bytes
+  }
+
+  /** `expected`: bytes that are about to come of others. */
+  private mayRead(answer: HeldAnswer, expected: number): boolean {
+    const { ofKey } = answer
+    const isFirst = isOldest(answer)
+    if (this.inAll + expected > this.bounds.ofProcess) return isFirst && answer === this.first()
+    return isFirst || ofKey.bytes + expected <= this.bounds.ofKey
+  }
+
+  /** The oldest answer that is still read, among the oldest of each key. One that waits for a slow caller keeps its own key alone waiting. */
+  private first(): HeldAnswer | undefined {
+    for (const answer of this.held) if (answer.source !== undefined && isOldest(answer)) return answer
+    return undefined
+  }
+}
+
+const isOldest = (answer: HeldAnswer): boolean => {
+  const [oldest] = answer.ofKey.held
+  return oldest === answer
+}
+
+/** For all gateways of the process, since they share its memory. */
+export const answerBytes = new AnswerBytes({ ofKey: 64 * mebibyte, ofProcess: 256 * mebibyte })

@@ -1,0 +1,157 @@
+/**
+ * Reads a JSON text that is beyond a limit of ours, so far as is needed to tell what it is and what it cost: without what is nested deep,
+ * without all but the first elements of lists, and also where its end is missing.
+ */
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import { endOfString } from "./jsonDepth.ts"
+
+/** Levels of objects and lists that are kept. An answer has its usage and its parts within these. */
+const keptLevels = 10
+const keptElements = 32
+const keptMembers = 256
+/** Characters of a string that are kept. */
+const keptText = 1000
+
+/** The value at the beginning of a text, as far as it is kept; `undefined`: there is none. */
+export const skim = (text: string): unknown => new Skim(text).value(0)
+
+class Skim {
+  private readonly text: string
+  private at = 0
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  value(level: number): unknown {
+    const sign = this.next()
+    if (sign === '"') return this.string()
+    if (sign !== "{" && sign !== "[") return this.plain()
+    this.at += 1
+    if (level < keptLevels) return sign === "{" ? this.members(level) : this.elements(level)
+    this.skip()
+    return sign === "{" ? {} : []
+  }
+
+  private members(level: number): JsonObject {
+    const members: Record<string, unknown> = {}
+    for (let kept = 0; this.next() === '"'; kept++) {
+      if (kept === keptMembers) {
+        this.skip()
+        return members
+      }
+      const name = this.string()
+      if (this.next() !== ":") return members
+      this.at += 1
+      const value = this.value(level + 1)
+      if (name !== "__proto__" && value !== undefined) members[name] = value
+      if (this.next() !== ",") break
+      this.at += 1
+    }
+    if (this.next() === "}") this.at += 1
+    return members
+  }
+
+  private elements(level: number): ReadonlyArray<unknown> {
+    const elements: Array<unknown> = []
+    for (;;) {
+      const sign = this.next()
+      if (sign === "]" || sign === "") break
+      if (elements.length === keptElements) {
+        this.skip()
+        return elements
+      }
+      const value = this.value(level + 1)
+      if (value === undefined) return elements
+      elements.push(value)
+      if (this.next() !== ",") break
+      this.at += 1
+    }
+    if (this.next() === "]") this.at += 1
+    return elements
+  }
+
+  /** The sign that comes next, after white space; "": the text is over. */
+  private next(): string {
+    const { text } = this
+    while (this.at < text.length && text.charCodeAt(this.at) <= 0x20) this.at += 1
+    return text.charAt(this.at)
+  }
+
+  private string(): string {
+    const { text, at } = this
+    const end = endOfString(text, at)
+    this.at = end + 1
+    if (end - at > keptText || end === text.length) return text.slice(at + 1, Math.min(end, at + keptText))
+    const value = parsed(text.slice(at, end + 1))
+    return typeof value === "string" ? value : text.slice(at + 1, end)
+  }
+
+  /** A number, or one of the three words. */
+  private plain(): unknown {
+    const { text, at } = this
+    let end = at
+    while (end < text.length && end - at < 64 && !/[\s,:\]}[{"]/.test(text.charAt(end))) end += 1
+    this.at = end
+    return end === at ? undefined : parsed(text.slice(at, end))
+  }
+
+  /** Goes on to the end of the object or list that it is in. */
+  private skip(): void {
+    const { text } = this
+    let depth = 1
+    for (; this.at < text.length; this.at++) {
+      const code = text.charCodeAt(this.at)
+      if (code === 0x22) this.at = endOfString(text, this.at)
+      else if (code === 0x7b || code === 0x5b) depth += 1
+      else if ((code === 0x7d || code === 0x5d) && --depth === 0) {
+        this.at += 1
+        return
+      }
+    }
+  }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the parts of an answer stand in: choices, blocks, items, candidates, vectors, ranks. */
+const lists = [
+  "choices",
+  "content",
+  "output",
+  "candidates",
+  "data",
+  "embeddings",
+  "embedding",
+  "predictions",
+  "results",
+]
+/** What has one in an event. */
+const parts = ["content_block", "delta", "item", "part"]
+
+/** Whether JSON begins as an answer of one of the protocols, or as an event of one: with a part of what was asked for. */
+export const beginsAnswer = (json: unknown): boolean => {
+  if (!isJsonObject(json)) return false
+  return (
+    lists.some((name) => hasPart(json[name])) ||
+    parts.some((name) => hasMembers(json[name])) ||
+    lists.some((name) => hasPart(memberOf(json["response"], name)) || hasPart(memberOf(json["message"], name)))
+  )
+}
+
+const memberOf = (value: unknown, name: string): unknown => (isJsonObject(value) ? value[name] : undefined)
+
+const hasMembers = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0
+
+/** A list with a part, or a vector. */
+const hasPart = (value: unknown): boolean => {
+  if (!Array.isArray(value)) return hasMembers(value)
+  const first: unknown = value[0]
+  return hasMembers(first) || typeof first === "number" || (Array.isArray(first) && typeof first[0] === "number")
+}

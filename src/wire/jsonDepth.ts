@@ -139,6 +139,11 @@ export class JsonCount {
     this.skipsNumbers = skipsNumbers
   }
 
+  /** Whether an object or a list has begun and ended, as far as brackets tell. */
+  get isClosed(): boolean {
+    return this.depth === 0 && this.values > 1 && !this.isInString && this.excess === undefined
+  }
+
   add(text: string): void {
     if (this.excess !== undefined || text === "") return
     let at = this.isInString ? this.endString(text, 0) : 0

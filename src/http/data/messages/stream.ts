@@ -16,6 +16,7 @@ import type {
   ToolCallDelta,
 } from "../../../domain/request/chat.ts"
 import type { StreamWriter } from "../../../services/dispatch/StreamWriter.ts"
+import { JsonCount } from "../../../wire/jsonDepth.ts"
 import { sseComment, sseNamed } from "../../../wire/sse.ts"
 import { defect, messagesErrorBody, render } from "../../errorBody.ts"
 import {
@@ -42,10 +43,11 @@ export const messagesWriter = (names: AnswerNames, host: Host | undefined): Stre
 type Open =
   | { readonly kind: "text" }
   | { readonly kind: "thinking"; readonly place: number | undefined; detail: ReasoningDetail }
-  | { readonly kind: "tool"; readonly place: number; json: string }
+  | { readonly kind: "tool"; readonly place: number; readonly json: JsonCount }
 
 /** Fragments of a call that came while another one was incomplete. */
 interface Waiting {
+  readonly place: number
   readonly id: string
   readonly name: string
   json: string
@@ -59,6 +61,9 @@ class EventWriter implements StreamWriter {
   private blocks = 0
   private open: Open | undefined
   private readonly waiting = new Map<number, Waiting>()
+  /** The same in their order, from `next` on. Taking the first of a map again and again costs the square of their number. */
+  private readonly queue: Array<Waiting> = []
+  private next = 0
   private readonly called = new Set<number>()
   private refusal = ""
 
@@ -205,44 +210,41 @@ class EventWriter implements StreamWriter {
     const json = called?.arguments ?? ""
     const { open } = this
     if (open?.kind === "tool" && open.place === index) {
-      open.json += json
+      open.json.add(json)
       return json === "" ? "" : this.piece({ type: "input_json_delta", partial_json: json })
     }
     if (this.called.has(index)) throw new Error("a piece of a tool call that was followed by something else")
     const waiting = this.waiting.get(index)
     if (waiting !== undefined) waiting.json += json
-    else this.waiting.set(index, { id: id ?? "", name: called?.name ?? "", json })
-    return open?.kind === "tool" && !isComplete(open.json) ? "" : this.nextCall()
+    else {
+      const added = { place: index, id: id ?? "", name: called?.name ?? "", json }
+      this.waiting.set(index, added)
+      this.queue.push(added)
+    }
+    // Hosts that interleave calls announce several before the arguments of the first, so "" may go on.
+    return open?.kind === "tool" && !open.json.isClosed ? "" : this.nextCall()
   }
 
   /** Opens the first call that waits. */
   private nextCall(): string {
-    for (const [place, { id, name, json }] of this.waiting) {
-      this.waiting.delete(place)
-      this.called.add(place)
-      const started = this.start({ type: "tool_use", id, name, input: {} }, { kind: "tool", place, json })
-      return json === "" ? started : started + this.piece({ type: "input_json_delta", partial_json: json })
-    }
-    return ""
+    const waiting = this.queue[this.next]
+    if (waiting === undefined) return ""
+    const { place, id, name, json } = waiting
+    this.next += 1
+    this.waiting.delete(place)
+    this.called.add(place)
+    const written = new JsonCount(false)
+    written.add(json)
+    const started = this.start({ type: "tool_use", id, name, input: {} }, { kind: "tool", place, json: written })
+    return json === "" ? started : started + this.piece({ type: "input_json_delta", partial_json: json })
   }
 
   private callsInWait(): string {
     let text = ""
-    while (this.waiting.size > 0) text += this.nextCall()
+    while (this.next < this.queue.length) text += this.nextCall()
     return text + this.close()
   }
 }
 
 const withoutNulls = ({ text: _, summary: __, ...detail }: ReasoningDetail): JsonObject =>
   Object.fromEntries(Object.entries(detail).filter(([, value]) => value != null))
-
-/** Hosts that interleave calls announce several before the arguments of the first, so "" may go on. */
-const isComplete = (json: string): boolean => {
-  if (!json.trimEnd().endsWith("}")) return false
-  try {
-    JSON.parse(json)
-    return true
-  } catch {
-    return false
-  }
-}

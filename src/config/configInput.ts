@@ -199,7 +199,7 @@ export interface LimitsInput {
    */
   readonly max_in_flight?: number | undefined
   /**
-   * Bytes of a request's body, and of a host's whole answer or one event of its stream.
+   * Bytes of a request's body, and of a host's whole answer or one event of its stream; answers with embeddings may have twice as many.
    * @default 33554432
    */
   readonly body_bytes?: number | undefined
@@ -209,7 +209,7 @@ export interface LimitsInput {
    */
   readonly stream_bytes?: number | undefined
   /**
-   * Milliseconds that a caller may take no byte of a stream.
+   * Milliseconds that a caller may take no byte of a stream, or of a whole answer above 1 MiB.
    * @default 60000
    */
   readonly client_stall_ms?: number | undefined

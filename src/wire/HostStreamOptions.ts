@@ -27,6 +27,8 @@ export interface HostStreamOptions {
   readonly choices: number
   /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
   readonly tools?: ReadonlyArray<Tool> | undefined
+  /** UTF-8 bytes of output that the answer has at most, by the bounds of its request: no estimate of what was not read is above it. */
+  readonly mostBytes?: (() => number) | undefined
   /** What the answer may use of a budget. At the first event for which nothing is left, it is cut. Absent: no limit. */
   readonly output?: OutputAllowance | undefined
 }

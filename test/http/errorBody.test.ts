@@ -484,7 +484,7 @@ describe("a failure and its answer", () => {
           : { availability: { ...availability, docs_url: `/docs/guide/errors#${availability.code}` } }),
       },
     })
-    expect(messagesErrorBody(rendered, "req_1")).toStrictEqual({
+    expect<unknown>(messagesErrorBody(rendered, "req_1")).toStrictEqual({
       type: "error",
       error: { type: messagesType, message, error_type: errorType, ...toldOfMessages(metadata) },
       request_id: "req_1",

@@ -87,7 +87,19 @@ const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: 
 }
 
 /** Checks for the error chunk with its cost, followed by [DONE]. */
-const expectBroken = (text: string, code: number, content: string, who: string | null = "a") => {
+const errorTypes: Readonly<Record<number, string>> = {
+  408: "timeout",
+  429: "rate_limit_exceeded",
+  502: "provider_unavailable",
+}
+
+const expectBroken = (
+  text: string,
+  code: number,
+  content: string,
+  who: string | null = "a",
+  type = errorTypes[code],
+) => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
   expect(contentOf(events)).toBe(content)
@@ -97,7 +109,7 @@ const expectBroken = (text: string, code: number, content: string, who: string |
     model: "acme/small",
     error: {
       code,
-      metadata: { error_type: { 408: "timeout", 429: "rate_limit_exceeded", 502: "provider_unavailable" }[code] },
+      metadata: { error_type: type },
     },
     choices: [{ index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null }],
   })
@@ -188,7 +200,7 @@ describe("a fault after text was sent", () => {
         const response = await stage.request()
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
         const text = await readAround(response, "lo", () => fault(host.peer(), clock))
-        expect(expectBroken(text, code, "Hello").cost).toBeGreaterThan(0)
+        expect(expectBroken(text, code, "Hello", "a", "answer_beyond_limit").cost).toBeGreaterThan(0)
         await expectClean(stage, host, 1)
         const [row] = await stage.account.rows()
         expect(row).toMatchObject({ host: "a", outcome: "cut", waived: null, estimated: true })

@@ -23,6 +23,29 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/http/storage/switchover.test.ts"],
   },
   {
+  },
+  {
+    name: "a whole answer that is nested too deep is free, and the next host is called",
+    file: "src/services/dispatch/WholeHostAnswer.ts",
+    from: 'else if (json.reason === "limit") this.finish(wholeBeyond(begun, received, text, answer.size, json))',
+    to: 'else if (json.reason === "limit") this.finish(json)',
+    tests: ["test/services/dispatch/wholeHostAnswer.test.ts", "test/http/money/answersBeyondLimits.test.ts"],
+  },
+  {
+    name: "the bytes of a key's answers are not bounded",
+    file: "src/services/request/AnswerBytes.ts",
+    from: "return isFirst || ofKey.bytes + expected <= this.bounds.ofKey",
+    to: "return isFirst || ofKey.bytes >= 0",
+    tests: ["test/services/request/answerBytes.test.ts"],
+  },
+  {
+    name: "an event beyond a limit is free where it is the first",
+    file: "src/wire/HostStream.ts",
+    from: 'if (this.state === "speaking" || speaks || beginsAnswer(json))',
+    to: 'if (this.state === "speaking")',
+    tests: ["test/http/money/answersBeyondLimits.test.ts"],
+  },
+  {
     name: "the checksum of a key is compared without case",
     file: "src/domain/keys/keySecret.ts",
     from: "checksum(secret.slice(0, -6)) === secret.slice(-6)",

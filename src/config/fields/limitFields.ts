@@ -86,7 +86,8 @@ export const Limits = Schema.Struct({
   }),
   bodyBytes: setting("body_bytes", amount, {
     default: 33_554_432,
-    description: "Bytes of a request's body, and of a host's whole answer or one event of its stream.",
+    description:
+      "Bytes of a request's body, and of a host's whole answer or one event of its stream; answers with embeddings may have twice as many.",
   }),
   streamBytes: setting("stream_bytes", amount, {
     default: 67_108_864,
@@ -94,7 +95,7 @@ export const Limits = Schema.Struct({
   }),
   clientStallMs: setting("client_stall_ms", milliseconds, {
     default: 60_000,
-    description: "Milliseconds that a caller may take no byte of a stream.",
+    description: "Milliseconds that a caller may take no byte of a stream, or of a whole answer above 1 MiB.",
   }),
   minBytesPerSecond: setting("min_bytes_per_s", amount, {
     default: 16,

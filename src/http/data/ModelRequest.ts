@@ -1,6 +1,6 @@
 /** A request to a model, in any form: admitted, planned, then carried out and answered as a whole or as a stream. */
 import * as Either from "effect/Either"
-import { BadRequest } from "../../domain/failures/Failure.ts"
+import { BadRequest, CallerGone } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { callerOf } from "../../domain/keys/key.ts"
@@ -9,7 +9,7 @@ import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import { routedOf } from "../../domain/routing/routed.ts"
-import type { AnswerBody, BodyPieces } from "../../services/dispatch/AnswerReader.ts"
+import type { BodyPieces } from "../../services/dispatch/AnswerReader.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
 import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
 import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
@@ -30,6 +30,7 @@ import { attributionOf, DataRequest, type DataRoute, type Incoming } from "./Dat
 import type { DataServices } from "./DataServices.ts"
 import type { Asked, Form } from "./Form.ts"
 import { idempotencyKeyOf } from "./idempotencyKeyOf.ts"
+import { isLongBody, LongAnswer } from "./LongAnswer.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
 
 /** The route of a form, at this path. */
@@ -141,9 +142,8 @@ class ModelRequest extends DataRequest<Asked> {
 
   private completed(completed: Completed): void {
     const { served, form, context } = this
-    const { contentType = "application/json", charge } = completed
-    const body = isInPieces(completed.body) ? Array.from(completed.body.pieces).join("") : completed.body
-    const response = this.answer(body)
+    const { body, contentType = "application/json", charge } = completed
+    const response = isLongBody(body) ? this.longAnswer(body) : this.answer(body)
     const { headers } = response
     headers.set("content-type", contentType)
     headers.set(costHeader, costValue(charge.cost.total))
@@ -159,6 +159,31 @@ class ModelRequest extends DataRequest<Asked> {
   private tellIfNotKept(claim: Claim, answer: KeptAnswer | undefined, headers: Headers): void {
     const isKept = answer !== undefined && this.services.idempotency.keeps(claim, answer)
     if (!isKept) headers.set(idempotencyStatusHeader, "not-kept")
+  }
+
+  /** The request is over once the caller has all of it: until then its bytes count. */
+  private longAnswer(body: string | BodyPieces): Response {
+    const { services, served, lifetime } = this
+    const { observed } = served
+    const { clientStallMs } = services.registry.current().limits
+    this.isStreamed = true
+    observed?.findAddress()
+    observed?.wroteFirst()
+    const end = ending(services, served)
+    const answer = new LongAnswer(body, {
+      timers: services.timers,
+      open: this.incoming.output,
+      stallMs: clientStallMs,
+      onClosed: (isWhole, bytes) => {
+        lifetime.forget(answer.cut)
+        observed?.wroteLast(bytes)
+        end(isWhole ? undefined : new CallerGone())
+      },
+    })
+    // From here on the output itself reports that its reader has left.
+    lifetime.isCallerGone = undefined
+    lifetime.onEnd(answer.cut)
+    return new Response(answer.body)
   }
 
   private open(request: ChatRequest, plan: Plan, writerFor: WriterFor): void {
@@ -222,8 +247,6 @@ class ModelRequest extends DataRequest<Asked> {
     return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
   }
 }
-
-const isInPieces = (body: AnswerBody): body is BodyPieces => typeof body === "object" && "pieces" in body
 
 /** Ends the request when its stream is over. Not a method: a running stream must not keep the prompt, which the request has. */
 const ending =

@@ -14,7 +14,15 @@ import type { Reservation } from "../money/Reservation.ts"
 import { type AnswerSource, answerBytes, type HeldAnswer, uncountedAnswer } from "../request/AnswerBytes.ts"
 import type { Observation, ObservedAttempt, Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
-import type { AttemptTimer } from "./attemptTimer.ts"
+
+/** The time limit of an attempt. */
+export interface AttemptTimer {
+  /** It does not stop the attempt any more. */
+  clear(): void
+  /** It does not run until `goOn`. */
+  pause(): void
+  goOn(): void
+}
 
 /** Why a host is not read. */
 export const Unread = {

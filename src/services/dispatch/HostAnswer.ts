@@ -14,12 +14,10 @@ import { AnswerText, BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
 import { type Shown, shownOf } from "../calls/withoutSecrets.ts"
 import { takeTurn } from "../request/turns.ts"
-import { type Attempt, Unread } from "./Attempt.ts"
+import { type Attempt, type AttemptTimer, Unread } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
-import type { AttemptTimer } from "./attemptTimer.ts"
-import { type AnswerCut, boundedBytes, excessive, tooLong, wholeBeyond, wordsOf } from "./beyondLimit.ts"
+import { type AnswerCut, excessive, mostBytes, parsedAnswer, tooLong, wholeBeyond, wordsOf } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
-import { parsedAnswer } from "./readAnswer.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
 
 const malformed = new HostFailed({ reason: "malformed" })
@@ -95,12 +93,11 @@ export class HostAnswer implements Sink {
   delivered(outcome: AnswerOutcome, isAwaited: boolean, failure?: HostFailed): Delivered {
     const { stream, cut } = this
     if (cut !== undefined) return { ...cut.delivered, isAwaited }
-    const outputBytes = stream?.outputBytes ?? 0
     return {
       outcome,
       failure,
       usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
-      outputBytes: failure?.reason === "limit" ? boundedBytes(this.attempt, outputBytes) : outputBytes,
+      outputBytes: stream?.outputBytes ?? 0,
       outputMedia: stream?.outputMedia,
       showsReasoning: stream?.showsReasoning,
       isUnfinished: stream?.isUnfinished,
@@ -241,6 +238,7 @@ export class HostAnswer implements Sink {
       shown: this.shown,
       output: this.attempt.reservation.output,
       waits: true,
+      mostBytes: () => mostBytes(this.attempt),
     })
     this.attempt.reservation.progress = this.stream
     return this.stream

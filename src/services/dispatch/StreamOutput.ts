@@ -130,7 +130,8 @@ class DirectOutput implements StreamOutput {
     if (this.controller === undefined) {
       this.early += text
       this.bytes += Buffer.byteLength(text)
-      return true
+      this.isBehind = this.early.length > queuedBytes
+      return !this.isBehind
     }
     // Bun sends what was written at the end of the current event.
     const written = this.controller.write(text)
@@ -165,6 +166,7 @@ class DirectOutput implements StreamOutput {
     if (this.early !== "") void opened.write(this.early)
     this.early = ""
     opened.flush()
+    if (this.isBehind) queueMicrotask(() => this.drained())
     return new Promise((resolve) => {
       this.close = resolve
       if (!this.isOpen) resolve()

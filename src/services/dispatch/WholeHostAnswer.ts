@@ -8,10 +8,9 @@ import type { UpstreamClient } from "../calls/UpstreamClient.ts"
 import { shownOf } from "../calls/withoutSecrets.ts"
 import { takeTurn } from "../request/turns.ts"
 import type { AnswerRead, AnswerReader } from "./AnswerReader.ts"
+import type { AttemptTimer } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
-import type { AttemptTimer } from "./attemptTimer.ts"
-import { type AnswerCut, excessive, tooLong, wholeBeyond } from "./beyondLimit.ts"
-import { parsedAnswer } from "./readAnswer.ts"
+import { type AnswerCut, excessive, parsedAnswer, tooLong, wholeBeyond } from "./beyondLimit.ts"
 
 /**
  * Sends the request once, collects the whole answer as the sink of its exchange, and ends at once when the attempt is

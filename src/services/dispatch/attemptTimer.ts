@@ -9,6 +9,7 @@ import { type Awaited, firstEventMs, leastMs, wholeAnswerMs } from "../../domain
 import { hostFacts, supports } from "../../domain/hosts/hostFacts.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
+import type { AttemptTimer } from "./Attempt.ts"
 import type { Begun } from "./AttemptStart.ts"
 
 export interface TimerServices {
@@ -20,15 +21,6 @@ export interface TimerServices {
 export interface Turn {
   /** Whether another host could be called after the one of this attempt. */
   readonly hasNext: (begun: Begun) => boolean
-}
-
-/** The time limit of an attempt. */
-export interface AttemptTimer {
-  /** It does not stop the attempt any more. */
-  clear(): void
-  /** It does not run until `goOn`. */
-  pause(): void
-  goOn(): void
 }
 
 const late = new HostFailed({ reason: "timeout" })

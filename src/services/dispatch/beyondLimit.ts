@@ -1,18 +1,19 @@
 /**
- * What becomes of an answer with status 200 that is beyond a limit of ours. Where it begins as an answer it is charged, and no other host
+ * Reads the text of a whole answer within the limits of ours, and says what becomes of one with status 200 that is beyond one. Where it begins as an answer it is charged, and no other host
  * is called: it would make the same. Anything else is no answer at all. See docs/guarantees.md#g10.
  */
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { AnswerBeyondLimit, HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import { bytesOfTokens, tokensIn } from "../../domain/request/estimate.ts"
+import { bytesOfTokens } from "../../domain/request/estimate.ts"
 import { isUnaryName } from "../../domain/request/operations.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
 import { beginsAnswer, skim } from "../../wire/beyondLimit.ts"
-import type { JsonCount } from "../../wire/jsonDepth.ts"
+import { excessIn, type JsonCount } from "../../wire/jsonDepth.ts"
 import type { AnswerContext } from "../../wire/Protocol.ts"
 import { promptUsage } from "../../wire/unary/unaryProtocol.ts"
+import { answerBody, jsonOr } from "../calls/answerBody.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
@@ -39,6 +40,18 @@ interface Asked {
   readonly answerContext: AnswerContext
 }
 
+/** The JSON of a whole answer, or the text where it is none, or why it is not read. `isCounted`: its nesting is known not to be too deep. */
+export const parsedAnswer = (
+  { attempt, endpoint }: Pick<Asked, "attempt" | "endpoint">,
+  text: string,
+  isCounted: boolean,
+): unknown | HostFailed => {
+  const readText = isUnaryName(attempt.context.operation) ? endpoint.unary?.readText : undefined
+  if (readText === undefined) return isCounted ? jsonOr(text) : answerBody(text)
+  const excess = isCounted ? undefined : excessIn(text, true)
+  return excess === undefined ? readText(text) : excessive(excess)
+}
+
 /** What is booked for a whole answer, or why it is none. `text`: as much of it as was read. `bytes`: all that was read. */
 export const wholeBeyond = (
   { attempt, endpoint, answerContext }: Asked,
@@ -54,7 +67,7 @@ export const wholeBeyond = (
   if (isUnaryName(attempt.context.operation))
     return begins ? { beyond, delivered: { ...cut, usage: promptUsage(json).usage, outputBytes: 0 } } : noAnswer
   const answer = endpoint.protocol.decode(head, json, answerContext)
-  const outputBytes = boundedBytes(attempt, bytes)
+  const outputBytes = Math.min(bytes, mostBytes(attempt))
   if (answer instanceof HostFailed) {
     if (begins) return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes } }
     return answer.reason === "malformed" || answer.reason === "plugin" ? noAnswer : answer
@@ -63,11 +76,8 @@ export const wholeBeyond = (
   return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes, isUnfinished: answer.unfinished } }
 }
 
-/** So many bytes of output, at most as many as its reservation pays for, or would pay for if the key had a limit. */
-export const boundedBytes = ({ reservation }: Attempt, bytes: number): number => {
-  const { completionTokens } = reservation.most
-  return tokensIn(bytes) <= completionTokens ? bytes : bytesOfTokens(completionTokens)
-}
+/** The bytes of output that its reservation pays for, or would pay for if the key had a limit. */
+export const mostBytes = ({ reservation }: Attempt): number => bytesOfTokens(reservation.most.completionTokens)
 
 /** Which limit, in words without a full stop. */
 export const wordsOf = ({ cause }: HostFailed): string =>

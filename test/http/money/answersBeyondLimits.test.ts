@@ -63,10 +63,10 @@ const protocols: Readonly<Record<string, Spoken>> = {
       usage: chatUsage,
     }),
     stream: (content, input) =>
-      data({
+      `${data({
         choices: [{ index: 0, delta: { role: "assistant", content, more: input }, finish_reason: "stop" }],
         usage: chatUsage,
-      }) + "data: [DONE]\n\n",
+      })}data: [DONE]\n\n`,
   },
   messages: {
     plugin: "anthropic",

@@ -1,8 +1,8 @@
 /** A streamed answer as it comes from a host, until it is open or has failed. docs/guarantees.md#g10 and #g18 */
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { AttemptTimer } from "../../../src/services/dispatch/Attempt.ts"
 import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
-import type { AttemptTimer } from "../../../src/services/dispatch/attemptTimer.ts"
 import { HostAnswer } from "../../../src/services/dispatch/HostAnswer.ts"
 import type { StreamWriter } from "../../../src/services/dispatch/StreamWriter.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"

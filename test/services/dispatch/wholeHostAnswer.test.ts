@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { AnswerRead, AnswerReader } from "../../../src/services/dispatch/AnswerReader.ts"
+import type { AttemptTimer } from "../../../src/services/dispatch/Attempt.ts"
 import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
-import type { AttemptTimer } from "../../../src/services/dispatch/attemptTimer.ts"
+import type { AnswerCut } from "../../../src/services/dispatch/beyondLimit.ts"
 import { WholeHostAnswer } from "../../../src/services/dispatch/WholeHostAnswer.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"
 import { trying } from "../../support/gateways/trying.ts"
@@ -31,7 +32,7 @@ const scene = async (longest = 100, beforeSend: (begun: Begun) => void = () => {
     return answerRead
   }
   let outcome: unknown
-  void askBy<AnswerRead>((begun, listener) => {
+  void askBy<AnswerRead | AnswerCut>((begun, listener) => {
     beforeSend(begun)
     const answer = new WholeHostAnswer({ signed: () => notUsed(), send }, begun, longest, reader, timer, listener)
     called({ begun, sink: answer })

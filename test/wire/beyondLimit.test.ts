@@ -1,6 +1,6 @@
 /** Texts that are beyond a limit, read as far as is needed to tell what they are. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
-import fc from "fast-check"
+import * as fc from "effect/FastCheck"
 import { beginsAnswer, skim } from "../../src/wire/beyondLimit.ts"
 import { deepest, excessIn, JsonCount, mostAnswerValues } from "../../src/wire/jsonDepth.ts"
 

@@ -1,6 +1,6 @@
 /** Bytes of answers that are kept in memory: nothing bounded them, so that one key's embeddings took 6.3 GB. docs/guarantees.md#g23 */
 import { describe, expect, test } from "bun:test"
-import fc from "fast-check"
+import * as fc from "effect/FastCheck"
 import { KeyId } from "../../../src/domain/ids.ts"
 import { AnswerBytes, type HeldAnswer } from "../../../src/services/request/AnswerBytes.ts"
 

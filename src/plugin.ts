@@ -69,6 +69,7 @@ export {
   type EmbeddingsRequest,
   type EmbeddingsResponse,
   inputsOf,
+  isVector,
 } from "./domain/request/embeddings.ts"
 export { tokensIn } from "./domain/request/estimate.ts"
 export type { Preferences } from "./domain/request/Preferences.ts"

@@ -154,4 +154,9 @@ export interface UnaryProtocol<Request, Answer> {
    * memory. Length, nesting and values were counted before. What it cannot read it returns as it is.
    */
   readonly readText?: (text: string) => unknown
+  /**
+   * How many inputs the host takes in one call. A longer batch is sent in several calls, one after another, each with a request of its own, and
+   * is answered and paid for as one. Default: any number.
+   */
+  readonly mostInputs?: (host: Host) => number
 }

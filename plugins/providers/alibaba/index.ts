@@ -19,7 +19,8 @@ export default chatHost({
       return { enable_thinking: true, ...(tokens === undefined ? {} : { thinking_budget: tokens }) }
     },
   },
-  embeddings: {},
+  // Its page of the compatible embeddings: 10 rows, of the first two versions 25.
+  embeddings: { mostInputs: (model) => (/^text-embedding-v[12]$/.test(model) ? 25 : 10) },
   reasons: {
     Arrearage: "account",
     "AllocationQuota.FreeTierOnly": "account",

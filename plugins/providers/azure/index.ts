@@ -93,7 +93,12 @@ export default defineProvider({
         },
       },
       models: async () => (await listed()).map(withProtocol),
-      embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),
+      // Base64: its reference of embeddings, for OpenAI's models. Those take 2,048 inputs, as this gateway does.
+      embeddings: embeddingsProtocol({
+        strict: true,
+        path: pathOf("/embeddings"),
+        base64: ({ model }) => model.startsWith("openai/"),
+      }),
       error: (status, headers, body) =>
         isJsonObject(body) && body["type"] === "error"
           ? messages.error(status, headers, body)

@@ -12,9 +12,11 @@ import {
   type EmbeddingsProtocol,
   type EmbeddingsRequest,
   type EmbeddingsResponse,
+  type Host,
   type HostFailed,
   inputsOf,
   isJsonObject,
+  isVector,
   type JsonObject,
   jsonBody,
   malformed,
@@ -26,9 +28,10 @@ import { pathOf } from "./model.ts"
 
 export const embeddings: EmbeddingsProtocol = {
   passes: ["truncate", "normalize"],
+  // Of Cohere's models as many texts as at Cohere itself.
+  mostInputs: (host) => (isOfAmazon(namesOf(host)) ? 1 : 96),
   encode: ({ payload }, host) => {
-    // Our own name of the model says which it is where the operator's ARN does not.
-    const body = bodyFor(`${host.upstreamModel} ${host.model}`, payload)
+    const body = bodyFor(namesOf(host), payload)
     if (body instanceof Unsupported) return Either.left(body)
     // The gateway converts the vectors itself.
     const known = new Set(["input", "encoding_format", ...body.carried])
@@ -38,6 +41,11 @@ export const embeddings: EmbeddingsProtocol = {
   decode: (head, body, request) => answerOf(head, body, request),
 }
 
+/** Our own name of the model says which it is where the operator's ARN does not. */
+const namesOf = ({ upstreamModel, model }: Host): string => `${upstreamModel} ${model}`
+
+const isOfAmazon = (model: string): boolean => /titan|nova/.test(model)
+
 interface Written {
   readonly body: JsonObject
   /** Members of the payload that are in it, besides the inputs. */
@@ -45,7 +53,7 @@ interface Written {
 }
 
 const bodyFor = (model: string, payload: EmbeddingsPayload): Written | Unsupported => {
-  if (!/titan|nova/.test(model)) return cohereBody(payload)
+  if (!isOfAmazon(model)) return cohereBody(payload)
   const inputs = inputsOf(payload.input)
   const [input] = inputs
   if (input === undefined || inputs.length > 1) {
@@ -180,6 +188,3 @@ const vectorsIn = ({ embedding, embeddings }: JsonObject): ReadonlyArray<Readonl
   const vectors: ReadonlyArray<unknown> = listed.map((one: unknown) => (isJsonObject(one) ? one["embedding"] : one))
   return vectors.every(isVector) ? vectors : undefined
 }
-
-const isVector = (value: unknown): value is ReadonlyArray<number> =>
-  Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")

@@ -9,6 +9,7 @@ import {
   type EmbeddingsProtocol,
   inputsOf,
   isJsonObject,
+  isVector,
   type JsonObject,
   jsonBody,
   malformed,
@@ -23,6 +24,8 @@ const carried: ReadonlySet<string> = new Set([
 
 export const embeddings: EmbeddingsProtocol = {
   passes: ["embedding_types", "truncate"],
+  // Texts of one call, by its reference.
+  mostInputs: () => 96,
   encode: ({ payload }, host) => {
     const inputs = inputsIn(payload)
     if (inputs instanceof Unsupported) return Either.left(inputs)
@@ -85,9 +88,6 @@ const contentOf = (input: EmbeddingInput, path: string): ReadonlyArray<JsonObjec
 
 const isParts = (input: EmbeddingInput): input is { readonly content: ReadonlyArray<EmbeddingPart> } =>
   isJsonObject(input)
-
-const isVector = (value: unknown): value is ReadonlyArray<number> =>
-  Array.isArray(value) && value.length > 0 && value.every((number) => typeof number === "number")
 
 /** What is billed: tokens of texts and of images. */
 const usageOf = (meta: unknown): { readonly usage?: ChatUsage } => {

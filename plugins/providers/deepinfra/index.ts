@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: ["DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"],
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: { own: ["chat_template_kwargs"] },
-  embeddings: {},
+  // With more it answers 422 (deepinfra/deepinfra-node#62).
+  embeddings: { mostInputs: 1024 },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

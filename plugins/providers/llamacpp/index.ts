@@ -43,7 +43,8 @@ export default chatHost({
     reasoning: ({ effort }) =>
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
   },
-  embeddings: { passes: "any" },
+  // Base64: ggml-org/llama.cpp#10887, of 2024-12.
+  embeddings: { passes: "any", base64: true },
   rerank: { passes: "any" },
   error,
 })

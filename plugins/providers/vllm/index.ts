@@ -26,6 +26,7 @@ export default chatHost({
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
     efforts: () => ["none", "low", "medium", "high"],
   },
-  embeddings: { passes: "any" },
+  // Base64: vllm-project/vllm#5935, of 2024-07.
+  embeddings: { passes: "any", base64: true },
   rerank: { passes: "any" },
 })

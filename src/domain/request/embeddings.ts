@@ -1,6 +1,10 @@
 /** Embeddings: texts as vectors. The canonical form is that of OpenAI and compatible hosts; members keep the names of the wire. */
 import type { JsonObject } from "../json/json.ts"
+import { numberList, numbersIn, textOfNumbers } from "../json/numberList.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
+import { parseUsage } from "../price/Usage.ts"
+import type { ChatUsage } from "./chat.ts"
+import { longestNumber, writeFloats } from "./floatText.ts"
 import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
 import type { UnaryRequest } from "./request.ts"
 
@@ -58,8 +62,42 @@ export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> =
   answerMember: "data",
   answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
   isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),
+  parts: (payload, most) => {
+    const inputs = inputsOf(payload.input)
+    if (inputs.length <= most) return [payload]
+    const parts: Array<EmbeddingsPayload> = []
+    for (let at = 0; at < inputs.length; at += most) parts.push({ ...payload, input: inputs.slice(at, at + most) })
+    return parts
+  },
+  joined: (answers) => {
+    const data: Array<Embedding> = []
+    for (const { data: part } of answers) {
+      const before = data.length
+      for (const entry of part) data.push({ ...entry, index: before + entry.index })
+    }
+    const { usage: _, ...first } = answers[0] ?? {}
+    const usage = usageOfAll(answers.map(({ usage }) => usage))
+    return usage === undefined ? { ...first, data } : { ...first, data, usage }
+  },
   sample: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
   optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
+}
+
+/** The usage of several calls; `undefined`: one of them was not counted. */
+const usageOfAll = (usages: ReadonlyArray<ChatUsage | undefined>): ChatUsage | undefined => {
+  const sum = { prompt: 0, cached: 0, audio: 0, image: 0, video: 0 }
+  for (const one of usages) {
+    const usage = parseUsage(one)
+    if (usage === undefined) return undefined
+    sum.prompt += usage.promptTokens
+    sum.cached += usage.cachedTokens
+    sum.audio += usage.promptAudioTokens
+    sum.image += usage.promptImageTokens
+    sum.video += usage.promptVideoTokens
+  }
+  const { prompt, cached, audio, image, video } = sum
+  const details = { cached_tokens: cached, audio_tokens: audio, image_tokens: image, video_tokens: video }
+  return { prompt_tokens: prompt, completion_tokens: 0, prompt_tokens_details: details }
 }
 
 /** Whether there is one vector for each of `inputs` inputs. */
@@ -68,8 +106,11 @@ export const isComplete = (data: unknown, inputs: number): boolean =>
 
 const hasVector = ({ embedding }: JsonObject): boolean => typeof embedding === "string" || isVector(embedding)
 
-const isVector = (value: unknown): boolean => {
-  if (!Array.isArray(value) || value.length === 0) return false
+/** Whether it is a list of numbers. Those of a host's answer are not read for it. */
+export const isVector = (value: unknown): value is ReadonlyArray<number> => {
+  if (!Array.isArray(value)) return false
+  if (textOfNumbers(value) !== undefined) return true
+  if (value.length === 0) return false
   for (let at = 0; at < value.length; at++) if (typeof value[at] !== "number") return false
   return true
 }
@@ -78,8 +119,24 @@ const isVector = (value: unknown): boolean => {
 
 /** Base64 of float32, little-endian; `undefined`: a number is beyond what they can hold. */
 export const packed = (vector: ReadonlyArray<number>): string | undefined => {
-  const floats = Float32Array.from(vector)
-  return floats.every(Number.isFinite) ? Buffer.from(floats.buffer).toString("base64") : undefined
+  const text = textOfNumbers(vector)
+  const floats = Float32Array.from(text === undefined ? vector : numbersIn(text))
+  return areFinite(floats) ? Buffer.from(floats.buffer).toString("base64") : undefined
+}
+
+/** A number from 10 on with an exponent, or one of many digits. All others are within float32. */
+const large = /[eE][+\d]|\d{38}/
+
+/** Whether `packed` has a text for the vector. That of a host's answer is read only if it has an unusually large number. */
+export const isPackable = (vector: ReadonlyArray<number>): boolean => {
+  const text = textOfNumbers(vector)
+  return (text !== undefined && !large.test(text)) || packed(vector) !== undefined
+}
+
+const areFinite = (floats: Float32Array): boolean => {
+  const bits = new Uint32Array(floats.buffer)
+  for (let at = 0; at < bits.length; at++) if (((bits[at] ?? 0) & 0x7f800000) === 0x7f800000) return false
+  return true
 }
 
 /** The type of the numbers in a vector that is written in base64: hosts that have several call it `output_dtype`. */
@@ -98,8 +155,7 @@ export const packedKind = (text: string, { output_dtype: asked, dimensions }: Em
   if (asked === "int8" || asked === "binary") return "int8"
   if (asked === "uint8" || asked === "ubinary") return "uint8"
   if (asked === "float") return "float"
-  const floats = unpacked(text, dimensions)
-  const isLikely = floats?.every((one) => Math.abs(one) <= largestLikely) === true
+  const isLikely = unpacked(text, dimensions)?.every((one) => Math.abs(one) <= largestLikely) === true
   return isLikely || text.length < (leastBytes * 4) / 3 ? "float" : "int8"
 }
 
@@ -107,16 +163,30 @@ export const packedKind = (text: string, { output_dtype: asked, dimensions }: Em
 export const unpackedBytes = (text: string, kind: "int8" | "uint8"): ReadonlyArray<number> | undefined => {
   const bytes = Buffer.from(text, "base64")
   if (text.length !== 4 * Math.ceil(bytes.length / 3) || bytes.length === 0) return undefined
-  return Array.from(kind === "uint8" ? bytes : new Int8Array(bytes))
+  return numberList(`[${(kind === "uint8" ? bytes : new Int8Array(bytes)).join()}]`)
 }
 
 /** The numbers in base64 of float32; `undefined`: it is none, or one of them is not finite. `dimensions`: how many there must be. */
-export const unpacked = (text: string, dimensions?: number | null): ReadonlyArray<number> | undefined => {
+export const unpacked = (text: string, dimensions?: number | null): Float32Array<ArrayBuffer> | undefined => {
   const bytes = Buffer.from(text, "base64")
   const count = bytes.length / 4
   // A character that is none of base64 ends the text for the runtime.
   if (text.length !== 4 * Math.ceil(bytes.length / 3) || count === 0 || !Number.isInteger(count)) return undefined
   if (dimensions != null && count !== dimensions) return undefined
   const floats = new Float32Array(new Uint8Array(bytes).buffer)
-  return floats.every(Number.isFinite) ? Array.from(floats) : undefined
+  return areFinite(floats) ? floats : undefined
+}
+
+/** Numbers that are written at once. */
+const numbersAtOnce = 4096
+const written = Buffer.alloc(numbersAtOnce * longestNumber)
+
+/** The JSON of a list of float32, in pieces of a bounded length. Each number has the fewest decimals that read as the same float32. */
+export function* floatPieces(floats: Float32Array): Generator<string> {
+  for (let from = 0; from < floats.length; from += numbersAtOnce) {
+    const to = Math.min(floats.length, from + numbersAtOnce)
+    const end = writeFloats(floats, from, to, written, 0)
+    yield (from === 0 ? "[" : ",") + written.toString("latin1", 0, end)
+  }
+  yield "]"
 }

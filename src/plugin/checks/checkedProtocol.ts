@@ -20,6 +20,7 @@ import type { ResponseHead } from "../../wire/head.ts"
 import { showable } from "../../wire/httpError.ts"
 import { isOurs } from "../../wire/ownProtocols.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../../wire/Protocol.ts"
+import { readKeepingNumbers } from "../../wire/unary/keptNumbers.ts"
 import type { UnaryProtocols } from "../../wire/unary/protocols.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf } from "./PluginFault.ts"
@@ -55,6 +56,8 @@ export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryA
   decode(head: ResponseHead, body: unknown, request: Request): Answer | HostFailed
   /** As `UnaryProtocol.readText`. */
   readonly readText?: (text: string) => unknown
+  /** As `UnaryProtocol.mostInputs`. A fault of the plugin counts as any number. */
+  readonly mostInputs?: (host: Host) => number
 }
 
 /** By operation. */
@@ -124,9 +127,11 @@ const checkedUnary = <Name extends UnaryName>(
   protocol: UnaryProtocols[Name],
 ): CheckedUnary<UnaryRequests[Name], UnaryAnswers[Name]> => {
   const decode = hookOf(plugin, name, "decode")
-  const { passes, readText } = protocol
+  const { passes, mostInputs } = protocol
+  const readText = protocol.readText ?? textReaders[name]
   return {
     ...(passes === undefined ? {} : { passes }),
+    ...(mostInputs === undefined ? {} : { mostInputs: checkedMostInputs(mostInputs) }),
     ...(readText === undefined ? {} : { readText: checkedReadText(hookOf(plugin, name, "readText"), readText) }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) =>
       protocol.encode(givenTo(protocol, request), host),
@@ -146,6 +151,21 @@ const checkedUnary = <Name extends UnaryName>(
     },
   }
 }
+
+/** How the text of an answer is read where its protocol does not do so itself. */
+const textReaders: { readonly [Name in UnaryName]?: (text: string) => unknown } = { embeddings: readKeepingNumbers }
+
+const checkedMostInputs =
+  (mostInputs: (host: Host) => number) =>
+  (host: Host): number => {
+    try {
+      const most = mostInputs(host)
+      return Number.isInteger(most) && most > 0 ? most : Number.POSITIVE_INFINITY
+    } catch {
+      // The host itself refuses a batch that is too long.
+      return Number.POSITIVE_INFINITY
+    }
+  }
 
 const checkedReadText =
   (hook: Hook, readText: (text: string) => unknown) =>

@@ -63,6 +63,8 @@ const wantedOf = (payload: EmbeddingsPayload, { upstreamModel }: Host): Wanted =
 
 /** Of the Gemini API. */
 export const embedContentProtocol = (): EmbeddingsProtocol => ({
+  // "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch".
+  mostInputs: () => 100,
   encode: ({ payload }, host) => {
     const { inputs, dropped, ...settings } = wantedOf(payload, host)
     const path = modelPath(host.upstreamModel, false)
@@ -83,6 +85,8 @@ export const embedContentProtocol = (): EmbeddingsProtocol => ({
 
 /** Of Vertex AI. */
 export const vertexEmbeddingsProtocol = (): EmbeddingsProtocol => ({
+  // Its page of text embeddings: 250 texts in a request.
+  mostInputs: ({ upstreamModel }) => (isSecond(upstreamModel) ? 1 : 250),
   encode: ({ payload }, host) => {
     const wanted = wantedOf(payload, host)
     return isSecond(host.upstreamModel) ? embedOne(wanted, host) : predict(wanted, host)

@@ -1,5 +1,7 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { hostFacts, maySupport } from "../../domain/hosts/hostFacts.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import {
   type EmbeddingInput,
@@ -29,6 +31,13 @@ export interface EmbeddingsQuirks extends UnaryQuirks {
    * `output_dtype` asks for, else of what it looks like.
    */
   readonly signedBytes?: boolean
+  /**
+   * Whether the host is asked for base64 of float32, whatever the caller wants: a third of the bytes of decimals. Default: it is asked for what
+   * the caller asks for. The gateway converts what comes.
+   */
+  readonly base64?: boolean | ((host: Host) => boolean)
+  /** As `UnaryProtocol.mostInputs`: for all models, or for a model by the host's own name of it. */
+  readonly mostInputs?: number | ((upstreamModel: string) => number)
 }
 
 /** How a host is asked for embeddings. `decode` gives one for each input, else `malformed`. */
@@ -36,7 +45,7 @@ export type EmbeddingsProtocol = UnaryProtocol<EmbeddingsRequest, EmbeddingsResp
 
 /** The protocol with these quirks. */
 export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
-  const { strict = false, drop = [], names = {}, path, signedBytes = false } = quirks
+  const { strict = false, drop = [], names = {}, path, signedBytes = false, base64 = false, mostInputs } = quirks
   const refused = strict ? ["input_type", ...drop] : drop
   return unaryProtocol(
     embeddings,
@@ -44,9 +53,14 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
     {
       path,
       names,
-      write: ({ input }) => {
-        const written = writtenInput(input, strict)
-        return written instanceof Unsupported ? written : { input: written }
+      ...(mostInputs !== undefined && {
+        mostInputs: ({ upstreamModel }) => (typeof mostInputs === "number" ? mostInputs : mostInputs(upstreamModel)),
+      }),
+      write: (payload, host) => {
+        const input = writtenInput(payload.input, strict)
+        if (input instanceof Unsupported) return input
+        const isAsked = (base64 === true || (base64 !== false && base64(host))) && givesFloats(payload, host)
+        return isAsked ? { input, encoding_format: "base64" } : { input }
       },
       read: ({ data, ...answer }, payload) => {
         const kind = signedBytes ? "int8" : kindOf(data, payload)
@@ -58,6 +72,10 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
     },
   )
 }
+
+/** Whether the host takes the member, and the vectors are of floats: others are smaller as numbers, and are seldom many. */
+const givesFloats = ({ output_dtype: kind }: EmbeddingsPayload, host: Host): boolean =>
+  (kind == null || kind === "float") && maySupport(hostFacts(host), "encoding_format")
 
 /** Some hosts leave the index out. */
 const withPlace = (entry: unknown, at: number): unknown =>

@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import type { UnaryAnswer, UnaryOperation } from "../../domain/request/Operation.ts"
@@ -20,13 +21,14 @@ export interface UnaryQuirks {
 }
 
 /** How an operation deviates, or one of its hosts. */
-interface Deviations<Payload extends JsonObject> {
+interface Deviations<Payload extends JsonObject>
+  extends Pick<UnaryProtocol<unknown, unknown>, "readText" | "mostInputs"> {
   /** Below the base URL. Default: the operation's. */
   readonly path?: ((upstreamModel: string) => string) | undefined
   /** The host's own names of members. */
   readonly names?: Readonly<Record<string, string>>
   /** Members of the payload in the host's words, which are always sent. */
-  readonly write?: (payload: Payload) => JsonObject | Unsupported
+  readonly write?: (payload: Payload, host: Host) => JsonObject | Unsupported
   /** The answer in the canonical form, without its usage. */
   readonly read?: (answer: JsonObject, payload: Payload) => JsonObject
   readonly usage?: (answer: JsonObject, request: UnaryRequest<string, Payload>) => CountedUsage
@@ -39,14 +41,16 @@ interface CountedUsage {
 export const unaryProtocol = <Name extends string, Payload extends JsonObject, Answer extends UnaryAnswer>(
   operation: UnaryOperation<Payload, Answer>,
   { passes = [], drop = [] }: UnaryQuirks = {},
-  { path, names = {}, write, read, usage = promptUsage }: Deviations<Payload> = {},
+  { path, names = {}, write, read, usage = promptUsage, ...more }: Deviations<Payload> = {},
 ): UnaryProtocol<UnaryRequest<Name, Payload>, Answer> => {
   const refused = new Set(drop)
   const hostNames = new Map(Object.entries(names))
   return {
+    ...more,
     passes,
-    encode: ({ payload }, { upstreamModel: model }) => {
-      const written = write?.(payload)
+    encode: ({ payload }, host) => {
+      const { upstreamModel: model } = host
+      const written = write?.(payload, host)
       if (written instanceof Unsupported) return Either.left(written)
       const { body, dropped } = membersFor(payload, refused, hostNames)
       const sent = jsonBody({ ...body, model, ...written })

@@ -16,7 +16,7 @@ describe("vectors", () => {
   test("float32 go to base64 and back with the same bits, -0 too", () => {
     FastCheck.assert(
       FastCheck.property(floats, (vector) => {
-        expect(bitsOf(unpacked(packed(vector) ?? "") ?? [])).toEqual(bitsOf(vector))
+        expect(bitsOf([...(unpacked(packed(vector) ?? "") ?? [])])).toEqual(bitsOf(vector))
       }),
     )
   })
@@ -29,7 +29,7 @@ describe("vectors", () => {
         if (vector === undefined) {
           const whole = bytes.length % 4 === 0
           expect(whole && new Float32Array(bytes.slice().buffer).every(Number.isFinite)).toBe(false)
-        } else expect(packed(vector)).toBe(text)
+        } else expect(packed([...vector])).toBe(text)
       }),
     )
   })
@@ -37,7 +37,7 @@ describe("vectors", () => {
   test("other numbers become the nearest float32", () => {
     FastCheck.assert(
       FastCheck.property(doubles, (vector) => {
-        expect(unpacked(packed(vector) ?? "")).toEqual(vector.map(Math.fround))
+        expect(unpacked(packed(vector) ?? "")).toEqual(Float32Array.from(vector))
       }),
     )
   })
@@ -51,7 +51,7 @@ describe("vectors", () => {
   })
 
   test("of another length than the caller asked for are none", () => {
-    expect(unpacked(packed([1, 2]) ?? "", 2)).toEqual([1, 2])
+    expect(unpacked(packed([1, 2]) ?? "", 2)).toEqual(Float32Array.of(1, 2))
     expect(unpacked(packed([1, 2]) ?? "", 3)).toBeUndefined()
   })
 

@@ -1,27 +1,42 @@
 /** An answer with embeddings, in the encoding that the caller wants. */
 
 import { HostFailed } from "../../../domain/failures/Failure.ts"
+import { textOfNumbers } from "../../../domain/json/numberList.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
 import {
   type Embedding,
   type EmbeddingsPayload,
   type EmbeddingsRequest,
+  floatPieces,
+  isPackable,
   packed,
   unpacked,
 } from "../../../domain/request/embeddings.ts"
 import type { UnaryWriter } from "../../../services/dispatch/AnswerReader.ts"
 import { type AnswerNames, usageBody } from "../chat/answer.ts"
 
+/** Characters of a piece of a long answer. A shorter answer is written at once. */
+const pieceLength = 262_144
+
+/** An entry of `data`. Its vector is written when it is its turn, since its numbers take more room than what the host sent. */
+interface Entry {
+  readonly head: string
+  readonly vector: () => Iterable<string>
+  /** Characters that it becomes at most, roughly. */
+  readonly length: number
+}
+
 export const embeddingsWriter =
   ({ generationId, metadata }: AnswerNames, { payload }: EmbeddingsRequest): UnaryWriter<"embeddings"> =>
   (host, response) => {
     const { data, usage: _, ...rest } = response
-    const entries: Array<string> = []
-    for (const entry of data.toSorted((one, other) => one.index - other.index)) {
-      const vector = vectorFor(entry, payload)
-      if (vector === undefined) return unreadable
-      const { embedding: _, index, ...more } = entry
-      entries.push(`${JSON.stringify({ ...more, object: "embedding", index }).slice(0, -1)},"embedding":${vector}}`)
+    const entries: Array<Entry> = []
+    let length = 0
+    for (const one of data.toSorted((one, other) => one.index - other.index)) {
+      const entry = entryFor(one, payload)
+      if (entry === undefined) return unreadable
+      entries.push(entry)
+      length += entry.head.length + entry.length
     }
     const head = JSON.stringify({
       ...rest,
@@ -31,22 +46,64 @@ export const embeddingsWriter =
       provider: host.providerName,
       openrouter_metadata: metadata?.(host),
     })
-    return (charge) =>
-      `${head.slice(0, -1)},"data":[${entries.join()}],"usage":${JSON.stringify(embeddingsUsage(charge))}}`
+    return (charge) => {
+      const pieces = piecesOf(head, entries, JSON.stringify(embeddingsUsage(charge)))
+      return length > pieceLength ? { pieces } : Array.from(pieces).join("")
+    }
   }
+
+function* piecesOf(head: string, entries: ReadonlyArray<Entry>, usage: string): Generator<string> {
+  let piece = `${head.slice(0, -1)},"data":[`
+  for (const [at, entry] of entries.entries()) {
+    piece += at === 0 ? entry.head : `,${entry.head}`
+    for (const part of entry.vector()) {
+      piece += part
+      if (piece.length < pieceLength) continue
+      yield piece
+      piece = ""
+    }
+    piece += "}"
+  }
+  yield `${piece}],"usage":${usage}}`
+}
 
 const unreadable = new HostFailed({ reason: "malformed" })
 
-/** The JSON of a vector in the wanted encoding, by default numbers; `undefined`: it cannot be converted. */
-const vectorFor = ({ embedding }: Embedding, { encoding_format: format, dimensions }: EmbeddingsPayload) => {
-  if (typeof embedding === "string") {
-    const numbers = format === "base64" ? embedding : unpacked(embedding, dimensions)
-    return typeof numbers === "string" ? JSON.stringify(numbers) : numbers && listText(numbers)
-  }
-  if (format !== "base64") return listText(embedding)
-  const text = packed(embedding)
-  return text && JSON.stringify(text)
+/** `undefined`: the vector cannot be written in the wanted encoding. */
+const entryFor = (entry: Embedding, payload: EmbeddingsPayload): Entry | undefined => {
+  const { embedding, index, ...more } = entry
+  const vector = vectorFor(embedding, payload)
+  if (vector === undefined) return undefined
+  const head = `${JSON.stringify({ ...more, object: "embedding", index }).slice(0, -1)},"embedding":`
+  return { head, ...vector }
 }
+
+type Vector = Pick<Entry, "vector" | "length">
+
+/** Characters of a float32 in an answer, with a comma: most have eight or nine digits. */
+const floatLength = 13
+
+/** By default numbers. Whether it can be converted is found out before anything is charged. */
+const vectorFor = (
+  embedding: Embedding["embedding"],
+  { encoding_format: format, dimensions }: EmbeddingsPayload,
+): Vector | undefined => {
+  if (typeof embedding === "string") {
+    if (format === "base64") return { vector: () => [JSON.stringify(embedding)], length: embedding.length }
+    const floats = unpacked(embedding, dimensions)
+    if (floats === undefined) return undefined
+    return { vector: () => floatPieces(unpacked(embedding) ?? none), length: floats.length * floatLength }
+  }
+  const text = textOfNumbers(embedding)
+  if (format === "base64") {
+    if (!isPackable(embedding)) return undefined
+    return { vector: () => [JSON.stringify(packed(embedding))], length: text?.length ?? embedding.length * floatLength }
+  }
+  const numbers = text ?? listText(embedding)
+  return { vector: () => [numbers], length: numbers.length }
+}
+
+const none = new Float32Array()
 
 /** A list of numbers as JSON. Each one reads as the same double, -0 too, which JSON.stringify makes 0. */
 const listText = (numbers: ReadonlyArray<number>): string =>

@@ -17,6 +17,7 @@ const memos = [
   "hostFacts.ts sets",
   "hostListing.ts listings",
   "names.ts seen",
+  "numberList.ts unread",
   "walk.ts seenTypes",
   "price.ts known",
   "rankBy.ts prices",
@@ -42,8 +43,8 @@ const processes = [
   "turns.ts waiting",
 ]
 
-/** Set while one configuration is decoded, and put back after it. */
-const scopes = ["Secret.ts readInto", "Secret.ts takesUnset"]
+/** Set while one configuration is decoded, and put back after it; or while one number is written. */
+const scopes = ["Secret.ts readInto", "Secret.ts takesUnset", "floatText.ts bits", "floatText.ts scratch"]
 
 const declaration =
   /^(?:export )?(?:let (\w+)|const (\w+)(?:: (?!Readonly).*)? = (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|\[\]|new (?:\w*Array|ThreadAhead)\())/

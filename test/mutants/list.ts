@@ -578,4 +578,25 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "if (isOfUnknown) this.unknown.admits(end, this.now())",
     tests: ["test/http/ends/accessLog.test.ts"],
   },
+  {
+    name: "a list of numbers that somebody has changed keeps its text",
+    file: "src/domain/json/numberList.ts",
+    from: "    this.text = undefined\n    return list\n",
+    to: "    return list\n",
+    tests: ["test/domain/json/numberList.test.ts"],
+  },
+  {
+    name: "what a host counted of a batch that failed is forgotten",
+    file: "src/services/dispatch/EndAttempt.ts",
+    from: "    if (usage === undefined) this.meter.release(reservation)\n",
+    to: "    if (usage !== null) this.meter.release(reservation)\n",
+    tests: ["test/http/longEmbeddings.test.ts"],
+  },
+  {
+    name: "vectors of a later part have the places of the first one",
+    file: "src/domain/request/embeddings.ts",
+    from: "index: before + entry.index",
+    to: "index: entry.index",
+    tests: ["test/http/longEmbeddings.test.ts"],
+  },
 ]

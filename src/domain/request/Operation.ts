@@ -49,10 +49,6 @@ export interface UnaryOperation<Payload extends JsonObject = JsonObject, Answer 
   answerRule(payload: Payload): string
   /** Whether that is true of the member. Other members are not looked at, but for `usage`. */
   isAnswer(answer: JsonObject, payload: Payload): answer is Answer
-  /** The batch in parts of at most `most` inputs, in their order, where an operation has batches. */
-  parts?(payload: Payload, most: number): ReadonlyArray<Payload>
-  /** The answer to a batch, of those to all of its parts. */
-  joined?(answers: ReadonlyArray<Answer>): Answer
   /** A request for checks of plugins: a host must get every text that begins with HEADGATE. */
   readonly sample: Payload
   /** Members for the same checks that a host may lack. */

@@ -1,10 +1,11 @@
 /** Embeddings: texts as vectors. The canonical form is that of OpenAI and compatible hosts; members keep the names of the wire. */
+
+import { longestNumber, writeFloats } from "../json/floatText.ts"
 import type { JsonObject } from "../json/json.ts"
 import { numberList, numbersIn, textOfNumbers } from "../json/numberList.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
 import { parseUsage } from "../price/Usage.ts"
 import type { ChatUsage } from "./chat.ts"
-import { longestNumber, writeFloats } from "./floatText.ts"
 import { sharedMembers, type UnaryAnswer, type UnaryOperation } from "./Operation.ts"
 import type { UnaryRequest } from "./request.ts"
 
@@ -62,29 +63,33 @@ export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> =
   answerMember: "data",
   answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
   isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),
-  parts: (payload, most) => {
-    const inputs = inputsOf(payload.input)
-    if (inputs.length <= most) return [payload]
-    const parts: Array<EmbeddingsPayload> = []
-    for (let at = 0; at < inputs.length; at += most) parts.push({ ...payload, input: inputs.slice(at, at + most) })
-    return parts
-  },
-  joined: (answers) => {
-    const data: Array<Embedding> = []
-    for (const { data: part } of answers) {
-      const before = data.length
-      for (const entry of part) data.push({ ...entry, index: before + entry.index })
-    }
-    const { usage: _, ...first } = answers[0] ?? {}
-    const usage = usageOfAll(answers.map(({ usage }) => usage))
-    return usage === undefined ? { ...first, data } : { ...first, data, usage }
-  },
   sample: { input: ["HEADGATE-FIRST", "HEADGATE-SECOND"] },
   optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
 }
 
+/** A batch in parts of at most `most` inputs, in their order. */
+export const partsOf = (payload: EmbeddingsPayload, most: number): ReadonlyArray<EmbeddingsPayload> => {
+  const inputs = inputsOf(payload.input)
+  if (inputs.length <= most) return [payload]
+  const parts: Array<EmbeddingsPayload> = []
+  for (let at = 0; at < inputs.length; at += most) parts.push({ ...payload, input: inputs.slice(at, at + most) })
+  return parts
+}
+
+/** The answer to a batch, of those to all of its parts. */
+export const joined = (answers: ReadonlyArray<EmbeddingsResponse>): EmbeddingsResponse => {
+  const data: Array<Embedding> = []
+  for (const { data: part } of answers) {
+    const before = data.length
+    for (const entry of part) data.push({ ...entry, index: before + entry.index })
+  }
+  const { usage: _, ...first } = answers[0] ?? {}
+  const usage = usageOfAll(answers.map(({ usage }) => usage))
+  return usage === undefined ? { ...first, data } : { ...first, data, usage }
+}
+
 /** The usage of several calls; `undefined`: one of them was not counted. */
-const usageOfAll = (usages: ReadonlyArray<ChatUsage | undefined>): ChatUsage | undefined => {
+export const usageOfAll = (usages: ReadonlyArray<ChatUsage | undefined>): ChatUsage | undefined => {
   const sum = { prompt: 0, cached: 0, audio: 0, image: 0, video: 0 }
   for (const one of usages) {
     const usage = parseUsage(one)

@@ -88,10 +88,12 @@ export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnsw
 
 export const unaryReader =
   <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
-  ({ attempt, endpoint }, head, body) => {
-    const decoded = endpoint.unary?.decode(head, body, request) ?? malformed
+  ({ attempt, endpoint, batch }, head, body) => {
+    const decoded = endpoint.unary?.decode(head, body, batch?.request ?? request) ?? malformed
     if (decoded instanceof HostFailed) return decoded
-    const answer = withShownTexts(decoded, shownOf(endpoint, attempt.signature))
+    const read = batch === undefined ? decoded : batch.add(decoded)
+    if (read === undefined) return partRead
+    const answer = withShownTexts(read, shownOf(endpoint, attempt.signature))
     // The plan has hosts of models that serve the request's operation alone, and `decode` gives an answer of that.
     const write = writer(endpoint.host, answer as UnaryAnswers[Name])
     if (write instanceof HostFailed) return write
@@ -100,5 +102,11 @@ export const unaryReader =
     const { usage } = answer
     return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
   }
+
+/** Of a part of a batch that has further ones. It is neither written nor booked. */
+const partRead: AnswerRead = {
+  delivered: { outcome: "finished", usage: undefined, outputBytes: 0, finishReason: "stop", isAwaited: true },
+  write: () => "",
+}
 
 const malformed = new HostFailed({ reason: "malformed" })

@@ -14,6 +14,7 @@ import type { Reservation } from "../money/Reservation.ts"
 import { type AnswerSource, answerBytes, type HeldAnswer, uncountedAnswer } from "../request/AnswerBytes.ts"
 import type { Observation, ObservedAttempt, Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
+import type { Batch } from "./batch/Batch.ts"
 
 /** The time limit of an attempt. */
 export interface AttemptTimer {
@@ -48,7 +49,7 @@ export class Attempt implements AnswerSource {
   /** The tools of the request; `undefined`: it has none. */
   readonly tools: ReadonlyArray<Tool> | undefined
   /** What its signature added to the request. It must not be shown (`signedSecrets.ts`). */
-  readonly signature: ReadonlyArray<string>
+  signature: ReadonlyArray<string>
   /** Milliseconds from its start to the first event; `undefined` until it came. */
   latencyMs: number | undefined
   /** Milliseconds from its start until a whole answer was there; `undefined` until then, and where nobody observes. */
@@ -68,8 +69,12 @@ export class Attempt implements AnswerSource {
   resends = 0
   /** The model that its host says the answer is of; `undefined` where it is not known. */
   modelSaid: string | undefined
+  /** Present where the request is sent in parts. */
+  batch: Batch | undefined
   /** When its money was reserved. Set where the request's spans are wanted. */
   reserving: Reserving | null = null
+  /** Bytes of the answers to earlier parts of its request. */
+  private bytesBefore = 0
   /** Bytes of its answer that are counted. With more than these `hold` is called. */
   countedBytes = uncountedAnswer
   private held: HeldAnswer | undefined
@@ -123,7 +128,7 @@ export class Attempt implements AnswerSource {
     this.timer = timer
     this.held ??= answerBytes.begin(this.context.key.id, this)
     this.countedBytes = bytes
-    this.held.add(bytes - this.held.bytes)
+    this.held.add(this.bytesBefore + bytes - this.held.bytes)
   }
 
   get isHolding(): boolean {
@@ -154,6 +159,14 @@ export class Attempt implements AnswerSource {
   waits(): void {
     this.heldBackSince ??= this.context.elapsedMs()
     this.held?.wasRead()
+  }
+
+  /** The answer to a part of its request was read, and stays in memory. Its host is called for the next part. */
+  callsAgain(): void {
+    this.bytesBefore = this.batch?.bytesRead ?? 0
+    if (this.held !== undefined) this.held.source = this
+    if (this.bytesBefore > uncountedAnswer) this.hold(0)
+    this.goOn()
   }
 
   /** Whether its host is not read because too many bytes of answers are kept. */

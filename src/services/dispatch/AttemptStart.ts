@@ -40,6 +40,8 @@ import type { RequestContext } from "../request/RequestContext.ts"
 import { StepByStep } from "../request/StepByStep.ts"
 import { untilEnded } from "../request/untilEnded.ts"
 import { Attempt } from "./Attempt.ts"
+import type { Batch } from "./batch/Batch.ts"
+import { batchFor } from "./batch/batchFor.ts"
 import { byteLength, encodeFor } from "./encodeFor.ts"
 
 /** Why a host of the plan was skipped just before its call. */
@@ -52,6 +54,8 @@ export interface Begun {
   readonly endpoint: Endpoint
   readonly encoded: Encoded
   readonly answerContext: AnswerContext
+  /** Present where the request is sent in parts, of which `encoded` is the first. */
+  readonly batch?: Batch | undefined
 }
 
 /** Who called a host. */
@@ -97,9 +101,11 @@ export const startAttempt = (
   if (key !== undefined && "because" in key) return notBegun(planned, key)
   const endpoint = endpointFor(key?.key.endpoint ?? planned, asked)
   const { request, dropped } = requestFor(asked, host, plan.adjustments?.get(host))
-  const encoded = encodeFor(endpoint, request, host)
+  const batch = batchFor(endpoint, request, host)
+  const encoded = batch === undefined ? encodeFor(endpoint, request, host) : Either.map(batch, (parts) => parts.encoded)
   if (Either.isLeft(encoded)) return notBegun(planned, encoded.left)
-  return new AttemptStart(services, context, { planned, endpoint, key, isEmergency, request, dropped }, encoded.right)
+  const call = { planned, endpoint, key, isEmergency, request, dropped, batch: batch && Either.getOrUndefined(batch) }
+  return new AttemptStart(services, context, call, encoded.right)
 }
 
 const notBegun = (planned: Endpoint, why: Skipped | HostFailed) => Exit.succeed(new NotBegun(planned, why))
@@ -116,6 +122,7 @@ interface Call {
   /** As this host gets it, without members that it does not support, and the names of those. */
   readonly request: AnyRequest
   readonly dropped: ReadonlyArray<string>
+  readonly batch: Batch | undefined
 }
 
 const unsignedYet: ReadonlyArray<string> = []
@@ -149,7 +156,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const ask = {
       bounds: request.bounds,
       maxTokens: request.maxTokens,
-      sentBytes: byteLength(encoded.body),
+      sentBytes: call.batch?.bytes ?? byteLength(encoded.body),
       streamed: request.stream,
       grows: !isUnary(request) && canGrow(request, host, encoded.dropped),
       mostHidden: isUnary(request) ? 0 : mostHiddenTokens(request, host, encoded.dropped),
@@ -207,9 +214,10 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const all = joinedNames(dropped, untranslated)
     const attempt = new Attempt(context, host, reservation, permit, key, all, tools, signature)
     attempt.reserving = this.reserving
+    attempt.batch = call.batch
     // It is the attempt's now.
     this.isReserved = false
-    this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host) })
+    this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host), batch: call.batch })
   }
 
   /** Nothing stays reserved for a call that is not made. */
@@ -231,7 +239,7 @@ const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): 
   native?.tools !== undefined && protocol.native?.form === native.form ? native.tools : payload.tools
 
 /** The request was ended before it was signed: `lifetime.ending` has the reason. */
-const unsigned = () => new HostFailed({ reason: "ended" })
+export const unsigned = () => new HostFailed({ reason: "ended" })
 
 /** Whether the request already has the output bound of the reservation. */
 const within = (request: AnyRequest, { outputBound }: Reservation): boolean =>

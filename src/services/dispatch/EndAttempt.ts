@@ -118,7 +118,14 @@ export class EndAttempt {
     this.blame(attempt, failure)
     attempt.close("failed", failure)
     this.tellResent(attempt)
-    this.meter.release(attempt.reservation)
+    this.unpaid(attempt)
+  }
+
+  /** The key pays nothing for it. What the host counted of answered parts of a batch is kept as a cost of the gateway. */
+  private unpaid({ context, reservation, batch }: Attempt): void {
+    const usage = batch?.counted
+    if (usage === undefined) this.meter.release(reservation)
+    else this.runner.run(this.meter.settle(reservation, { ...unanswered("lost", context), usage }), () => {})
   }
 
   /**
@@ -126,14 +133,16 @@ export class EndAttempt {
    * off by the gateway pays nothing. A deadline counts against a host that had all of the time.
    */
   abandoned(attempt: Attempt): Effect.Effect<unknown, Unavailable> {
-    const { context, reservation } = attempt
+    const { context, reservation, batch } = attempt
     const failure = hadAllTheTime(attempt) ? tooSlow : undefined
     if (failure !== undefined) this.blame(attempt, failure)
     attempt.close("abandoned", failure)
     if (context.lifetime.ending?._tag !== "CallerGone") {
-      this.meter.release(reservation)
+      this.unpaid(attempt)
       return Effect.void
     }
+    if (batch !== undefined)
+      return this.meter.settle(reservation, { ...unanswered("caller-gone", context), usage: batch.sent })
     // Nothing of a whole answer is seen before all of it is there.
     const isWholeAnswer = !isUnaryName(context.operation) && !reservation.streamed
     const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : reservation.mostHidden

@@ -10,6 +10,7 @@ import type { AnswerSettlement } from "./AnswerSettlement.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
 import { wholeAnswerTimer } from "./attemptTimer.ts"
+import { PartByPart } from "./batch/PartByPart.ts"
 import { type AnswerCut, answerBeyondLimit } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
 import { Failover, type FailoverServices } from "./Failover.ts"
@@ -52,6 +53,15 @@ export class WholeAnswer extends Failover<AnswerRead | AnswerCut, Completed> {
   }
 
   override call(begun: Begun, listener: CallListener<AnswerRead | AnswerCut>): void {
+    const { batch } = begun
+    if (batch === undefined) this.callOnce(begun, listener)
+    else {
+      const send = (part: Begun, parts: PartByPart) => this.callOnce(part, parts)
+      send(begun, new PartByPart(this.services, begun, batch, send, listener))
+    }
+  }
+
+  private callOnce(begun: Begun, listener: CallListener<AnswerRead | AnswerCut>): void {
     const { services, limits, reader } = this
     const timer = wholeAnswerTimer(services, limits, begun, this)
     new WholeHostAnswer(services.client, begun, limits.bodyBytes, reader, timer, listener).send()

@@ -44,7 +44,8 @@ export class WholeHostAnswer implements Sink {
     this.client = client
     this.begun = begun
     this.isOfVectors = operation === "embeddings"
-    this.longestAnswer = this.isOfVectors ? 2 * longestAnswer : longestAnswer
+    const { bytesRead = 0 } = begun.batch ?? {}
+    this.longestAnswer = (this.isOfVectors ? 2 * longestAnswer : longestAnswer) - bytesRead
     this.read = read
     this.timer = timer
     this.listener = listener
@@ -102,6 +103,7 @@ export class WholeHostAnswer implements Sink {
   private readText(received: ResponseHead, answer: AnswerText): void {
     const { begun } = this
     const text = answer.take()
+    if (begun.batch !== undefined) begun.batch.bytesRead += answer.size
     const json = parsedAnswer(begun, text, answer.isLong)
     if (begun.attempt.isTraced) {
       const model = modelSaid(json)

@@ -92,7 +92,7 @@ const vectorFor = (
     if (format === "base64") return { vector: () => [JSON.stringify(embedding)], length: embedding.length }
     const floats = unpacked(embedding, dimensions)
     if (floats === undefined) return undefined
-    return { vector: () => floatPieces(unpacked(embedding) ?? none), length: floats.length * floatLength }
+    return { vector: () => floatPieces(floats), length: floats.length * floatLength }
   }
   const text = textOfNumbers(embedding)
   if (format === "base64") {
@@ -102,8 +102,6 @@ const vectorFor = (
   const numbers = text ?? listText(embedding)
   return { vector: () => [numbers], length: numbers.length }
 }
-
-const none = new Float32Array()
 
 /** A list of numbers as JSON. Each one reads as the same double, -0 too, which JSON.stringify makes 0. */
 const listText = (numbers: ReadonlyArray<number>): string =>

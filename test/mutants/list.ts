@@ -23,8 +23,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/http/storage/switchover.test.ts"],
   },
   {
-  },
-  {
     name: "a whole answer that is nested too deep is free, and the next host is called",
     file: "src/services/dispatch/WholeHostAnswer.ts",
     from: 'else if (json.reason === "limit") this.finish(wholeBeyond(begun, received, text, answer.size, json))',
@@ -230,8 +228,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "of several calls that wait only the first is written",
     file: "src/http/data/messages/stream.ts",
-    from: "while (this.waiting.size > 0) text += this.nextCall()",
-    to: "if (this.waiting.size > 0) text += this.nextCall()",
+    from: "while (this.next < this.queue.length) text += this.nextCall()",
+    to: "if (this.next < this.queue.length) text += this.nextCall()",
     tests: ["test/http/messages/translated.test.ts"],
   },
   {
@@ -335,8 +333,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "a streamed request ends with its head",
     file: "src/http/data/ModelRequest.ts",
-    from: "    this.isStreamed = true\n",
-    to: "",
+    from: "    const { context, form, lifetime } = this\n    this.isStreamed = true\n",
+    to: "    const { context, form, lifetime } = this\n",
     tests: ["test/http/ends/cutRequests.test.ts"],
   },
   {

@@ -14,7 +14,7 @@ import { isJsonObject } from "../domain/json/json.ts"
 import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/Provider.ts"
 import { writerOf } from "../process/log/formats.ts"
 import { lineOf } from "../process/log/lineOf.ts"
-import { readOnMs } from "../services/dispatch/ReadingOn.ts"
+import { readOnAtMostMs } from "../services/dispatch/ReadingOn.ts"
 import { KeyStore } from "../services/keys/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/sqlite/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -128,8 +128,8 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
         "Decoder.event",
       )
     }
-    // The gateway reads a host on for a second after its caller has left, since its usage may be on its way.
-    const ended = await Promise.all(calls.map(({ aborted }) => within(aborted.promise, readOnMs + timeoutMs)))
+    // The gateway reads a host on for its usage after the caller has left.
+    const ended = await Promise.all(calls.map(({ aborted }) => within(aborted.promise, readOnAtMostMs + timeoutMs)))
     for (const [at, { kept }] of calls.entries()) {
       must(
         ended[at] === true,

@@ -1,8 +1,9 @@
 /**
- * Calls that are read on after their caller has left, for their usage. A stream that has said something is read on for a second, because the
- * host probably sends its usage soon, and for five more once it has finished, or where the estimates of many others go by its count. At a host that bills an answer although its call was cancelled
- * (`bills_after_abort`), whole answers and streams are read on in any state, for two minutes. What comes is discarded. The number is bounded,
- * so that callers who leave cost next to nothing. See docs/guarantees.md#g5 and #g15.
+ * Reads calls on for their usage after their clients have left, and discards what comes. A stream with content is read on for a second,
+ * because its host probably sends the usage soon, and for two more once it has finished, or where the estimates of many others depend on its
+ * count. At a host that bills an answer even when its call is canceled (`bills_after_abort`), non-streaming answers and streams in any state
+ * are read on for two minutes. The number of such calls is bounded, so that clients who leave cost next to nothing. See
+ * docs/guarantees.md#g5 and #g15.
  */
 import type { KeyId } from "../../domain/ids.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
@@ -12,7 +13,9 @@ import type { HostAnswer } from "./HostAnswer.ts"
 /** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000
 /** The same once every choice has finished: the host makes nothing more, and only its usage is missing. */
-const afterFinishMs = 5000
+const afterFinishMs = 2000
+/** The longest time that a stream is read on at a host that stops when its call is canceled. */
+export const readOnAtMostMs = readOnMs + afterFinishMs
 /** How long a call is read on that costs the same if it is cancelled. */
 const billedMs = 120_000
 
@@ -128,7 +131,7 @@ export class ReadingOn {
       timer.clear()
       onOver()
     }
-    const timer = timers.set(readOnMs + afterFinishMs, over)
+    const timer = timers.set(readOnAtMostMs, over)
     lifetime.onCut = over
     ofKey.waiting.push(over)
     return true

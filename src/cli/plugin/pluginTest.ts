@@ -14,7 +14,10 @@ const preload = fileURLToPath(new URL("../../plugin/loading/preload.ts", import.
 const bareTest = fileURLToPath(new URL("../../testing/bare.ts", import.meta.url))
 
 /** Milliseconds for all tests of a plugin. One with an endless loop blocks the test runner's own limits. */
-const patienceMs = 300_000
+const patienceMs = 600_000
+
+/** Milliseconds for one test that sets no limit. A check of the kit may take longer than Bun's 5 s on a busy machine. */
+const testMs = 60_000
 
 /** The exit code of the tests. */
 export const testPlugin = (folder: string, limitMs = patienceMs): Effect.Effect<number, CommandFailed> =>
@@ -41,14 +44,17 @@ const runTests = async (path: string, files: ReadonlyArray<string>, limitMs: num
   try {
     const report = join(temporary, "report.xml")
     const reporting = ["--reporter=junit", `--reporter-outfile=${report}`]
-    const child = Bun.spawn([process.execPath, "test", ...reporting, "--preload", preload, ...files], {
-      cwd: path,
-      env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
-      stdout: "inherit",
-      stderr: "inherit",
-      timeout: limitMs,
-      killSignal: "SIGKILL",
-    })
+    const child = Bun.spawn(
+      [process.execPath, "test", "--timeout", String(testMs), ...reporting, "--preload", preload, ...files],
+      {
+        cwd: path,
+        env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
+        stdout: "inherit",
+        stderr: "inherit",
+        timeout: limitMs,
+        killSignal: "SIGKILL",
+      },
+    )
     const code = await child.exited
     if (child.signalCode === "SIGKILL") {
       process.stderr.write(`headgate: the tests did not end within ${limitMs / 1000} seconds\n`)

@@ -17,10 +17,6 @@ export const succeeded = async (command: ReadonlyArray<string>, cwd: string): Pr
   return result
 }
 
-/** Packs this gateway into `file`. Compressed in the fastest way, since it is unpacked at once. */
-export const packGateway = (file: string): Promise<Ran> =>
-  succeeded([process.execPath, "pm", "pack", "--quiet", "--gzip-level", "1", "--filename", file], root)
-
 /** A package that is installed from a file: its path from the folder, and its package.json. */
 export interface PackedFile {
   readonly path: string

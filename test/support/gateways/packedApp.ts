@@ -1,5 +1,5 @@
 /** An app outside of this repository, with the packed gateway among its packages. */
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, open, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, relative, resolve } from "node:path"
 
@@ -28,6 +28,42 @@ const succeeded = async (command: ReadonlyArray<string>, cwd: string): Promise<s
   return stdout
 }
 
+/** Packs this gateway into `file`. The fastest compression is used, since the file is unpacked at once. */
+export const packGateway = async (file: string): Promise<void> => {
+  const lock = join(root, "node_modules/.cache/packing")
+  await mkdir(dirname(lock), { recursive: true })
+  await takeLock(lock)
+  try {
+    await succeeded([process.execPath, "pm", "pack", "--quiet", "--gzip-level", "1", "--filename", file], root)
+  } finally {
+    await rm(lock)
+  }
+}
+
+/** Packing removes `dist` and builds it anew, so one process packs at a time. A lock whose process is gone is removed. */
+const takeLock = async (lock: string): Promise<void> => {
+  for (;;) {
+    try {
+      const file = await open(lock, "wx")
+      await file.writeFile(String(process.pid))
+      await file.close()
+      return
+    } catch {
+      const pid = Number(await readFile(lock, "utf8").catch(() => ""))
+      if (pid > 0 && !isRunning(pid)) await rm(lock, { force: true })
+      await Bun.sleep(100)
+    }
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 export interface PackedApp {
   readonly folder: string
   /** Paths of the files in the tarball. */
@@ -42,10 +78,8 @@ export interface PackedApp {
  */
 export const makePackedApp = async (others: ReadonlyArray<string>): Promise<PackedApp> => {
   const folder = await mkdtemp(join(tmpdir(), "headgate-app-"))
-  // Compressed in the fastest way, since it is unpacked at once.
-  const pack = [process.execPath, "pm", "pack", "--quiet", "--gzip-level", "1", "--destination", folder]
-  await succeeded(pack, root)
-  const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"))
+  const tarball = "headgate.tgz"
+  await packGateway(join(folder, tarball))
   const modules = join(folder, "node_modules")
   const package_ = join(modules, "headgate")
   await mkdir(package_, { recursive: true })

@@ -110,13 +110,14 @@ for (const commitAfterMs of [1, 10_000]) {
         })
         test(`deadline: ${phase}`, async () => {
           const clock = new ManualClock()
-          const timed = { ...limits, deadline_ms: 4000 }
+          const timed = { ...limits, deadline_ms: 4000, stream_ms: 4000 }
           const { caller, openGates, expectFree } = await enter(phase, stream, timed, Layer.setClock(clock))
           await pass(clock, 4300)
           openGates()
           if (phase !== "settling") {
-            const text = await caller.until((got) => /408|imed out/.test(got))
-            expect(text).toMatch(/408|imed out/)
+            const cut = /408|imed out|"native_finish_reason":"deadline"/
+            const text = await caller.until((got) => cut.test(got))
+            expect(text).toMatch(cut)
           }
           await expectFree()
           caller.hangUp()

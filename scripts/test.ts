@@ -5,7 +5,7 @@
  *
  * - One PostgreSQL is started before the tests, for all of them (test/support/storage/postgresServer.ts).
  * - The files that take longest start first (test/timings.json). `--update-timings` writes anew how long each takes.
- * - When nothing was printed for `TEST_SILENCE_S` seconds (180), the run has failed: the files that were in hand are named,
+ * - When nothing was printed for `TEST_SILENCE_S` seconds (600), the run has failed: the files that were in hand are named,
  *   and every process of the run is ended. No time limit of a test covers the top level of a file (oven-sh/bun#14951), and
  *   the runtime may lose the exit notice of a child process (oven-sh/bun#43697).
  *
@@ -21,7 +21,7 @@ import { isWhole, runTests } from "./testRun.ts"
 /** More than there are cores, since most of the files that take long wait. Each has up to 1 GB of memory. */
 const processes = Math.min(8, 3 * availableParallelism())
 
-const silenceMs = Number(process.env["TEST_SILENCE_S"] ?? "180") * 1000
+const silenceMs = Number(process.env["TEST_SILENCE_S"] ?? "600") * 1000
 
 const postgres = await startOnce()
 const say = (line: string) => process.stderr.write(`${line}\n`)

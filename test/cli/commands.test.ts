@@ -14,7 +14,7 @@ import {
   type RunningGateway,
 } from "../support/gateways/process.ts"
 
-const patience = 240_000
+const patience = 600_000
 
 let installation: Installation
 let gateway: RunningGateway

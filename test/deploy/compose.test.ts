@@ -123,6 +123,6 @@ describe("deploy/compose.yaml", () => {
       running.kill("SIGTERM")
       expect(await running.exited).toBe(0)
     },
-    240_000,
+    600_000,
   )
 })

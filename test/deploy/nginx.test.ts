@@ -22,5 +22,5 @@ test.skipIf(!canRun)(
     expect(requests).toBeGreaterThanOrEqual(500)
     expect(failures).toEqual([])
   },
-  300_000,
+  600_000,
 )

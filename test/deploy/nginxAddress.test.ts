@@ -76,5 +76,5 @@ test.skipIf(nginx === null)(
       await host.stop()
     }
   },
-  120_000,
+  600_000,
 )

@@ -19,7 +19,7 @@ export const nginx = Bun.which("nginx", { PATH: `${process.env["PATH"]}:/usr/sbi
 const rate = 40
 /** However slow the machine starts processes. */
 const mostRequests = 6000
-const processMs = 120_000
+const processMs = 550_000
 
 export interface Restarted {
   readonly requests: number

@@ -13,7 +13,7 @@ beforeAll(async () => {
   await scene.traffic()
   text = await (await scene.metrics()).text()
   samples = samplesOf(text)
-}, 120_000)
+}, 600_000)
 afterAll(() => scene.stop())
 
 const value = (name: string): number => Number(samples.get(name) ?? Number.NaN)

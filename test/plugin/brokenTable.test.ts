@@ -13,7 +13,7 @@ import { askedKinds, type Kind, moduleOf, offKinds, processKinds } from "./broke
 const page = new URL("../../docs/broken-plugins.md", import.meta.url).pathname
 
 /** For processes to start or end, and for the watchdog to notice, on a busy machine. */
-const processMs = 120_000
+const processMs = 550_000
 
 interface Row {
   readonly does: string

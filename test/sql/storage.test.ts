@@ -674,5 +674,5 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
       { numRuns: 12 },
     )
-  }, 120_000)
+  }, 600_000)
 })

@@ -9,7 +9,7 @@ import { makeAuthority } from "./certificates.ts"
 import { hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(120_000)
+setDefaultTimeout(600_000)
 
 const client = makeHttpClient()
 afterAll(client.close)

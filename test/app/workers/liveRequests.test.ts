@@ -12,8 +12,8 @@ afterAll(async () => {
   for (const close of closing.toReversed()) await close()
 })
 
-const processMs = 180_000
-const patience = 300_000
+const processMs = 550_000
+const patience = 600_000
 
 describePostgres("two workers", () => {
   test(

@@ -15,8 +15,8 @@ afterAll(async () => {
   for (const close of closing.toReversed()) await close()
 })
 
-const processMs = 180_000
-const patience = 300_000
+const processMs = 550_000
+const patience = 600_000
 const decodeState = Schema.decodeUnknownSync(
   Schema.Struct({
     data: Schema.Struct({

@@ -8,10 +8,10 @@ import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../suppor
 import { ownPluginsFolder } from "../../support/hosts/ownPlugins.ts"
 import { describePostgres, makeDatabase, urlOf } from "../../support/storage/postgres.ts"
 
-const patience = 240_000
+const patience = 600_000
 
 /** For processes to start or end, and for the watchdog to notice, on a busy machine. */
-const processMs = 120_000
+const processMs = 550_000
 
 const closing: Array<() => unknown> = []
 afterAll(async () => {

@@ -11,10 +11,10 @@ import { chunkOf, configFor } from "../../support/hosts/host.ts"
 import { event, lastPart, type Peer, rawHost, streamHead } from "../../support/hosts/rawHost.ts"
 import { describePostgres, makeDatabase, redactedUrlOf, urlOf } from "../../support/storage/postgres.ts"
 
-const patience = 240_000
+const patience = 600_000
 
 /** For processes to start or end, on a busy machine. */
-const processMs = 180_000
+const processMs = 550_000
 
 const closing: Array<() => unknown> = []
 afterAll(async () => {

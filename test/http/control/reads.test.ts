@@ -13,7 +13,7 @@ import { closeAfterEach, startWatched } from "../../support/gateways/watched.ts"
 import { configFor } from "../../support/hosts/host.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(600_000)
 
 closeAfterEach()
 

@@ -8,7 +8,7 @@ import { layer as layerSqlite } from "../../../src/sql/sqlite/SqliteStorage.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(600_000)
 
 closeAfterEach()
 

@@ -21,7 +21,7 @@ import {
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(120_000)
+setDefaultTimeout(600_000)
 
 closeAfterEach()
 

@@ -44,5 +44,5 @@ test.each<[string, () => string | Promise<string>]>([
     expect(await read("/providers/state")).toContain(`"why":"unreachable: ${fault}"`)
     await until(async () => (await read("/requests")).includes(`a: ${fault}.`), "the record")
   },
-  60_000,
+  600_000,
 )

@@ -7,7 +7,7 @@ import { beforeAll, setDefaultTimeout } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 
-setDefaultTimeout(120_000)
+setDefaultTimeout(600_000)
 
 const folder = process.env["TEST_NOTES"]
 

@@ -1,5 +1,5 @@
 /** The promise; rejects after a minute, so that a test names what did not come instead of its time-out. */
-export const within = <A>(promise: Promise<A>, what: string, withinMs = 60_000): Promise<A> => {
+export const within = <A>(promise: Promise<A>, what: string, withinMs = 300_000): Promise<A> => {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`${what} did not come`)), withinMs)
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
@@ -15,7 +15,7 @@ const now = performance.now.bind(performance)
 export const until = async (
   holds: () => boolean | Promise<boolean>,
   what = "the condition",
-  withinMs = 60_000,
+  withinMs = 300_000,
 ): Promise<void> => {
   const begun = now()
   while (!(await holds())) {

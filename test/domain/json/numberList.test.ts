@@ -1,7 +1,7 @@
 /** Lists of numbers that keep their text: they are arrays for whoever looks at them. */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isNumberList, numberList, textOfNumbers } from "../../../src/domain/json/numberList.ts"
+import { isNumberList, numberList, textOfNumbers, withoutLongLists } from "../../../src/domain/json/numberList.ts"
 import { isVector } from "../../../src/domain/request/embeddings.ts"
 
 const number = FastCheck.oneof(
@@ -69,4 +69,22 @@ describe("a list that was not read", () => {
       expect([textOfNumbers(list), [...list]]).toEqual([undefined, plain])
     }
   })
+})
+
+test("lists that are no vectors are written as they are, until they are too many", () => {
+  const list = (numbers: number) => numberList(`[${"0,".repeat(numbers - 1)}0]`)
+  const value = { shape: list(3), nested: [{ long: list(40) }, { after: list(2) }], text: "x", none: null }
+  expect(JSON.stringify(withoutLongLists(value, { characters: 200 }))).toBe(JSON.stringify(value))
+  expect(JSON.stringify(withoutLongLists(value, { characters: 50 }))).toBe(
+    '{"shape":[0,0,0],"nested":[{"long":null},{"after":null}],"text":"x","none":null}',
+  )
+  expect(value.nested[0]).toEqual({ long: Array.from({ length: 40 }, () => 0) })
+})
+
+test("JSON.stringify asks for none of its numbers", () => {
+  const list = numberList("[0.5,-0,1e2]")
+  expect(JSON.stringify({ list })).toBe('{"list":[0.5,0,100]}')
+  // A change counts.
+  Reflect.set(list, 0, 7)
+  expect(JSON.stringify({ list })).toBe('{"list":[7,0,100]}')
 })

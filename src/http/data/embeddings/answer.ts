@@ -1,7 +1,7 @@
 /** An answer with embeddings, in the encoding that the caller wants. */
 
 import { HostFailed } from "../../../domain/failures/Failure.ts"
-import { textOfNumbers } from "../../../domain/json/numberList.ts"
+import { textOfNumbers, withoutLongLists } from "../../../domain/json/numberList.ts"
 import type { Charge } from "../../../domain/money/Charge.ts"
 import {
   type Embedding,
@@ -18,6 +18,9 @@ import { type AnswerNames, usageBody } from "../chat/answer.ts"
 /** Characters of a piece of a long answer. A shorter answer is written at once. */
 const pieceLength = 262_144
 
+/** Characters of lists of numbers that are passed on although they are no vectors. */
+const otherNumbers = 65_536
+
 /** An entry of `data`. Its vector is written when it is its turn, since its numbers take more room than what the host sent. */
 interface Entry {
   readonly head: string
@@ -31,15 +34,16 @@ export const embeddingsWriter =
   (host, response) => {
     const { data, usage: _, ...rest } = response
     const entries: Array<Entry> = []
+    const room = { characters: otherNumbers }
     let length = 0
     for (const one of data.toSorted((one, other) => one.index - other.index)) {
-      const entry = entryFor(one, payload)
+      const entry = entryFor(one, payload, room)
       if (entry === undefined) return unreadable
       entries.push(entry)
       length += entry.head.length + entry.length
     }
     const head = JSON.stringify({
-      ...rest,
+      ...withoutLongLists(rest, room),
       id: generationId,
       object: "list",
       model: host.model,
@@ -70,11 +74,11 @@ function* piecesOf(head: string, entries: ReadonlyArray<Entry>, usage: string): 
 const unreadable = new HostFailed({ reason: "malformed" })
 
 /** `undefined`: the vector cannot be written in the wanted encoding. */
-const entryFor = (entry: Embedding, payload: EmbeddingsPayload): Entry | undefined => {
+const entryFor = (entry: Embedding, payload: EmbeddingsPayload, room: { characters: number }): Entry | undefined => {
   const { embedding, index, ...more } = entry
   const vector = vectorFor(embedding, payload)
   if (vector === undefined) return undefined
-  const head = `${JSON.stringify({ ...more, object: "embedding", index }).slice(0, -1)},"embedding":`
+  const head = `${JSON.stringify({ ...withoutLongLists(more, room), object: "embedding", index }).slice(0, -1)},"embedding":`
   return { head, ...vector }
 }
 

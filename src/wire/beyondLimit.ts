@@ -8,7 +8,11 @@ import { endOfString } from "./jsonDepth.ts"
 /** Levels of objects and lists that are kept. An answer has its usage and its parts within these. */
 const keptLevels = 10
 const keptElements = 32
+/** Of a list of objects or of vectors: as many as a batch of embeddings may have. */
+const keptParts = 2048
 const keptMembers = 256
+/** Values in all. Those of objects and lists that come later are not kept. */
+const keptValues = 100_000
 /** Characters of a string that are kept. */
 const keptText = 1000
 
@@ -18,6 +22,7 @@ export const skim = (text: string): unknown => new Skim(text).value(0)
 class Skim {
   private readonly text: string
   private at = 0
+  private kept = 0
 
   constructor(text: string) {
     this.text = text
@@ -25,10 +30,11 @@ class Skim {
 
   value(level: number): unknown {
     const sign = this.next()
+    this.kept += 1
     if (sign === '"') return this.string()
     if (sign !== "{" && sign !== "[") return this.plain()
     this.at += 1
-    if (level < keptLevels) return sign === "{" ? this.members(level) : this.elements(level)
+    if (level < keptLevels && this.kept <= keptValues) return sign === "{" ? this.members(level) : this.elements(level)
     this.skip()
     return sign === "{" ? {} : []
   }
@@ -57,7 +63,7 @@ class Skim {
     for (;;) {
       const sign = this.next()
       if (sign === "]" || sign === "") break
-      if (elements.length === keptElements) {
+      if ((elements.length === keptElements && !isPart(elements[0])) || elements.length === keptParts) {
         this.skip()
         return elements
       }
@@ -147,11 +153,13 @@ export const beginsAnswer = (json: unknown): boolean => {
 
 const memberOf = (value: unknown, name: string): unknown => (isJsonObject(value) ? value[name] : undefined)
 
+const isPart = (value: unknown): boolean => hasMembers(value) || (Array.isArray(value) && typeof value[0] === "number")
+
 const hasMembers = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0
 
 /** A list with a part, or a vector. */
 const hasPart = (value: unknown): boolean => {
   if (!Array.isArray(value)) return hasMembers(value)
   const first: unknown = value[0]
-  return hasMembers(first) || typeof first === "number" || (Array.isArray(first) && typeof first[0] === "number")
+  return typeof first === "number" || isPart(first)
 }

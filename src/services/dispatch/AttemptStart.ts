@@ -20,7 +20,7 @@ import { callerOf } from "../../domain/keys/key.ts"
 import { canGrow, mostHiddenTokens } from "../../domain/money/reservation.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { joinedNames } from "../../domain/request/droppedNames.ts"
-import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
+import { type AnyRequest, type AnyUnaryRequest, isUnary } from "../../domain/request/operations.ts"
 import { type ChatRequest, noReasoning } from "../../domain/request/request.ts"
 import { countsAsFree } from "../../domain/routing/freeModels.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"
@@ -54,6 +54,8 @@ export interface Begun {
   readonly endpoint: Endpoint
   readonly encoded: Encoded
   readonly answerContext: AnswerContext
+  /** What was asked for. Present where the answer comes as a whole in any case. */
+  readonly unary?: AnyUnaryRequest | undefined
   /** Present where the request is sent in parts, of which `encoded` is the first. */
   readonly batch?: Batch | undefined
 }
@@ -217,7 +219,9 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     attempt.batch = call.batch
     // It is the attempt's now.
     this.isReserved = false
-    this.succeed({ attempt, planned, endpoint, encoded, answerContext: narrow(request, host), batch: call.batch })
+    const answerContext = narrow(request, host)
+    const unary = isUnary(request) ? request : undefined
+    this.succeed({ attempt, planned, endpoint, encoded, answerContext, unary, batch: call.batch })
   }
 
   /** Nothing stays reserved for a call that is not made. */

@@ -4,10 +4,11 @@
  */
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { AnswerBeyondLimit, HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
+import type { ChatUsage } from "../../domain/request/chat.ts"
 import { bytesOfTokens } from "../../domain/request/estimate.ts"
-import { isUnaryName } from "../../domain/request/operations.ts"
+import { type AnyUnaryRequest, isUnaryName } from "../../domain/request/operations.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
 import { beginsAnswer, skim } from "../../wire/beyondLimit.ts"
 import { excessIn, type JsonCount } from "../../wire/jsonDepth.ts"
@@ -15,6 +16,7 @@ import type { AnswerContext } from "../../wire/Protocol.ts"
 import { promptUsage } from "../../wire/unary/unaryProtocol.ts"
 import { answerBody, jsonOr } from "../calls/answerBody.ts"
 import type { Attempt } from "./Attempt.ts"
+import type { Batch } from "./batch/Batch.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
 /** A whole answer that is beyond a limit of ours, and is charged all the same. */
@@ -38,6 +40,9 @@ interface Asked {
   readonly attempt: Attempt
   readonly endpoint: Endpoint
   readonly answerContext: AnswerContext
+  /** As in `Begun`. */
+  readonly unary?: AnyUnaryRequest | undefined
+  readonly batch?: Pick<Batch, "request"> | undefined
 }
 
 /** The JSON of a whole answer, or the text where it is none, or why it is not read. `isCounted`: its nesting is known not to be too deep. */
@@ -54,18 +59,19 @@ export const parsedAnswer = (
 
 /** What is booked for a whole answer, or why it is none. `text`: as much of it as was read. `bytes`: all that was read. */
 export const wholeBeyond = (
-  { attempt, endpoint, answerContext }: Asked,
+  asked: Asked,
   head: ResponseHead,
   text: string,
   bytes: number,
   beyond: HostFailed,
 ): AnswerCut | HostFailed => {
+  const { attempt, endpoint, answerContext } = asked
   const json = skim(text)
   if (!isJsonObject(json)) return noAnswer
   const begins = beginsAnswer(json)
   const cut = { outcome: "cut", failure: beyond, finishReason: "", isAwaited: true } as const
   if (isUnaryName(attempt.context.operation))
-    return begins ? { beyond, delivered: { ...cut, usage: promptUsage(json).usage, outputBytes: 0 } } : noAnswer
+    return begins ? { beyond, delivered: { ...cut, usage: unaryUsage(asked, head, json), outputBytes: 0 } } : noAnswer
   const answer = endpoint.protocol.decode(head, json, answerContext)
   const outputBytes = Math.min(bytes, mostBytes(attempt))
   if (answer instanceof HostFailed) {
@@ -74,6 +80,13 @@ export const wholeBeyond = (
   }
   if (!begins && answer.choices.length === 0) return noAnswer
   return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes, isUnfinished: answer.unfinished } }
+}
+
+/** What the host counted, by its own protocol where all parts of the answer are there. OpenAI's form is found without them. */
+const unaryUsage = ({ endpoint, unary, batch }: Asked, head: ResponseHead, json: JsonObject): ChatUsage | undefined => {
+  const request = batch?.request ?? unary
+  const answer = request && endpoint.unary?.decode(head, json, request)
+  return answer === undefined || answer instanceof HostFailed ? promptUsage(json).usage : answer.usage
 }
 
 /** The bytes of output that its reservation pays for, or would pay for if the key had a limit. */

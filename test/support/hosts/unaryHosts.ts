@@ -19,6 +19,7 @@ export const unaryScene = async (
   answers: Readonly<Record<string, Answer>>,
   facts: Readonly<Record<string, object>> = {},
   settings: Readonly<Record<string, object>> = {},
+  limits: object = {},
 ): Promise<UnaryScene> => {
   const hosts = Object.fromEntries(Object.entries(answers).map(([slug, answer]) => [slug, scriptedHost(answer)]))
   const model: ModelInput = {
@@ -47,6 +48,7 @@ export const unaryScene = async (
     ),
     models: [model],
     routing: { strategy: "price" },
+    limits,
   }
   const gateway = await startGateway({ config })
   return {

@@ -47,6 +47,20 @@ describe("after our head was sent", () => {
       expect([await gateway.reserved(), await gateway.total()]).toEqual([0n, costOfUsage])
     }))
 
+  test("as a whole answer instead of events: the same", () =>
+    inTimedGateway({ hosts: ["a", "b"], limits: { commit_after_ms: 1000 } }, async (gateway) => {
+      const asked = gateway.ask()
+      const host = await gateway.call()
+      await gateway.pass(1500)
+      const answer = await asked
+      host.whole(new Response(deep("message"), { headers: { "content-type": "application/json" } }))
+      await gateway.settle()
+      const { text } = await new Reading(answer).all()
+      expect(lastError(text)).toMatchObject({ code: 502, metadata: { error_type: "answer_beyond_limit" } })
+      expect(gateway.calls).toHaveLength(1)
+      expect(await gateway.rows()).toMatchObject([{ outcome: "cut", cost: costOfUsage, estimated: false }])
+    }))
+
   test("what is no answer is the host's failure: the next one answers the same stream", () =>
     inTimedGateway({ hosts: ["a", "b"], limits: { commit_after_ms: 1000 } }, async (gateway) => {
       const asked = gateway.ask()

@@ -1,10 +1,12 @@
 /**
  * Tokens per byte of prompts, as hosts counted them lately. An estimate of a prompt that nobody counted goes by it: first by what the same
  * key was counted at the host, then by what everybody was. Prompts of one host have one tokenizer, and those of one key are usually alike.
- * In memory. See docs/billing.md.
+ * Callers choose what they send, so the figure is bounded: nobody pays more than by the rule of thumb because of prompts of others, and no
+ * prompts that compress well make later ones nearly free. In memory. See docs/billing.md.
  */
 
 import type { KeyId } from "../ids.ts"
+import { bytesOfTokens } from "../request/estimate.ts"
 import type { Host } from "./Host.ts"
 
 /** The latest some ten prompts, weighted by their size. */
@@ -17,11 +19,18 @@ class Density {
     this.bytes = this.bytes * kept + bytes
   }
 
-  /** A token is at least one byte. */
-  get perByte(): number {
-    return Math.min(this.tokens / this.bytes, 1)
+  /** At most `most`. */
+  perByte(most: number): number {
+    return Math.min(Math.max(this.tokens / this.bytes, fewestPerByte), most)
   }
 }
+
+/** The longest tokens of ordinary texts: English has some five bytes a token, while a run of blanks may have eighty. */
+const fewestPerByte = 1 / 6
+/** By what others were counted: the rule of thumb (`estimate.ts`). */
+const mostOfOthers = 1 / bytesOfTokens(1)
+/** A token is at least one byte. */
+const mostPerByte = 1
 
 /** What is left of the earlier prompts with each new one. */
 const kept = 0.9
@@ -41,6 +50,8 @@ export class PromptDensity {
     all.add(tokens, bytes)
     const own = byKey.get(key) ?? new Density()
     own.add(tokens, bytes)
+    // The key that was counted the longest ago is the first.
+    byKey.delete(key)
     byKey.set(key, own)
     const [first] = byKey.size > mostKeys ? byKey.keys() : []
     if (first !== undefined) byKey.delete(first)
@@ -50,6 +61,7 @@ export class PromptDensity {
   tokensIn(host: Host, key: KeyId, bytes: number): number | undefined {
     const known = this.ofHosts.get(host)
     if (known === undefined || bytes < shortest) return undefined
-    return Math.ceil((known.byKey.get(key) ?? known.all).perByte * bytes)
+    const own = known.byKey.get(key)
+    return Math.ceil((own?.perByte(mostPerByte) ?? known.all.perByte(mostOfOthers)) * bytes)
   }
 }

@@ -25,7 +25,7 @@ const mostOfOneKey = 8
 interface OfKey {
   places: number
   /** Calls without a place. They were cancelled, and are booked once those with one are over. */
-  waiting: Array<() => void>
+  readonly waiting: Set<() => void>
 }
 
 export class ReadingOn {
@@ -90,7 +90,7 @@ export class ReadingOn {
 
   /** Takes a place, until `leave`. `false`: there is none. */
   enter(key: KeyId): boolean {
-    const ofKey = this.byKey.get(key) ?? { places: 0, waiting: [] }
+    const ofKey = this.byKey.get(key) ?? { places: 0, waiting: new Set() }
     if (this.inAll >= mostAtOnce || ofKey.places >= mostOfOneKey) return false
     this.byKey.set(key, ofKey)
     this.inAll += 1
@@ -111,7 +111,7 @@ export class ReadingOn {
   /** Whether it is the only one left of its key that may tell the length of many prompts. */
   private isLastOfMany(key: KeyId): boolean {
     const ofKey = this.byKey.get(key)
-    return ofKey !== undefined && ofKey.places === 1 && ofKey.waiting.length >= mostOfOneKey
+    return ofKey !== undefined && ofKey.places === 1 && ofKey.waiting.size >= mostOfOneKey
   }
 
   private wait(answer: HostAnswer, timers: TickTimers, onOver: () => void): boolean {
@@ -127,13 +127,14 @@ export class ReadingOn {
     const over = () => {
       if (!isWaiting) return
       isWaiting = false
+      ofKey.waiting.delete(over)
       lifetime.onCut = undefined
       timer.clear()
       onOver()
     }
     const timer = timers.set(readOnAtMostMs, over)
     lifetime.onCut = over
-    ofKey.waiting.push(over)
+    ofKey.waiting.add(over)
     return true
   }
 }

@@ -164,8 +164,8 @@ export class Attempt implements AnswerSource {
   /** The answer to a part of its request was read, and stays in memory. Its host is called for the next part. */
   callsAgain(): void {
     this.bytesBefore = this.batch?.bytesRead ?? 0
-    if (this.held !== undefined) this.held.source = this
     if (this.bytesBefore > uncountedAnswer) this.hold(0)
+    this.held?.readAgain(this)
     this.goOn()
   }
 

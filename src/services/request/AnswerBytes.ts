@@ -60,6 +60,12 @@ export class HeldAnswer {
     this.all.wake()
   }
 
+  /** More of it will come, from another call. Whether that is held back is decided anew with its first bytes. */
+  readAgain(source: AnswerSource): void {
+    this.source = source
+    this.isHeldBack = false
+  }
+
   /** Its bytes are in memory no more. Does nothing the second time. */
   release(): void {
     this.all.release(this, this.key)

@@ -1,8 +1,10 @@
 /** What those who observe a request are told of one try of it. docs/guarantees.md#g37 */
 import { expect, test } from "bun:test"
 import { Attempt } from "../../../src/services/dispatch/Attempt.ts"
+import type { Batch } from "../../../src/services/dispatch/batch/Batch.ts"
 import type { Permit } from "../../../src/services/hosts/HostHealth.ts"
 import type { Reservation } from "../../../src/services/money/Reservation.ts"
+import { answerBytes } from "../../../src/services/request/AnswerBytes.ts"
 import { Observation } from "../../../src/services/request/Observation.ts"
 import { requestContext } from "../../support/gateways/requestContext.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
@@ -18,4 +20,42 @@ test("began before its request where the process was held up amid its end: the t
   const began = now - observed.startedMs
   attempt.close("finished")
   expect(observed.attempts).toMatchObject([{ outcome: "finished", began, firstEvent: null }])
+})
+
+test("a batch whose first part ended while too many bytes were kept: the answer to its next part is held back as any other", () => {
+  const context = requestContext("a key that keeps much")
+  const permit = { release: () => {} } as Permit
+  const attempt = new Attempt(context, hostFor("upstream"), {} as Reservation, permit, undefined, [], undefined, [])
+  const exchange = () => {
+    const made = {
+      paused: 0,
+      pause: () => {
+        made.paused += 1
+      },
+      resume: () => {},
+      drain: () => {},
+      cancel: () => {},
+    }
+    return made
+  }
+  const source = { holdBack: () => {}, goOn: () => {} }
+  const oldest = answerBytes.begin(context.key.id, source)
+  oldest.add(70_000_000)
+  try {
+    const first = exchange()
+    attempt.exchange = first
+    attempt.hold(700_000)
+    expect([first.paused, attempt.isLeftUnread]).toEqual([1, true])
+    attempt.batch = { bytesRead: 700_000 } as Batch
+    attempt.callsAgain()
+    const second = exchange()
+    attempt.exchange = second
+    expect(attempt.isLeftUnread).toBe(false)
+    attempt.hold(10)
+    expect([second.paused, attempt.isLeftUnread]).toEqual([1, true])
+  } finally {
+    attempt.close("failed")
+    oldest.release()
+  }
+  expect(answerBytes.bytes).toBe(0)
 })

@@ -2,7 +2,10 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineProvider, embeddingsProtocol, httpError } from "headgate/plugin"
+import { KeyId } from "../../src/domain/ids.ts"
 import { packed } from "../../src/domain/request/embeddings.ts"
+import { answerBytes } from "../../src/services/request/AnswerBytes.ts"
+import { until } from "../support/clocks/until.ts"
 import { openAccount } from "../support/gateways/account.ts"
 import { startGateway } from "../support/gateways/gateway.ts"
 import { type Answer, answered, type UnaryScene, unaryScene } from "../support/hosts/unaryHosts.ts"
@@ -355,4 +358,21 @@ describe("a provider", () => {
     const { status, body } = await answered(gateway.call("/embeddings", ask))
     expect([status, body.data[0].embedding]).toEqual([200, [1]])
   })
+})
+
+test("a caller who takes a long answer slowly is cut where answers of many keys fill the memory", async () => {
+  const vector = Buffer.alloc(4 * 3072).toString("base64")
+  const { gateway } = await scene("embeddings", { one: giving(Array(1500).fill(vector)) })
+  const body = JSON.stringify({ model: "acme/unary", input: Array(1500).fill("hi"), encoding_format: "base64" })
+  const slow = await gateway.call("/embeddings", { method: "POST", body })
+  expect(answerBytes.bytes).toBeGreaterThan(20_000_000)
+  const others = answerBytes.begin(KeyId.make("of others"), { holdBack: () => {}, goOn: () => {} })
+  try {
+    others.add(550_000_000)
+    await expect(slow.text()).rejects.toThrow()
+    await until(() => answerBytes.bytes === 550_000_000)
+  } finally {
+    others.release()
+  }
+  expect(answerBytes.bytes).toBe(0)
 })

@@ -183,6 +183,7 @@ class ModelRequest extends DataRequest<Asked> {
     // From here on the output itself reports that its reader has left.
     lifetime.isCallerGone = undefined
     lifetime.onEnd(answer.cut)
+    for (const held of lifetime.answers) held.cut = answer.cut
     return new Response(answer.body)
   }
 

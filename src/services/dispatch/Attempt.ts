@@ -251,8 +251,10 @@ export class Attempt implements AnswerSource {
     this.onClose?.()
     this.onClose = undefined
     // A whole answer is kept until it is written (`InFlight.leave`).
-    if (this.held !== undefined && outcome === "finished") this.context.lifetime.keep(this.held)
-    else this.letGo()
+    if (this.held !== undefined && outcome === "finished") {
+      this.held.wasRead()
+      this.context.lifetime.keep(this.held)
+    } else this.letGo()
     const { observed } = this.context
     if (observed !== undefined && outcome !== undefined)
       observed.attempts.push(this.observation(observed, outcome, failure))

@@ -1,7 +1,8 @@
 /**
  * Bounds the bytes of hosts' answers that are kept in memory, of one key and of the process. Beyond a bound the gateway stops reading the
  * sockets of later answers, so that the hosts wait. The oldest answer of a key is read to its end in any case, and so is one of the oldest in
- * the process: what has come of an answer is of no use without the rest. Short answers are not counted. See docs/guarantees.md#g23.
+ * the process: what has come of an answer is of no use without the rest. So callers of many keys who take theirs slowly could keep any number
+ * of bytes. Beyond twice the bound of the process the oldest of those are cut. Short answers are not counted. See docs/guarantees.md#g23.
  */
 import type { KeyId } from "../../domain/ids.ts"
 
@@ -38,6 +39,8 @@ export class HeldAnswer {
   readonly ofKey: OfKey
   /** `undefined`: all of it was read. */
   source: AnswerSource | undefined
+  /** Ends the writing of it to a caller. Set while it is written piece by piece. */
+  cut: (() => void) | undefined
   private readonly all: AnswerBytes
   private readonly key: KeyId
 
@@ -103,6 +106,7 @@ export class AnswerBytes {
   add(answer: HeldAnswer, bytes: number): void {
     if (!this.held.has(answer)) return
     this.count(answer, bytes)
+    if (this.inAll > 2 * this.bounds.ofProcess) this.makeRoom()
     if (answer.isHeldBack || this.mayRead(answer, 0)) return
     answer.isHeldBack = true
     answer.source?.holdBack()
@@ -125,6 +129,18 @@ export class AnswerBytes {
       expected += oneRead
       answer.isHeldBack = false
       answer.source?.goOn()
+    }
+  }
+
+  /** Cuts callers who take their answers slowly, those with the oldest ones, as many as are enough. */
+  private makeRoom(): void {
+    let excess = this.inAll - 2 * this.bounds.ofProcess
+    for (const { cut, bytes } of this.held) {
+      if (excess <= 0) return
+      if (cut === undefined) continue
+      // Its bytes are released once its request has ended. Until then they are subtracted again each time.
+      excess -= bytes
+      cut()
     }
   }
 

@@ -1,5 +1,6 @@
 /** What those who observe a request are told of one try of it. docs/guarantees.md#g37 */
 import { expect, test } from "bun:test"
+import { KeyId } from "../../../src/domain/ids.ts"
 import { Attempt } from "../../../src/services/dispatch/Attempt.ts"
 import type { Batch } from "../../../src/services/dispatch/batch/Batch.ts"
 import type { Permit } from "../../../src/services/hosts/HostHealth.ts"
@@ -56,6 +57,29 @@ test("a batch whose first part ended while too many bytes were kept: the answer 
   } finally {
     attempt.close("failed")
     oldest.release()
+  }
+  expect(answerBytes.bytes).toBe(0)
+})
+
+test("an answer of 100 kB that is written to a slow caller is no answer that is still read, for which all others wait", () => {
+  const context = requestContext("a slow key")
+  const permit = { release: () => {} } as Permit
+  const attempt = new Attempt(context, hostFor("upstream"), {} as Reservation, permit, undefined, [], undefined, [])
+  attempt.hold(100_000)
+  attempt.close("finished")
+  let isRead = true
+  const other = answerBytes.begin(KeyId.make("another key"), {
+    holdBack: () => {
+      isRead = false
+    },
+    goOn: () => {},
+  })
+  try {
+    other.add(300_000_000)
+    expect(isRead).toBe(true)
+  } finally {
+    other.release()
+    for (const held of context.lifetime.answers) held.release()
   }
   expect(answerBytes.bytes).toBe(0)
 })

@@ -53,6 +53,36 @@ describe("bytes of answers in flight", () => {
     expect(later.isRead).toBe(true)
   })
 
+  test("callers of many keys who take theirs slowly: beyond twice the bound of the process the oldest are cut", () => {
+    const all = new AnswerBytes(bounds)
+    const cuts: Array<number> = []
+    for (let at = 0; at < 100; at++) {
+      const { held } = new Sent(all, `key ${at}`)
+      held.add(900_000)
+      held.wasRead()
+      held.cut = () => {
+        if (!cuts.includes(at)) cuts.push(at)
+        held.release()
+      }
+      expect(all.bytes).toBeLessThanOrEqual(2 * bounds.ofProcess)
+    }
+    expect(cuts).toEqual(Array.from({ length: 94 }, (_, at) => at))
+  })
+
+  test("no more of them are cut than are enough, although their requests end later", () => {
+    const all = new AnswerBytes(bounds)
+    const cuts = new Set<number>()
+    for (let at = 0; at < 7; at++) {
+      const { held } = new Sent(all, `key ${at}`)
+      held.add(900_000)
+      held.wasRead()
+      held.cut = () => cuts.add(at)
+    }
+    const next = new Sent(all, "next")
+    for (let at = 0; at < 5; at++) next.held.add(1000)
+    expect([...cuts]).toEqual([0])
+  })
+
   test("any answers of any keys: all are read to their ends, and no more is kept than the bounds and one read of each", () => {
     const one = fc.record({ key: fc.constantFrom("a", "b", "c", "d"), bytes: fc.integer({ min: 1, max: 2_000_000 }) })
     fc.assert(

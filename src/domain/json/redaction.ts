@@ -19,7 +19,8 @@ export const hiding = (secrets: Iterable<string>): ((text: string) => string) =>
   const forms = [...new Set(Array.from(secrets).flatMap(formsOf))].filter((form) => form !== "")
   // A secret may begin with another one.
   forms.sort((a, b) => b.length - a.length)
-  return (text) => forms.reduce(withoutSecret, text).replace(marks, mark)
+  // What two forms begin with alike is a part of both: whole ones go first, so that no end of one is left.
+  return (text) => forms.reduce(withoutParts, forms.reduce(withoutWhole, text)).replace(marks, mark)
 }
 
 /** The ways in which a host may write it. In a host's own text control characters have become blanks by now. */
@@ -27,9 +28,15 @@ const formsOf = (secret: string): ReadonlyArray<string> => [
   secret,
   secret.replace(/\p{Cc}+/gu, " ").trim(),
   JSON.stringify(secret).slice(1, -1),
-  encodeURIComponent(secret.toWellFormed()),
+  ...inUrl(secret),
   ...inBase64(Buffer.from(secret)),
 ]
+
+/** Hex digits of both cases are usual. */
+const inUrl = (secret: string): ReadonlyArray<string> => {
+  const written = encodeURIComponent(secret.toWellFormed())
+  return [written, written.replace(/%../g, (code) => code.toLowerCase())]
+}
 
 /** Bytes of a secret whose base64 is looked for: that of a shorter one may stand in any text. */
 const shortestInBase64 = 8
@@ -48,10 +55,10 @@ const inBase64 = (secret: Buffer): ReadonlyArray<string> => {
   })
 }
 
-const withoutSecret = (text: string, secret: string): string => {
-  const whole = text.includes(secret) ? text.replaceAll(secret, mark) : text
-  return withoutEnds(withoutBeginnings(whole, secret), secret)
-}
+const withoutWhole = (text: string, secret: string): string =>
+  text.includes(secret) ? text.replaceAll(secret, mark) : text
+
+const withoutParts = (text: string, secret: string): string => withoutEnds(withoutBeginnings(text, secret), secret)
 
 const withoutBeginnings = (text: string, secret: string): string => {
   const start = secret.slice(0, shortestCut)

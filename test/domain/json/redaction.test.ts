@@ -28,3 +28,12 @@ test("a secret that begins with another one is removed as a whole", () => {
 test("a secret that is like what stands in its place ends", () => {
   expect(hiding(["[secret]"])("[secret] [sec")).toBe("[secret] [secret]")
 })
+
+test("a secret with signs that a URL writes in another way is removed to its end", () => {
+  const azure = "AbCdEfGhIjKlMnOpQrSt0123+/x=="
+  const hide = hiding([azure])
+  expect(hide(`you sent ${azure}!`)).toBe("you sent [secret]!")
+  const inUrl = encodeURIComponent(azure)
+  expect(hide(`?key=${inUrl}&a`)).toBe("?key=[secret]&a")
+  expect(hide(`?key=${inUrl.replace(/%../g, (code) => code.toLowerCase())}&a`)).toBe("?key=[secret]&a")
+})

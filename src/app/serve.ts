@@ -11,7 +11,15 @@ import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "../config/loadConfig.ts"
 import type { Overrides } from "../config/Overrides.ts"
 import { layerLogger } from "../process/log/logger.ts"
-import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start/start.ts"
+import {
+  endedBy,
+  exitCodeOf,
+  NotListening,
+  notServed,
+  outliveRejections,
+  teardown,
+  uncaughtException,
+} from "./start/start.ts"
 import { threadAhead } from "./start/startAhead.ts"
 import { Hangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
@@ -70,6 +78,7 @@ const program = (overrides: Overrides) =>
     return yield* Effect.raceFirst(Fiber.join(serving), thrown)
   }).pipe(
     Effect.scoped,
+    Effect.catchAllDefect(endedBy),
     Effect.provide(Hangup.layer),
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
     Effect.provide(layerLogger),

@@ -68,6 +68,11 @@ export const offKinds: ReadonlyArray<Kind> = [
     "is made for another contract",
     `export default { ...plugin(() => provider()), contract: 99 }`,
   ),
+  kind(
+    "throws-in-a-getter",
+    "has a member that throws when it is read",
+    `export default { ...plugin(() => provider()), get auth() { throw new Error("no auth") } }`,
+  ),
   kind("throws-in-load", "throws in `load`", `export default plugin(() => { throw new Error("no region") })`),
   kind("rejects-in-load", "rejects in `load`", `export default plugin(async () => { throw new Error("no region") })`),
   kind("waits-in-load", "never ends `load`", `export default plugin(() => new Promise(() => {}))`),
@@ -187,6 +192,12 @@ export const processKinds: ReadonlyArray<Kind> = [
     "ends the process in `decode`",
     `export default plugin(() => speaking({ decode: () => process.exit(3) }))`,
     { asked: "whole" },
+  ),
+  kind(
+    "throws-once-read",
+    "has a member that throws when it is read again",
+    `let times = 0
+export default { ...plugin(() => provider()), get auth() { if (times++ > 0) throw new Error("no throws-once-read auth"); return noAuth } }`,
   ),
   kind("loops-on-import", "loops for ever on import", `for (;;) Bun.sleepSync(50)`),
   kind(

@@ -111,6 +111,10 @@ export const uncaughtException: Effect.Effect<Effect.Effect<never, UncaughtExcep
   },
 )
 
+/** A defect that ends the gateway is said as what is thrown outside of Effect is. Without a line nobody would know why it ended. */
+export const endedBy = (defect: unknown): Effect.Effect<never, UncaughtException> =>
+  Effect.zipRight(logEvent("uncaught_exception", { because: inWords(defect) }, defect), new UncaughtException())
+
 /** A rejected promise that a plugin does not handle must not stop the gateway: it is only reported. */
 export const outliveRejections: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
   const log = yield* logging

@@ -180,11 +180,22 @@ const defaultOf = (entry: string, invalid: Invalid): Effect.Effect<unknown, Plug
   })
 }
 
-const usable = (plugin: unknown, invalid: Invalid): Effect.Effect<Plugin, PluginInvalid> => {
-  if (!isPlugin(plugin)) return invalid("shape", "the default export is not made by defineProvider or defineStrategy")
-  const mismatch = contractMismatch(plugin)
-  return mismatch === undefined ? Effect.succeed(plugin) : invalid("shape", mismatch)
-}
+const usable = (exported: unknown, invalid: Invalid): Effect.Effect<Plugin, PluginInvalid> =>
+  Effect.gen(function* () {
+    const plugin = yield* readable(exported, invalid)
+    if (plugin === undefined) {
+      return yield* invalid("shape", "the default export is not made by defineProvider or defineStrategy")
+    }
+    const mismatch = contractMismatch(plugin)
+    return mismatch === undefined ? plugin : yield* invalid("shape", mismatch)
+  })
+
+/** Members of a plugin may be getters. One that throws does so here, where it is known whose it is. `undefined`: it is no plugin. */
+const readable = (exported: unknown, invalid: Invalid): Effect.Effect<Plugin | undefined, PluginInvalid> =>
+  Effect.try({
+    try: () => (isPlugin(exported) && Object.values(exported).length > 0 ? exported : undefined),
+    catch: (cause) => invalid("shape", `a member of the default export cannot be read: ${reasonOf(cause)}`),
+  })
 
 const load = ({ path, id, kind, isOwn, isLoose }: Found): Effect.Effect<Either.Either<Imported, PluginInvalid>> => {
   const invalid = invalidIn(path)

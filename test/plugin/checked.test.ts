@@ -478,5 +478,9 @@ describe("operations without streams", () => {
     expect(load({ protocols: {}, embeddings }).protocols).toEqual({})
     expect(() => load({ protocols: {} })).toThrow("at least one protocol")
     expect(() => load({ embeddings: wrongly({ encode: throwing }) })).toThrow("embeddings whose decode is a function")
+    for (const hook of ["readText", "mostInputs"])
+      expect(() => load({ embeddings: wrongly({ ...embeddings, [hook]: 5 }) })).toThrow(
+        `embeddings whose ${hook} is a function, not a number`,
+      )
   })
 })

@@ -131,7 +131,7 @@ const checkedUnary = <Name extends UnaryName>(
   const readText = protocol.readText ?? textReaders[name]
   return {
     ...(passes === undefined ? {} : { passes }),
-    ...(mostInputs === undefined ? {} : { mostInputs: checkedMostInputs(mostInputs) }),
+    ...(mostInputs === undefined ? {} : { mostInputs: checkedMostInputs(hookOf(plugin, name, "mostInputs"), mostInputs) }),
     ...(readText === undefined ? {} : { readText: checkedReadText(hookOf(plugin, name, "readText"), readText) }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) =>
       protocol.encode(givenTo(protocol, request), host),
@@ -156,14 +156,17 @@ const checkedUnary = <Name extends UnaryName>(
 const textReaders: { readonly [Name in UnaryName]?: (text: string) => unknown } = { embeddings: readKeepingNumbers }
 
 const checkedMostInputs =
-  (mostInputs: (host: Host) => number) =>
+  (hook: Hook, mostInputs: (host: Host) => number) =>
   (host: Host): number => {
+    entered(hook.number)
     try {
       const most = mostInputs(host)
       return Number.isInteger(most) && most > 0 ? most : Number.POSITIVE_INFINITY
     } catch {
       // The host itself refuses a batch that is too long.
       return Number.POSITIVE_INFINITY
+    } finally {
+      left()
     }
   }
 

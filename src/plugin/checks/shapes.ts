@@ -212,7 +212,9 @@ export const expectedOfDecoder = (decoder: unknown): Misfit =>
 
 export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
   const missing = ["encode", "decode"].find((hook) => !isFunction(protocol[hook]))
-  return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])
+  if (missing !== undefined) return but(`${missing} is a function`, protocol[missing])
+  const odd = ["readText", "mostInputs"].find((hook) => protocol[hook] !== undefined && !isFunction(protocol[hook]))
+  return odd === undefined ? undefined : but(`${odd} is a function`, protocol[odd])
 }
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {

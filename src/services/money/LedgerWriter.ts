@@ -48,7 +48,8 @@ export interface LedgerWriter {
   readonly hasBacklog: () => boolean
   /**
    * Why no new request may start; `undefined`: it may. There are entries that the database could not take, or a row was spooled,
-   * or `LedgerRepository.takesRequests` says so: that is asked a second after each commit, and twice a minute without any.
+   * or one has waited for five seconds, or `LedgerRepository.takesRequests` says so: that is asked a second after each commit, and
+   * twice a minute without any.
    */
   readonly hindrance: () => Hindrance | undefined
   /** Rows that are not in the ledger. `now`: Unix milliseconds. */
@@ -73,6 +74,11 @@ interface BacklogEntry {
 const lookEvery = 30
 
 const away: Hindrance = { kind: "away", cause: "rows are spooled" }
+
+/** Milliseconds after which a row that has no result yet keeps new requests from starting. */
+const longestWaitMs = 5000
+
+const silent: Hindrance = { kind: "away", cause: "a row has waited for more than five seconds" }
 
 /**
  * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once
@@ -140,7 +146,8 @@ class GroupWriter implements LedgerWriter {
   }
 
   hindrance(): Hindrance | undefined {
-    return this.hasBacklog() ? this.failed : this.refusal
+    if (this.hasBacklog()) return this.failed
+    return this.refusal ?? (this.group.waitedMs > longestWaitMs ? silent : undefined)
   }
 
   pending(now: number): PendingRows {

@@ -15,6 +15,7 @@ import { installationId } from "../tables/installation.ts"
 import { migrate } from "../tables/migrations.ts"
 import type { Ballast } from "./Ballast.ts"
 import { makeAppend } from "./sqliteAppend.ts"
+import { WriteLock } from "./writeLock.ts"
 
 export interface OpenTables {
   readonly installation: string
@@ -38,6 +39,7 @@ export const openTables = (
     yield* endAllLeases(sql)
     yield* endAllClaims(sql)
     const installation = yield* installationId
+    const lock = new WriteLock(db)
     const commit = makeAppend(db, ballast)
     const fileFault = watch()
     const repositories = makeRepositories(sql, installation, {
@@ -45,8 +47,10 @@ export const openTables = (
       append: (rows) => {
         try {
           commit(rows)
+          lock.succeeded()
           return Exit.void
         } catch (error) {
+          lock.failed(error)
           return Exit.fail(unavailable(error))
         }
       },
@@ -54,7 +58,8 @@ export const openTables = (
         Effect.sync((): true | Hindrance => {
           const fault = fileFault()
           if (fault !== undefined) return { kind: "gone", cause: fault }
-          return ballast?.isThere() === false ? { kind: "full", cause: "the space reserved beside it is in use" } : true
+          if (ballast?.isThere() === false) return { kind: "full", cause: "the space reserved beside it is in use" }
+          return lock.hindrance() ?? true
         }),
     })
     const { put } = repositories.prices

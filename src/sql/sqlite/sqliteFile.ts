@@ -25,6 +25,7 @@ import { watchFile } from "./fileWatch.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
 import { makeClient } from "./sqliteClient.ts"
 import { schemaFault } from "./sqliteSchema.ts"
+import { busyTimeoutMs } from "./writeLock.ts"
 
 export interface Refusal {
   readonly reason: "in-use" | "unwritable" | "corrupt" | "altered" | "newer" | "older" | "unreadable"
@@ -36,10 +37,7 @@ export class Refused extends Data.TaggedError("Refused")<Refusal> {}
 /** "hdgt": tells our files from those of other programs. */
 export const applicationId = 0x68646774
 
-/** How long to wait for another program's lock on the file. */
-const busyTimeoutMs = 5000
-
-/** The same for our own lock. When it is held for longer, another gateway is running. */
+/** How long to wait for our own lock, milliseconds. When it is held for longer, another gateway is running. */
 const lockTimeoutMs = 250
 
 export const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {

@@ -144,6 +144,43 @@ test(
   patience,
 )
 
+test(
+  "/readyz waited as long as the database's thread did: while another program has the lock it answers, without what is booked meanwhile",
+  async () => {
+    const { path, host, chat, ready } = await scene(newFolder())
+    const unlock = lock(path)
+    const order: Array<string> = []
+    const answers = [chat(), chat({ stream: true })].map(async (response) => {
+      await (await response).text()
+      order.push("a booking")
+    })
+    await until(() => host.calls.length === 2, "the calls")
+    await ready()
+    order.push("an answer of /readyz")
+    await Promise.all(answers)
+    expect(order).toEqual(["an answer of /readyz", "a booking", "a booking"])
+    expect(await ready()).toBe(503)
+    unlock()
+    await recovered(ready)
+  },
+  patience,
+)
+
+test(
+  "/readyz of an idle gateway said 200 as long as another program kept everybody from writing; now 503 after five seconds",
+  async () => {
+    const { path, chat, ready } = await scene(newFolder())
+    const unlock = lock(path)
+    expect(await ready()).toBe(200)
+    await until(async () => (await ready()) === 503, "the refusal")
+    expect((await chat()).status).toBe(503)
+    unlock()
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
+  },
+  patience,
+)
+
 /** A file system of 80 MiB, where this process may mount one. */
 const mounted = (): string | undefined => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-disk-"))

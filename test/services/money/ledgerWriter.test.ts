@@ -248,6 +248,20 @@ test("a ledger into which nothing is written is looked at within a minute, and a
   await close()
 })
 
+test("a row that has waited for more than five seconds keeps new requests from starting, until it is written", async () => {
+  const { ledger, next } = slowLedger()
+  const { writer, clock, add, close } = await writing(ledger)
+  add(sampleRow("r1"))
+  await turn()
+  await pass(clock, 5000)
+  expect(writer.hindrance()).toBeUndefined()
+  await pass(clock, 1)
+  expect(writer.hindrance()?.kind).toBe("away")
+  await next()
+  expect(writer.hindrance()).toBeUndefined()
+  await close()
+})
+
 /** The rows of one turn of the event loop are committed together. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 

@@ -338,3 +338,36 @@ test("with 0 days nothing is kept, and what is there is removed; the ledger's ar
   expect(await kept()).toBe(1)
   await host.stop()
 })
+
+test("`next` was the id of another key's request where a look ended there; now it tells nothing, and the next page goes on there", async () => {
+  const foreign = `req_${"7".repeat(24)}`
+  const asked: Array<string> = []
+  const storage = Layer.effect(
+    Storage,
+    Effect.map(Storage, (all) => ({
+      ...all,
+      requests: {
+        ...all.requests,
+        page: (_: unknown, below: string) => {
+          asked.push(below)
+          // Looks end there, and none is of this key.
+          return Effect.succeed({ found: [], next: foreign })
+        },
+      },
+    })),
+  ).pipe(Layer.provide(lastingStorage))
+  const gateway = await startGateway({ config: configFor({}), storage })
+  const headers = { authorization: `Bearer ${gateway.key}` }
+  const page = async (after = ""): Promise<Anything> => (await gateway.call(`/requests${after}`, { headers })).json()
+  const { next } = await page()
+  expect(Buffer.from(next, "base64url").includes(foreign)).toBe(false)
+  expect(next).not.toContain(foreign)
+  expect((await page()).next).not.toBe(next)
+  asked.splice(0)
+  await page(`?after=${next}`)
+  expect(asked[0]).toBe(foreign)
+  const csv = await gateway.call("/requests", { headers: { ...headers, accept: "text/csv" } })
+  expect(csv.headers.get("x-gw-next")).toMatch(/^[\w-]{60,100}$/)
+  expect(csv.headers.get("x-gw-next")).not.toContain(foreign)
+  await gateway.stop()
+})

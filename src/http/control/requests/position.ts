@@ -1,6 +1,6 @@
 /**
- * A position in the order in which requests are written, as answers have it: sealed, and each time in other words, since its numbers
- * would tell a key how many requests all keys have made.
+ * Places in the requests of all keys, as answers have them: sealed, and each time in other words. A position in the order in which requests
+ * are written would tell a key how many requests all keys have made, and the id at which a look ended may be that of another key's request.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
 import type { WrittenTo } from "../../../services/storage/requests.ts"
@@ -14,27 +14,44 @@ const keyOf = (secret: string): Buffer => createHash("sha256").update(secret).di
 /** Of base64url. */
 export const positionForm = /^[\w-]{40,120}$/
 
-export const sealed = ({ record, row }: WrittenTo, secret: string): string => {
+const seal = (bytes: Buffer, secret: string): string => {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(algorithm, keyOf(secret), nonce)
-  // Of one length, whatever the numbers are.
-  const numbers = Buffer.alloc(16)
-  numbers.writeBigUInt64BE(BigInt(record), 0)
-  numbers.writeBigUInt64BE(BigInt(row), 8)
-  const text = Buffer.concat([cipher.update(numbers), cipher.final()])
+  const text = Buffer.concat([cipher.update(bytes), cipher.final()])
   return Buffer.concat([nonce, text, cipher.getAuthTag()]).toString("base64url")
 }
 
-/** `undefined`: it is none of this installation. */
-export const unsealed = (position: string, secret: string): WrittenTo | undefined => {
-  const bytes = Buffer.from(position, "base64url")
-  if (bytes.byteLength !== nonceBytes + 16 + tagBytes) return undefined
+/** `undefined`: it was not sealed with this secret. */
+const unseal = (sealed: string, secret: string): Buffer | undefined => {
+  const bytes = Buffer.from(sealed, "base64url")
+  if (bytes.byteLength < nonceBytes + tagBytes) return undefined
   const decipher = createDecipheriv(algorithm, keyOf(secret), bytes.subarray(0, nonceBytes))
   decipher.setAuthTag(bytes.subarray(-tagBytes))
   try {
-    const numbers = Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
-    return { record: Number(numbers.readBigUInt64BE(0)), row: Number(numbers.readBigUInt64BE(8)) }
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
   } catch {
     return undefined
   }
 }
+
+/** Of one length, whatever the numbers are. */
+const positionBytes = 16
+
+export const sealed = ({ record, row }: WrittenTo, secret: string): string => {
+  const numbers = Buffer.alloc(positionBytes)
+  numbers.writeBigUInt64BE(BigInt(record), 0)
+  numbers.writeBigUInt64BE(BigInt(row), 8)
+  return seal(numbers, secret)
+}
+
+/** `undefined`: it is none of this installation. */
+export const unsealed = (position: string, secret: string): WrittenTo | undefined => {
+  const numbers = unseal(position, secret)
+  if (numbers?.byteLength !== positionBytes) return undefined
+  return { record: Number(numbers.readBigUInt64BE(0)), row: Number(numbers.readBigUInt64BE(8)) }
+}
+
+export const sealedId = (id: string, secret: string): string => seal(Buffer.from(id), secret)
+
+/** The id that was sealed; what was not is an id itself. */
+export const unsealedId = (after: string, secret: string): string => unseal(after, secret)?.toString() ?? after

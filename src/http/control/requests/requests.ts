@@ -21,7 +21,7 @@ import { pageHeaders } from "../../headers.ts"
 import { badRequest, notPermitted, unavailable } from "../../refusals.ts"
 import { Authorize, AuthorizeManagement, CurrentKey } from "../Authorize.ts"
 import { alsoCsv, csvAnswer, jsonAnswer } from "../csvAnswer.ts"
-import { sealed, unsealed } from "./position.ts"
+import { sealed, sealedId, unsealed, unsealedId } from "./position.ts"
 import { filterOf, RequestQuery, UnknownQuery } from "./RequestQuery.ts"
 import { csvRowOf, itemOf, RequestItem, requestColumns } from "./requestItem.ts"
 
@@ -136,7 +136,14 @@ export const requestsHandlers = HttpApiBuilder.group(
           }
           // Before the page, so that nothing is missed between the two.
           const at = yield* reached(requests.writtenTo())
-          return { ...(yield* page(filter, query.after ?? "", query.limit)), position: sealed(at, secret) }
+          const after = query.after === undefined ? "" : unsealedId(query.after, secret)
+          const { data, next } = yield* page(filter, after, query.limit)
+          // Where the look ended at a request that is not on the page, that may be another key's.
+          const isSeen =
+            next === null ||
+            filter.key === undefined ||
+            data.some(({ record, row }) => (record ?? row).requestId === next)
+          return { data, next: isSeen ? next : sealedId(next, secret), position: sealed(at, secret) }
         })
 
       return handlers

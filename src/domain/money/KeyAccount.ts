@@ -2,19 +2,43 @@
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../keys/limitWindows.ts"
 import type { Picodollars } from "../price/money.ts"
 
-/** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
+type Windows = Record<LimitReset, { start: number; amount: Picodollars }>
+
+/** The windows of `now`, with `more` than `spend` has. */
+const opened = (spend: Spend, now: number, more: Picodollars): Windows => {
+  const window = (reset: LimitReset) => ({ start: windowStart(reset, now), amount: spend[reset] + more })
+  return { daily: window("daily"), weekly: window("weekly"), monthly: window("monthly") }
+}
+
+/**
+ * One key's account. Its windows only move forward: a clock that steps back does not reopen one, and what is spent meanwhile counts in the
+ * windows that are open. Where they are more than a day ahead of the clock, that was wrong before, and they are opened anew (`reopen`).
+ */
 export class KeyAccount {
   reserved: Picodollars = 0n
   /** Requests that are not booked yet. An account with open requests must stay in memory. */
   open = 0
   /** Spent since the key was made. */
   total: Picodollars
-  private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
+  private windows: Windows
+  /** Whether the clock, when it was last asked, was before the day that is open. */
+  private isAhead = false
 
   constructor(spend: Spend, now: number) {
     this.total = spend.total
-    const opened = (reset: LimitReset) => ({ start: windowStart(reset, now), amount: spend[reset] })
-    this.windows = { daily: opened("daily"), weekly: opened("weekly"), monthly: opened("monthly") }
+    this.windows = opened(spend, now, 0n)
+  }
+
+  /** Whether a clock that was wrong has opened the windows. */
+  isOpenedTooEarly(now: number): boolean {
+    return now < this.windows.daily.start - dayMs
+  }
+
+  /** `spend`: what the ledger has for the windows of `now`. */
+  reopen(spend: Spend, now: number): void {
+    // What is booked in one of the two only is of these windows: it was booked just now.
+    this.windows = opened(spend, now, this.total - spend.total)
+    this.isAhead = false
   }
 
   take(amount: Picodollars): void {
@@ -37,7 +61,7 @@ export class KeyAccount {
     this.advance(admittedAt)
     this.total += amount
     // A day lies in one week and one month, so a request of today is one of all three windows.
-    const isOfToday = admittedAt >= this.windows.daily.start
+    const isOfToday = this.isAhead || admittedAt >= this.windows.daily.start
     for (const reset of limitResets) {
       const window = this.windows[reset]
       if (isOfToday || windowStart(reset, admittedAt) === window.start) window.amount += amount
@@ -46,6 +70,7 @@ export class KeyAccount {
 
   spendAt(now: number): Spend {
     this.advance(now)
+    this.isAhead = now < this.windows.daily.start
     const { daily, weekly, monthly } = this.windows
     return { total: this.total, daily: daily.amount, weekly: weekly.amount, monthly: monthly.amount }
   }

@@ -1,9 +1,12 @@
 /** How many requests each key has made to free models on the current UTC day: counted in memory, kept in `Storage`. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../../domain/ids.ts"
-import { windowStart } from "../../domain/keys/limitWindows.ts"
+import { dayMs, windowStart } from "../../domain/keys/limitWindows.ts"
 
-/** One key's count. Its day only moves forward: a clock that steps back does not reopen one. */
+/**
+ * One key's count. Its day only moves forward: a clock that steps back does not reopen one, unless by more than a day, since it was wrong
+ * before then.
+ */
 export class FreeCount {
   /** First Unix millisecond of the day. */
   day: number
@@ -21,7 +24,7 @@ export class FreeCount {
   /** What was used on the day of `now` (Unix milliseconds). */
   usedAt(now: number): number {
     const day = windowStart("daily", now)
-    if (day > this.day) {
+    if (day > this.day || day < this.day - dayMs) {
       this.day = day
       this.used = 0
       this.unsaved = 0

@@ -6,6 +6,10 @@ import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 
 const mostAccounts = 10_000
+/** Accounts that one question to the ledger is about. */
+const readAtOnce = 200
+
+const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
 
 /**
  * Accounts by key, read from the ledger at first use. When there are too many, those without a reservation are removed, the oldest
@@ -15,6 +19,8 @@ export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   /** How often a cost was booked of a key whose account was not in memory. */
   private unread = 0
+  /** The latest time at which it was asked whether the clock has stepped back, Unix milliseconds. */
+  private latest = Number.NEGATIVE_INFINITY
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
 
   constructor(load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>) {
@@ -36,6 +42,29 @@ export class KeyAccounts<E> {
     const known = this.accounts.get(key)
     if (known !== undefined) known.spend(cost, admittedAt)
     else this.unread += 1
+  }
+
+  /**
+   * After a clock that was wrong has stepped back to `now`: opens the windows anew that it had opened too early. `spends`: what the ledger
+   * has of these keys for the windows of `now`.
+   */
+  correct<F>(
+    now: number,
+    spends: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, F>,
+  ): Effect.Effect<void, F> {
+    return Effect.gen(this, function* () {
+      if (now >= this.latest) {
+        this.latest = now
+        return
+      }
+      for (;;) {
+        const early = [...this.accounts].filter(([, account]) => account.isOpenedTooEarly(now)).slice(0, readAtOnce)
+        if (early.length === 0) break
+        const read = yield* spends(early.map(([key]) => key))
+        for (const [at, [, account]] of early.entries()) account.reopen(read[at] ?? nothingSpent, now)
+      }
+      this.latest = now
+    })
   }
 
   // Concurrent requests of one key must share one account.

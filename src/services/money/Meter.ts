@@ -137,6 +137,8 @@ const make = Effect.gen(function* () {
     ...{ storage, outage, reached, accounts, prices, reservations, journal, ledger, lease, slices, observers, now },
   })
   yield* Effect.scheduleForked(survivingDefects("the watch for outages")(metering.watch), Schedule.spaced("1 second"))
+  const correcting = survivingDefects("the watch for a clock that steps back")(metering.correct)
+  yield* Effect.scheduleForked(correcting, Schedule.spaced("1 second"))
   return Meter.of({
     budget: (account) => metering.budget(account),
     reserve: (account, context, ask, host) => metering.reserve(account, context, ask, host),
@@ -240,6 +242,13 @@ class Metering {
       onSuccess: (takes) => (takes === true ? outage.end : outage.begin(takes)),
       onFailure: (failure) => outage.begin(hindranceOf(failure)),
     })
+  })
+
+  /** After a clock that was wrong has stepped back. Where the database is away, the next round asks again. */
+  readonly correct: Effect.Effect<void> = Effect.suspend(() => {
+    const { accounts, storage, now } = this.parts
+    const at = now()
+    return Effect.ignore(accounts.correct(at, (keys) => storage.ledger.spendOf(keys, at)))
   })
 
   figures(): MeterFigures {

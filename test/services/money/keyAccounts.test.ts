@@ -32,6 +32,43 @@ test("a clock that steps back over midnight does not reopen a window", () => {
   expect(account.spendAt(midnight - hour).daily).toBe(0n)
 })
 
+test("what was spent while a clock had stepped back over midnight counted in no limit; now in the day that is open", () => {
+  const midnight = Date.UTC(2026, 6, 15)
+  const account = new KeyAccount(nothing, midnight)
+  expect(account.spendAt(midnight - hour).daily).toBe(0n)
+  account.spend(3n, midnight - hour)
+  expect(account.spendAt(midnight - hour)).toEqual({ total: 3n, daily: 3n, weekly: 3n, monthly: 3n })
+})
+
+test("a clock that was a year ahead for a moment left a key without a limit until the next start; now its windows are opened anew", async () => {
+  const now = Date.UTC(2026, 6, 15)
+  const year = 365 * 24 * hour
+  const before = { total: 7n, daily: 5n, weekly: 6n, monthly: 7n }
+  const accounts = new KeyAccounts<never>(() => Effect.succeed({ spend: before, now }))
+  const account = await Effect.runPromise(accounts.of(alice))
+  /** As the ledger has it, which lacks what is booked at the same time. */
+  const asked: Array<ReadonlyArray<string>> = []
+  const correct = (at: number) =>
+    Effect.runPromise(
+      accounts.correct(at, (keys) => {
+        asked.push(keys)
+        return Effect.succeed(keys.map(() => ({ total: 9n, daily: 7n, weekly: 8n, monthly: 9n })))
+      }),
+    )
+  await correct(now)
+  account.spend(2n, now)
+  expect(account.spendAt(now + year).monthly).toBe(0n)
+  await correct(now + year)
+  expect(asked).toEqual([])
+  account.spendAt(now)
+  account.spend(4n, now)
+  await correct(now)
+  expect(asked).toEqual([[alice]])
+  expect(account.spendAt(now)).toEqual({ total: 13n, daily: 11n, weekly: 12n, monthly: 13n })
+  account.spend(1n, now)
+  expect(account.spendAt(now).monthly).toBe(14n)
+})
+
 test("a cost of a killed process that was booked while the account was being read was missing in it", async () => {
   let spent = nothing
   const reads: Array<() => void> = []

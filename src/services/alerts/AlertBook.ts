@@ -37,6 +37,8 @@ export interface AlertBookParts {
   readonly installation: string
   /** The name of this machine. */
   readonly instance: string
+  /** `makeRemovals`. */
+  readonly mayRemove: () => boolean
 }
 
 export class AlertBook {
@@ -103,7 +105,7 @@ export class AlertBook {
   }
 
   private prune(now: number): Effect.Effect<void, StorageUnavailable> {
-    if (now - this.prunedAt < pruneEveryMs) return Effect.void
+    if (!this.parts.mayRemove() || Math.abs(now - this.prunedAt) < pruneEveryMs) return Effect.void
     this.prunedAt = now
     return this.parts.alerts.prune(now - keptMs, now - deliveriesKeptMs)
   }

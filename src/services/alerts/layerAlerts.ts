@@ -12,6 +12,7 @@ import { Upstream } from "../../upstream/Upstream.ts"
 import { HostHealth } from "../hosts/HostHealth.ts"
 import { Meter } from "../money/Meter.ts"
 import { RequestEnds } from "../request/RequestEnds.ts"
+import { makeRemovals } from "../request/removals.ts"
 import { Storage } from "../storage/Storage.ts"
 import { survivingDefects } from "../storage/survivingDefects.ts"
 import { AlertBook } from "./AlertBook.ts"
@@ -49,7 +50,9 @@ export const layerAlerts = (
         isWritable: meter.writable,
       })
       const { installation } = storage
-      const book = new AlertBook({ alerts: alertsInTime(storage.alerts), webhooks, installation, instance: machine })
+      const mayRemove = makeRemovals(yield* Effect.clock)
+      const alerts = alertsInTime(storage.alerts)
+      const book = new AlertBook({ alerts, webhooks, installation, instance: machine, mayRemove })
       const round = Effect.flatMap(currentTimeMillis, (now) =>
         Effect.flatMap(readings.at(now), (found) => book.report(found, now)),
       )

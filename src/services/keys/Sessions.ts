@@ -21,6 +21,7 @@ import type { Author } from "../../domain/keys/audit.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import { hasChecksum, keyId } from "../../domain/keys/keySecret.ts"
 import { monotonic } from "../request/RequestContext.ts"
+import { makeRemovals } from "../request/removals.ts"
 import { type DataAtRest, type FoundKey, Storage } from "../storage/Storage.ts"
 import { orUnavailable } from "../storage/StorageUnavailable.ts"
 import type { SessionRecord, SessionRepository } from "../storage/sessions.ts"
@@ -117,6 +118,7 @@ class KeptSessions {
   /** Unix milliseconds. */
   private readonly now: () => number
   private readonly monotonicMs: () => number
+  private readonly mayRemove: () => boolean
   private readonly tries = new SignInTries()
   private readonly turns = Effect.unsafeMakeSemaphore(mostReads.running)
   private pending = 0
@@ -127,6 +129,7 @@ class KeptSessions {
     this.reached = orUnavailable("storage", storage)
     this.now = () => clock.unsafeCurrentTimeMillis()
     this.monotonicMs = monotonic(clock)
+    this.mayRemove = makeRemovals(clock)
   }
 
   signIn({ secret, address, refusal }: SignIn) {
@@ -169,6 +172,7 @@ class KeptSessions {
   /** Sessions of keys that were deleted go, too, once they are not used any more. A database that is away is asked again next time. */
   readonly prune: Effect.Effect<void> = Effect.ignore(
     Effect.gen(this, function* () {
+      if (!this.mayRemove()) return
       while ((yield* this.repository.prune(this.now() - idleMs, prunedAtOnce)) === prunedAtOnce);
     }),
   )

@@ -10,6 +10,7 @@ import * as Schedule from "effect/Schedule"
 import { dayMs } from "../../domain/keys/limitWindows.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import { type RequestEnd, RequestEnds } from "../request/RequestEnds.ts"
+import { makeRemovals } from "../request/removals.ts"
 import { Streak } from "../storage/Outage.ts"
 import type { RequestRepository } from "../storage/requests.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
@@ -56,9 +57,9 @@ const make = ({ days, rows }: RecordOptions) =>
     const clock = yield* Effect.clock
     const writer = new RecordWriter(storage, () => clock.unsafeCurrentTimeMillis())
     const pruning = new Streak()
-    const prune = Effect.suspend(() =>
-      removeOld(storage.requests, clock.unsafeCurrentTimeMillis() - days * dayMs, days === 0 ? 0 : rows),
-    ).pipe(
+    const mayRemove = makeRemovals(clock)
+    const oldest = () => (mayRemove() ? clock.unsafeCurrentTimeMillis() - days * dayMs : 0)
+    const prune = Effect.suspend(() => removeOld(storage.requests, oldest(), days === 0 ? 0 : rows)).pipe(
       Effect.tap(() => Effect.sync(() => pruning.ended())),
       Effect.catchAll(({ message }) => pruning.failed(logEvent("records_not_pruned", { because: message }))),
       survivingDefects("removing old records of requests"),

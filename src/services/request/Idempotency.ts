@@ -34,6 +34,7 @@ import { orUnavailable, type StorageUnavailable } from "../storage/StorageUnavai
 import { survivingDefects } from "../storage/survivingDefects.ts"
 import { bytesOf, KeptBytes } from "./KeptBytes.ts"
 import type { RequestContext } from "./RequestContext.ts"
+import { makeRemovals } from "./removals.ts"
 
 export interface IdempotentRequest {
   readonly key: KeyId
@@ -134,6 +135,7 @@ class Claims {
   private readonly reached: ReturnType<typeof orUnavailable>
   /** Unix milliseconds. */
   private readonly now: () => number
+  private readonly mayRemove: () => boolean
   /** By their ids. */
   private readonly held = new Map<string, Claim>()
   /** Ends that are being written. Who asks for such an id waits, since a caller who has an answer may ask again at once. */
@@ -152,6 +154,7 @@ class Claims {
     this.registry = registry
     this.reached = orUnavailable("storage", storage)
     this.now = () => clock.unsafeCurrentTimeMillis()
+    this.mayRemove = makeRemovals(clock)
   }
 
   get hasUnwritten(): boolean {
@@ -213,7 +216,7 @@ class Claims {
       yield* this.survivingEnds(Effect.tapDefect(written, () => Effect.sync(() => this.held.delete(claim.id))))
     }
     if (this.held.size > 0) yield* this.repository.renew([...this.held.keys()], this.now() + leaseMs)
-    while ((yield* this.repository.prune(this.now(), prunedAtOnce)) === prunedAtOnce);
+    if (this.mayRemove()) while ((yield* this.repository.prune(this.now(), prunedAtOnce)) === prunedAtOnce);
     yield* this.readKept
   })
 

@@ -126,6 +126,16 @@ describe("a request under a value that was used", () => {
     expect(await begin()).toBeInstanceOf(Claim)
   })
 
+  test("was carried out and charged again after the clock had been a year ahead for a minute; now the answer is still there", async () => {
+    const { start, clock } = await scene()
+    const { claim, begin, answered } = await start()
+    await answered(await claim())
+    clock.aheadMs = 365 * 24 * 60 * minute
+    await pass(clock, minute)
+    clock.aheadMs = 0
+    expect(await begin()).toEqual(answer)
+  })
+
   test("with another body is refused, and names the first one", async () => {
     const { start } = await scene()
     const { claim, begin } = await start()

@@ -15,13 +15,15 @@ export class ManualClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   private now: number
   private sleepers: Array<Sleeper> = []
+  /** Milliseconds by which the wall clock is ahead of the one that never steps back. */
+  aheadMs = 0
 
   constructor(now = Date.UTC(2026, 0, 15)) {
     this.now = now
   }
 
   unsafeCurrentTimeMillis(): number {
-    return this.now
+    return this.now + this.aheadMs
   }
 
   unsafeCurrentTimeNanos(): bigint {

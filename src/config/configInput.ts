@@ -614,7 +614,7 @@ export interface ProviderInput {
    */
   readonly tags?: ReadonlyArray<string> | undefined
   /**
-   * Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names. None replaces a member that the gateway writes, or lifts a refusal.
+   * Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names, and members that multiply the bill, which pass to no host otherwise. None replaces a member that the gateway writes, or lifts a refusal.
    * @default []
    */
   readonly extra_members?: ReadonlyArray<string> | undefined

@@ -144,7 +144,7 @@ export const ProviderFields = Schema.Struct({
   extraMembers: setting("extra_members", Schema.Array(memberName), {
     default: [],
     description:
-      "Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names. None replaces a member that the gateway writes, or lifts a refusal.",
+      "Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names, and members that multiply the bill, which pass to no host otherwise. None replaces a member that the gateway writes, or lifts a refusal.",
   }),
 })
 

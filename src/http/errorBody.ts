@@ -72,7 +72,7 @@ const described = (failure: Failure): Rendered => {
       const more = failure.issues.length - issues.length
       const metadata = { path: failure.issues[0].path, issues, ...(more > 0 ? { more } : {}) }
       const errorType = failure.kind === "context_length_exceeded" ? failure.kind : "invalid_request"
-      return { status: 400, errorType, message, metadata, ...about(failure) }
+      return { status: 400, errorType, message, metadata, ...about(failure), ...inAnthropicsWords(failure) }
     }
     case "KeyMissing":
     case "KeyNotAccepted":
@@ -299,6 +299,12 @@ const textsOf = ({ provider, failure, isNative }: FailedAttempt, general: string
     inMessages: isNative === true ? detail : refusal("prompt is too long", knownToClaudeCode.test(detail)),
   }
 }
+
+/** Claude Code reads both numbers. */
+const inAnthropicsWords = ({ tooLong }: BadRequest) =>
+  tooLong === undefined
+    ? {}
+    : { inMessages: `prompt is too long: ${tooLong.fewest} tokens > ${tooLong.maximum} maximum` }
 
 const withFullStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 

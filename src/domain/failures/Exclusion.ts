@@ -2,6 +2,18 @@
 import type { Picodollars } from "../price/money.ts"
 import type { FormNeed } from "../request/request.ts"
 
+/** A prompt that no tokenizer makes short enough. Tokens. */
+export interface TooLong {
+  /** It has at least as many. */
+  readonly fewest: number
+  /** Of the host, or where the model is not known yet of any model. */
+  readonly maximum: number
+}
+
+/** In OpenAI's words, by which agents and libraries know it. */
+export const tooLongText = ({ fewest, maximum }: TooLong): string =>
+  `maximum context length is ${maximum} tokens, but the request has at least ${fewest}`
+
 /** Why a host was left out of a plan. */
 export interface Exclusion {
   readonly host: string
@@ -17,6 +29,8 @@ export interface Exclusion {
   readonly required?: Picodollars | undefined
   /** With `by: "form"`: what only hosts of the caller's form can do. */
   readonly need?: FormNeed | undefined
+  /** With `by: "context_length"`. */
+  readonly tooLong?: TooLong
 }
 
 /** Models without a host that is left. */

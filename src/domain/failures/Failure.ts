@@ -7,7 +7,7 @@ import * as Data from "effect/Data"
 import type { Issue } from "../json/checks.ts"
 import { formatUsd, type Picodollars } from "../price/money.ts"
 import type { ChatUsage } from "../request/chat.ts"
-import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
+import { type Excluded, type Exclusion, noHostText, type TooLong, tooLongText } from "./Exclusion.ts"
 import type { HostReason } from "./HostReason.ts"
 
 /** The request itself is at fault. */
@@ -17,13 +17,25 @@ export class BadRequest extends Data.TaggedError("BadRequest")<{
   readonly kind?: "context_length_exceeded" | "model_not_found" | "wrong_endpoint"
   /** Names of the models that were asked for, where the fault is about them. */
   readonly models?: ReadonlyArray<string>
+  /** With the kind `context_length_exceeded`. */
+  readonly tooLong?: TooLong
 }> {
   override get message() {
+    if (this.tooLong !== undefined) return `This model's ${tooLongText(this.tooLong)}.`
     const [first, ...more] = this.issues
     const rest = more.length === 0 ? "" : ` (and ${more.length} more)`
     return `${first.path === "" ? "" : `${first.path}: `}${first.message}${rest}.`
   }
 }
+
+/** `path`: of the prompt in the body. */
+export const promptTooLong = (path: string, tooLong: TooLong, models: ReadonlyArray<string> = []): BadRequest =>
+  new BadRequest({
+    kind: "context_length_exceeded",
+    issues: [{ path, message: `the ${tooLongText(tooLong)}` }],
+    models,
+    tooLong,
+  })
 
 /** No key came with the request. */
 export class KeyMissing extends Data.TaggedError("KeyMissing") {

@@ -2,10 +2,6 @@
 import type { HostFailed } from "../failures/Failure.ts"
 import type { Host } from "../hosts/Host.ts"
 
-/** Our own refusal of such a prompt, in the words by which agents know it: those of Anthropic and of OpenAI. */
-export const promptTooLong = (fewestTokens: number, longestContext: number): string =>
-  `prompt is too long: ${fewestTokens} tokens > ${longestContext} maximum (at least; the maximum context length is ${longestContext} tokens)`
-
 /** Codes: OpenAI and its kind, llama.cpp (`exceed_context_size_error`), Anthropic (`request_too_large`), GitHub (`tokens_limit_reached`), Z.AI (1261). */
 const codes =
   /context_?(?:length|window|size)|(?:prompt|input|string|request)_?too_?(?:long|large)|tokens?_limit_(?:reached|exceeded)|^1261$/i

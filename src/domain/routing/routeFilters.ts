@@ -1,4 +1,5 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
+import type { TooLong } from "../failures/Exclusion.ts"
 import { type Host, mayKeepPrompts } from "../hosts/Host.ts"
 import {
   type Charged,
@@ -18,7 +19,6 @@ import type { AnyRequest } from "../request/operations.ts"
 import { type MaxPrice, pricesWithCeiling } from "../request/Preferences.ts"
 import { namesWhere } from "../request/placedParameters.ts"
 import type { Bounds, FormNeed, Needs } from "../request/request.ts"
-import { promptTooLong } from "./RefusedModels.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
@@ -28,7 +28,7 @@ export interface Asked extends Pick<AnyRequest, "routing" | "bounds"> {
 }
 
 /** Why a host is excluded; `undefined`: it is kept. */
-export type Excludes = (facts: HostFacts) => string | undefined
+export type Excludes = (facts: HostFacts) => string | TooLong | undefined
 
 export interface Filter {
   /** Its name in explanations of a plan: that of the request's member, where there is one. */
@@ -146,8 +146,8 @@ export const hardFilters: ReadonlyArray<Filter> = [
     prepare: ({ bounds }) => {
       const fewest = fewestTokensAtOnce(bounds)
       return ({ host }) => {
-        const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
-        return fewest > longest ? promptTooLong(fewest, longest) : undefined
+        const maximum = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
+        return fewest > maximum ? { fewest, maximum } : undefined
       }
     },
   },

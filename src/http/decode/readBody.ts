@@ -1,8 +1,7 @@
 /** Parses a body of any length. A long one is scanned before, in several turns of the event loop. */
 import * as Effect from "effect/Effect"
-import { BadRequest } from "../../domain/failures/Failure.ts"
+import { type BadRequest, promptTooLong } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
-import { promptTooLong } from "../../domain/routing/RefusedModels.ts"
 import type { Ending, Lifetime } from "../../services/request/RequestContext.ts"
 import { ownTurn } from "../../services/request/turns.ts"
 import { escapedBytes, JsonScan, unscannedBytes } from "./JsonScan.ts"
@@ -62,9 +61,8 @@ const checkLength = Effect.fnUntraced(function* (
   // which refuses nothing.
   for (let at = 0; left > mostBytes; at += bytesPerTurn) {
     if (at >= bytes.length) {
-      const tokens = Math.ceil(left / mostBytesPerToken)
-      const message = promptTooLong(tokens, longestContext)
-      return yield* Effect.fail(new BadRequest({ kind: "context_length_exceeded", issues: [{ path, message }] }))
+      const fewest = Math.ceil(left / mostBytesPerToken)
+      return yield* promptTooLong(path, { fewest, maximum: longestContext })
     }
     yield* turn(lifetime)
     left -= escapedBytes(bytes, at, Math.min(bytes.length, at + bytesPerTurn))

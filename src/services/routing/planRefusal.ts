@@ -1,10 +1,11 @@
 /** The failure of a request whose plan has no attempts. */
-import type { Exclusion } from "../../domain/failures/Exclusion.ts"
+import type { Exclusion, TooLong } from "../../domain/failures/Exclusion.ts"
 import {
-  BadRequest,
+  type BadRequest,
   NoHostMatches,
   NotPermitted,
   type PaymentRequired,
+  promptTooLong,
   type RoutingExhausted,
 } from "../../domain/failures/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../../domain/money/reservation.ts"
@@ -34,6 +35,10 @@ const cheapest = (excluded: ReadonlyArray<Exclusion>): Exclusion | undefined => 
   return least
 }
 
+/** Of the contexts that the prompt exceeds, the one to shorten it for. */
+const longer = (longest: TooLong, { tooLong }: Exclusion): TooLong =>
+  tooLong !== undefined && tooLong.maximum > longest.maximum ? tooLong : longest
+
 /**
  * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
  * ask for other hosts.
@@ -56,10 +61,9 @@ export const planRefusal = (
   const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   const last = excluded.at(-1)
-  if (last?.by === "context_length") {
+  if (last?.tooLong !== undefined) {
     const path = native?.pathOf("messages") ?? operations[operation].promptMember
-    const issues = [{ path, message: last.reason }] as const
-    return new BadRequest({ kind: "context_length_exceeded", models, issues })
+    return promptTooLong(path, excluded.reduce(longer, last.tooLong), models)
   }
   return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })
 }

@@ -1,6 +1,6 @@
 /** The hosts of a model that may be tried, and why the others may not. Observes only: nothing is taken or called. */
 import type { Endpoints } from "../../catalogue/ProviderRegistry.ts"
-import type { Exclusion } from "../../domain/failures/Exclusion.ts"
+import { type Exclusion, type TooLong, tooLongText } from "../../domain/failures/Exclusion.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { type HostFacts, modelFacts } from "../../domain/hosts/hostFacts.ts"
 import { forbiddenBy, type Permissions } from "../../domain/keys/Permissions.ts"
@@ -142,6 +142,9 @@ const prepared = (asked: Asked): ReadonlyArray<PreparedFilter> => {
   return filters
 }
 
+const findingOf = (by: string, found: string | TooLong): Finding =>
+  typeof found === "string" ? { by, reason: found } : { by, reason: `the ${tooLongText(found)}`, tooLong: found }
+
 /** Whether the provider is on, no filter of the request excludes the host, and the key may use it. */
 const passes = (
   facts: HostFacts,
@@ -157,9 +160,10 @@ const passes = (
     return false
   }
   for (const { name, excludes, need, stage } of filters) {
-    const reason = excludes(facts)
-    if (reason === undefined) continue
-    excluded.add(host, need === undefined ? { by: name, reason } : { by: name, reason, need }, stage)
+    const found = excludes(facts)
+    if (found === undefined) continue
+    const finding = findingOf(name, found)
+    excluded.add(host, need === undefined ? finding : { ...finding, need }, stage)
     return false
   }
   const list = forbiddenBy(permissions, host)
@@ -230,8 +234,8 @@ const withoutWorse = (
   for (const facts of hosts) if (excludes(facts) === undefined) better.push(facts)
   if (better.length === 0 || better.length === hosts.length) return hosts
   for (const facts of hosts) {
-    const reason = excludes(facts)
-    if (reason !== undefined) excluded.add(facts.host, { by: filter.name, reason })
+    const found = excludes(facts)
+    if (found !== undefined) excluded.add(facts.host, findingOf(filter.name, found))
   }
   return better
 }

@@ -67,7 +67,7 @@ export const memberTests = (): void => {
   badInput(55, "a prompt longer than the context of every host", () =>
     refused(() => post(JSON.stringify({ ...fine, messages: [{ role: "user", content: "x".repeat(160_000) }] })), {
       status: 400,
-      says: /prompt is too long: 10\d{3} tokens > 8192 maximum .*maximum context length is 8192 tokens/,
+      says: /^This model's maximum context length is 8192 tokens, but the request has at least 10\d{3}\.$/,
       path: "messages",
       type: "context_length_exceeded",
     }),

@@ -207,7 +207,7 @@ describe("a body", () => {
     const error = await errorOf(await asked(words))
     expect(error).toMatchObject({ code: 400, metadata: { error_type: "context_length_exceeded", path: "messages" } })
     expect(error.message).toMatch(
-      /^messages: prompt is too long: \d+ tokens > 131072 maximum \(at least; the maximum context length is 131072 tokens\)\.$/,
+      /^This model's maximum context length is 131072 tokens, but the request has at least \d+\.$/,
     )
     // It is refused for its length, although it is no JSON: it was not parsed.
     const raw = await gateway.call("/responses", {

@@ -144,7 +144,7 @@ const rows: Readonly<Record<string, Row>> = {
   "a prompt that is too long": {
     body: { messages: [{ role: "user", content: "x".repeat(160_000) }] },
     code: 400,
-    says: "the maximum context length is 8192 tokens",
+    says: "This model's maximum context length is 8192 tokens, but the request has at least 10000.",
     availability: { code: "constraint_filtered", excluded_by: ["context_length"], retryable: false },
   },
   "no free host": {

@@ -25,7 +25,8 @@ const poor = { by: "budget", reason: "request_exceeds_budget", required: 9n }
 const cooling = { by: "cooldown", reason: "left alone", retryAfterMs: 7000, isRateLimit: true }
 const open = { by: "breaker", reason: "left alone", retryAfterMs: 3000 }
 const forbidden = { by: "allowed_models", reason: "the key may not use it" }
-const short = { by: "context_length", reason: "its context is 10 tokens" }
+const short = { by: "context_length", reason: "its context is 10 tokens", tooLong: { fewest: 30, maximum: 10 } }
+const longer = { ...short, tooLong: { fewest: 30, maximum: 20 } }
 const ignored = { by: "ignore", reason: "ignored" }
 
 test("who cannot pay is told what it takes, even where waiting helps elsewhere", () => {
@@ -59,9 +60,10 @@ test("where only the key's lists are in the way: which", () => {
 })
 
 test("a prompt that is too long is the caller's mistake, at the member that has it, if that check came last", () => {
-  expect(refusal([ignored, short])).toMatchObject({
-    ...{ _tag: "BadRequest", kind: "context_length_exceeded" },
-    issues: [{ path: "messages", message: short.reason }],
+  // By the host that takes the most.
+  expect(refusal([ignored, short, longer, short])).toMatchObject({
+    ...{ _tag: "BadRequest", kind: "context_length_exceeded", tooLong: longer.tooLong },
+    issues: [{ path: "messages", message: "the maximum context length is 20 tokens, but the request has at least 30" }],
   })
   const native = { form: "responses", body: {}, headers: {}, untranslated: [], pathOf: () => "input" }
   expect(refusal([short], { ...requestWith({}), native })).toMatchObject({ issues: [{ path: "input" }] })

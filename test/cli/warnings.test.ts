@@ -147,7 +147,7 @@ test(
         alerts: { webhooks: [webhook] },
       }),
       {
-        ...{ OPENAI: '"sk-secret-1"', FINE: "sk-secret-2", GROQ: `${"{GROQ_API_KEY}"}`, HOOK: "changeme" },
+        ...{ OPENAI: '"sk-secret-1"', FINE: "sk-secret-2", GROQ: `$${"{GROQ_API_KEY}"}`, HOOK: "changeme" },
         HEADGATE_MANAGEMENT_KEY: `'${"sk-secret-3".repeat(4)}'`,
         HEADGATE_METRICS_TOKEN: "your-metrics-token-here",
         HEADGATE_STORAGE: "postgres://headgate:changeme@127.0.0.1/headgate",
@@ -181,7 +181,7 @@ test.each([
     "****",
     "<your key>",
     "$KEY",
-    `${"{KEY}"}`,
+    `$${"{KEY}"}`,
     "%KEY%",
   ],
   ...[

@@ -9,7 +9,7 @@
  *   and every process of the run is ended. No time limit of a test covers the top level of a file (oven-sh/bun#14951), and
  *   the runtime may lose the exit notice of a child process (oven-sh/bun#43697).
  *
- * A red test is red: nothing runs twice. See docs/decisions/0056-how-the-suite-runs.md.
+ * No failed test is run again. See docs/decisions/0056-how-the-suite-runs.md.
  */
 import { mkdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
@@ -38,7 +38,7 @@ const run = await runTests(
 if (run.stoodStill !== undefined) {
   say(`\nThe tests stand still: nothing was printed for ${silenceMs / 1000} s. In hand:`)
   say(run.stoodStill.map((line) => `  ${line}`).join("\n") || "  no file")
-} else if (!isWhole(run)) say("The tests ended before they were all run.")
+} else if (!isWhole(run)) say("The run ended before all tests had run.")
 if (!recordingsPresent()) {
   const { tests, cases, countedOn } = recorded
   say(`Skipped for want of recordings: ${tests} tests of ${cases} recorded cases, as counted on ${countedOn}.`)

@@ -21,7 +21,7 @@ const hourMs = 3_600_000
 /** Milliseconds of an interval. */
 export const intervalMs: Readonly<Record<Interval, number>> = { hour: hourMs, day: dayMs }
 
-/** The end of the hour or UTC day that runs at `at`, so after `at`: at 13:00:00 the hour until 14:00 runs. */
+/** The end of the hour or UTC day that contains `at`, always after `at`: at 13:00:00 this is 14:00. */
 const endOfRunning = (at: Date, step: number): Date => new Date((Math.floor(at.getTime() / step) + 1) * step)
 
 /** How long each range is. A range ends with the running hour or UTC day, so that its points are whole ones but for the last. */

@@ -143,8 +143,8 @@ const cases: Readonly<Record<Failure["_tag"], ReadonlyArray<Case>>> = {
   ],
   TimedOut: each<TimedOut["phase"]>(
     {
-      body: "the body did not come in time",
-      upstream: "the deadline of the request came; `host_timeout` where hosts used up the time",
+      body: "the body did not arrive in time",
+      upstream: "the deadline of the request passed; `host_timeout` if hosts used up the time",
     },
     (phase) => new TimedOut({ phase, afterMs: 0 }),
   ),
@@ -153,7 +153,7 @@ const cases: Readonly<Record<Failure["_tag"], ReadonlyArray<Case>>> = {
   AnswerBeyondLimit: [
     {
       failure: new AnswerBeyondLimit({ limit: "", provider: "", cost: 0n }),
-      when: "the host's answer is beyond a limit of the gateway: its size, nesting or number of values. It is charged: `metadata.cost`",
+      when: "the host's answer exceeds a limit of the gateway on size, nesting or number of values; it is charged (`metadata.cost`)",
     },
   ],
   Unavailable: each(unavailable, (why) => new Unavailable({ why, retryAfterSeconds: 1 })),
@@ -198,7 +198,7 @@ const meanings: Words<RequestOutcome> = {
   caller_not_found: "there is no such path, key or record",
   caller_upgrade_required: "a WebSocket was asked for",
   caller_body_too_large: "the body is too long",
-  caller_slow_body: "the body did not come in time",
+  caller_slow_body: "the body did not arrive in time",
   caller_repeated: "its Idempotency-Key came before",
   caller_refused_by_host: "a host found the request itself at fault",
   caller_gone: "the caller closed the connection, before the answer or during a stream",
@@ -214,8 +214,8 @@ const meanings: Words<RequestOutcome> = {
   policy_in_flight: "the key has as many requests or bytes in flight as it may",
   policy_no_host: "no host is left after the filters of caller and operator",
   policy_cut:
-    "a limit of ours ended the request or its answer: budget, deadline, `limits.stream_ms`, length, a caller who takes no bytes, a stop",
-  policy_answer_limit: "the host's answer is beyond a limit of the gateway, and charged",
+    "a limit of the gateway ended the request or its answer: budget, deadline, `limits.stream_ms`, length, a client that takes no bytes, a stop",
+  policy_answer_limit: "the host's answer exceeds a limit of the gateway, and is charged",
   host_broke_off: "the host ended a stream that had begun",
   host_rate_limited: exhausted["rate-limited"],
   host_not_found: exhausted["not-found"],
@@ -366,7 +366,7 @@ const reasons: Words<HostReason> = {
   overloaded: "the host is in trouble",
   malformed: "what the host sent is no answer of its protocol",
   plugin: "a hook of the plugin threw, or returned what it may not",
-  limit: "what the host sent is beyond a limit of the gateway",
+  limit: "what the host sent exceeds a limit of the gateway",
   shortage: "the gateway has no descriptors, memory or disk left; no other host is tried",
   defect: "an error in the gateway; no other host is tried, and the answer is 500",
   unsendable: "the request could not be written or addressed, so nothing was sent",

@@ -30,7 +30,7 @@ const meanings: Readonly<Record<Named, readonly [place: Place, meaning: string]>
   shouldRetryHeader: ["answer", "on an error, whether to [repeat the request](../errors.md#agents)"],
   idempotencyHeader: ["request", "makes the request safe to send again"],
   replayedHeader: ["answer", "`true` where an answer is sent again under an Idempotency-Key"],
-  idempotencyStatusHeader: ["answer", "`not-kept` where a repeat under the Idempotency-Key will not get the answer"],
+  idempotencyStatusHeader: ["answer", "`not-kept` if a repeat under the Idempotency-Key will not get this answer"],
   rateLimitHeaders: [
     "answer",
     "on a 429 of the gateway: requests in the window, what is left, and when a request is admitted again (Unix milliseconds)",

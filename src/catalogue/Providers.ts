@@ -44,7 +44,7 @@ export interface ProviderSettings {
   readonly attemptMs: number | null
   /** Calls at once. */
   readonly maxConcurrent: number | null
-  /** In place of what its hosts say of themselves. Absent, as `null`: that. */
+  /** Overrides what its hosts declare. Absent or `null`: their own value applies. */
   readonly billsAfterAbort?: boolean | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */

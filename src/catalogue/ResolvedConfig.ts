@@ -27,9 +27,9 @@ export interface Limits {
   readonly idleMs: number
   /** Milliseconds between events, while a reasoning model has sent no content. */
   readonly thinkingIdleMs: number
-  /** Milliseconds for a whole answer, or until a stream's first event, all attempts together. */
+  /** Milliseconds for a non-streaming answer, or until the first event of a stream, across all attempts. */
   readonly deadlineMs: number
-  /** Milliseconds for a stream from its first event on. */
+  /** Milliseconds for a stream, from its first event on. */
   readonly streamMs: number
   /** Milliseconds after which a stream's status is sent even if no event has come. */
   readonly commitAfterMs: number

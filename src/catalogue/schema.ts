@@ -254,7 +254,7 @@ export const HostEntry = Schema.Struct({
   billsAfterAbort: setting("bills_after_abort", Schema.Boolean, {
     otherwise: false,
     description:
-      "Whether the host bills all of an answer although its call was cancelled. Its answers are read on for callers who leave, for up to 2 minutes (docs/billing.md). Default false.",
+      "Whether the host bills the whole answer even when its call is cancelled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false.",
   }),
   inputModalities: setting("input_modalities", names, {
     otherwise: [],

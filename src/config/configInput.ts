@@ -179,12 +179,12 @@ export interface LimitsInput {
    */
   readonly thinking_idle_ms?: number | undefined
   /**
-   * Milliseconds for a whole answer, or until a stream's first event, all attempts together.
+   * Milliseconds for a non-streaming answer, or until the first event of a stream, across all attempts.
    * @default 600000
    */
   readonly deadline_ms?: number | undefined
   /**
-   * Milliseconds for a stream from its first event on. A longer one ends as `length`, and what came of it is charged.
+   * Milliseconds for a stream, from its first event on. A longer stream ends with the finish reason `length`, and its output so far is charged.
    * @default 14400000
    */
   readonly stream_ms?: number | undefined
@@ -199,7 +199,7 @@ export interface LimitsInput {
    */
   readonly max_in_flight?: number | undefined
   /**
-   * Bytes of a request's body, and of a host's whole answer or one event of its stream; answers with embeddings may have twice as many.
+   * Bytes of a request's body, of a host's non-streaming answer, and of one event of its stream. Answers with embeddings may be twice as long.
    * @default 33554432
    */
   readonly body_bytes?: number | undefined
@@ -209,7 +209,7 @@ export interface LimitsInput {
    */
   readonly stream_bytes?: number | undefined
   /**
-   * Milliseconds that a caller may take no byte of a stream, or of a whole answer above 1 MiB.
+   * Milliseconds for which a client may take no bytes of a stream, or of a non-streaming answer above 1 MiB, before it is cut off.
    * @default 60000
    */
   readonly client_stall_ms?: number | undefined
@@ -593,7 +593,7 @@ export interface ProviderInput {
   readonly ttfb_ms?: number | null | undefined
   /** Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`. */
   readonly attempt_ms?: number | null | undefined
-  /** Whether its hosts bill all of an answer although its call was cancelled (docs/billing.md). Default: what each host says of itself. */
+  /** Whether its hosts bill the whole answer even when a call is cancelled (docs/billing.md). Default: the value of each host. */
   readonly bills_after_abort?: boolean | null | undefined
   /**
    * `false`: it is off, and its hosts are not called.

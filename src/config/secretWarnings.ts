@@ -1,4 +1,7 @@
-/** Secrets that are probably not what they should be: in quotation marks, or a placeholder. A start goes on, and says so. */
+/**
+ * Warns about secrets that are probably wrong: values in quotation marks, and placeholders. The gateway starts
+ * anyway.
+ */
 import * as Redacted from "effect/Redacted"
 import type { Providers } from "../catalogue/Providers.ts"
 import { renderPath } from "../domain/json/Problem.ts"
@@ -9,12 +12,12 @@ const words =
   /^(?:your|my|insert|enter|replace|add|put|paste)[-_ ].*(?:key|token|secret|password|here|me|with)|^(?:change[-_ ]?me|replace[-_ ]?me|placeholder|undefined|null|todo|tbd|api[-_ ]?key|secret[-_ ]?key)$/i
 const omitted = /^<.*>$|(?:\.\.\.|…|\*{3,})$|^(?:[a-z]{2,4}[-_])*x{3,}$/i
 
-/** What is doubtful about a secret, without a part of it; `undefined`: nothing. */
+/** What looks wrong about a secret, without quoting any of it; `undefined`: nothing. */
 export const secretDoubt = (text: string): string | undefined => {
   if (/^(["'`]).*\1$/s.test(text) && text.length > 1)
-    return "stands in quotation marks, which are sent with it: `docker --env-file` keeps them, so leave them out"
-  if (variable.test(text)) return "is the name of a variable, which nothing has replaced"
-  return words.test(text) || omitted.test(text) ? "looks like a placeholder" : undefined
+    return "is in quotation marks, which are sent as part of it: remove them (`docker --env-file` keeps them)"
+  if (variable.test(text)) return "is the name of a variable that was not replaced: set the variable's value"
+  return words.test(text) || omitted.test(text) ? "looks like a placeholder: replace it" : undefined
 }
 
 type Found = readonly [name: string, secret: Redacted.Redacted | null | undefined]
@@ -25,7 +28,7 @@ const warningsFor = (found: ReadonlyArray<Found>): ReadonlyArray<string> =>
     return doubt === undefined ? [] : [`${name}: the secret ${doubt}.`]
   })
 
-/** Of the gateway itself, its database and its webhooks. */
+/** Warnings about the secrets of the gateway itself, its database and its webhooks. */
 export const gatewaySecretWarnings = (
   { storage, alerts }: Pick<GatewayConfig, "storage" | "alerts">,
   variables: Readonly<Record<string, Redacted.Redacted | null>>,
@@ -45,7 +48,7 @@ const passwordsOf = (url: string): ReadonlyArray<Found> => {
   ]
 }
 
-/** Of the providers that are on. */
+/** Warnings about the secrets of enabled providers. */
 export const providerSecretWarnings = (providers: Providers): ReadonlyArray<string> =>
   warningsFor(
     [...providers].flatMap(([slug, loaded]): ReadonlyArray<Found> => {

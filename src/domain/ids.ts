@@ -63,16 +63,17 @@ export const inBase62 = (number: number, length: number): string => {
 const counts = base ** 2
 
 /**
- * Milliseconds by which a clock may step back without ids following it, so that corrections of a clock that runs keep their
- * order. Ids follow a clock that was ahead by more: requests are read by the times of their ids, and newer ones must not
- * hide behind an hour that never was.
+ * The largest backward step of the clock, in milliseconds, that ids ignore, so that small corrections keep their
+ * order. After a larger step, ids follow the clock back: requests are read by the times of their ids, and newer
+ * requests must not hide behind a time in the future.
  */
 const keptOrderMs = 1000
 
 /**
- * Ids of requests on a clock, `now` in Unix milliseconds. The first ten characters sort by time: eight of milliseconds and
- * two of a counter. Each id sorts after the one before, unless the clock stepped back by more than a second: more than
- * 3,844 in a millisecond, or a smaller step, continue in the millisecond after the last one used.
+ * Generates request ids from a clock (`now`, Unix milliseconds). The first ten characters sort by time: eight for
+ * milliseconds and two for a counter. Each id sorts after the previous one, unless the clock stepped back by more
+ * than a second. More than 3,844 ids in a millisecond, or a smaller step back, continue in the millisecond after the
+ * last one used.
  */
 export const requestIds = (now: () => number): (() => string) => {
   let lastMs = 0
@@ -91,9 +92,9 @@ export const requestIds = (now: () => number): (() => string) => {
 }
 
 /**
- * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. A database index over them grows
- * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed, and
- * alone keep ids apart.
+ * One id per HTTP request: `req_` and 24 characters. The first ten sort by time, so a database index over them grows
+ * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed,
+ * and are enough to keep ids apart.
  */
 export const requestId = requestIds(() => Date.now())
 

@@ -28,7 +28,7 @@ export interface Rendered {
   readonly headers?: Readonly<Record<string, string>>
   /** Why the models could not be served, where that is what is wrong. */
   readonly availability?: Availability
-  /** The message in the Messages form, where it is another one. */
+  /** The message in the Messages format, if it differs. */
   readonly inMessages?: string
 }
 
@@ -285,8 +285,9 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
 }
 
 /**
- * A refusal in the host's own sentence, since programs act on it: agents compact a conversation at "prompt is too long", or ask for fewer
- * tokens. A Messages client of a Messages host gets the sentence alone. `general`: where the host said nothing.
+ * A refusal with the host's own message, because programs act on it: agents compact a conversation at "prompt is too
+ * long", or request fewer tokens. A Messages client of a Messages host gets the message unchanged. `general`: used
+ * when the host gave no message.
  */
 const textsOf = ({ provider, failure, isNative }: FailedAttempt, general: string) => {
   const { detail } = failure
@@ -308,10 +309,10 @@ const inAnthropicsWords = ({ tooLong }: BadRequest) =>
 
 const withFullStop = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
-/** Words for a prompt that is too long by which agents know it whatever host they expect (pi, opencode, Cline; 2026-11). */
+/** Phrases for a prompt that is too long that agents recognize from any host (pi, opencode, Cline; 2026-11). */
 const knownToAgents = /maximum context length is \d|context[_ ]length[_ ]exceeded|prompt is too long/i
 
-/** The same of agents that expect Anthropic (Claude Code 2.0.76). */
+/** Phrases that agents built for Anthropic recognize (Claude Code 2.0.76). */
 const knownToClaudeCode = /prompt is too long|exceed context limit/
 
 /** A defect of ours. The caller gets no details. */
@@ -341,7 +342,9 @@ const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...mor
 /** The whole body of the chat form, and of the control plane. */
 export const chatErrorBody = (rendered: Rendered) => ({ error: chatError(rendered) })
 
-/** The whole body of the Responses form: that of the chat form, with the kind of error where clients of the form look for it. */
+/**
+ * The whole body of the Responses format: that of the chat format, plus the error type where its clients look for it.
+ */
 export const responsesErrorBody = (rendered: Rendered) => ({
   error: { ...chatError(rendered), type: rendered.errorType },
 })

@@ -6,7 +6,7 @@ const mostFetched = 64
 export class KnownSecrets {
   private readonly configured: ReadonlyArray<string>
   private readonly fetched = new Set<string>()
-  /** Changes with what is known. */
+  /** Increases whenever the known secrets change. */
   version = 0
 
   constructor(configured: Iterable<string> = []) {

@@ -19,7 +19,7 @@ export const sqliteCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** What a server of PostgreSQL sent, from anywhere in the chain of causes, with its code (SQLSTATE: five characters). */
+/** The error that PostgreSQL sent, from anywhere in the chain of causes, with its SQLSTATE code (five characters). */
 const serverError = (error: unknown): (Error & { readonly code: string }) | undefined => {
   for (const cause of causes(error)) {
     // Only errors that the server sent have a severity.
@@ -31,15 +31,15 @@ const serverError = (error: unknown): (Error & { readonly code: string }) | unde
 const hasCode = (error: Error): error is Error & { readonly code: string } =>
   "code" in error && typeof error.code === "string"
 
-/** PostgreSQL's code of an error, from anywhere in the chain of causes. */
+/** The SQLSTATE code of an error, from anywhere in the chain of causes. */
 export const sqlState = (error: unknown): string | undefined => serverError(error)?.code
 
-/** The session may not write: its server was demoted, or set to be read-only. */
+/** The session may not write: its server was demoted or set to read-only. */
 export const readOnly = "25006"
 
 /**
- * Whether a statement was refused because of its session, before anything was done: `readOnly`, or a prepared statement that the
- * session has lost (26000), has already (42P05) or can no longer run. Another session may accept the statement.
+ * Whether the session refused a statement before doing anything: `readOnly`, or a prepared statement that the session
+ * has lost (26000), already has (42P05) or can no longer run. Another session may accept the statement.
  */
 const isRefusedBySession = (error: object): boolean => {
   if (!("code" in error)) return false
@@ -49,9 +49,10 @@ const isRefusedBySession = (error: object): boolean => {
 }
 
 /**
- * Whether a session of PostgreSQL that reports `error` is of no use any more. Besides `isRefusedBySession`: broken connections
- * (class 08), a transaction that stays failed or that the server ended (25P02 to 25P04), and a server that stops or ends the
- * session (57P01 to 57P05). Rights (42501) are not among them, since they are checked anew for each statement.
+ * Whether a PostgreSQL session that reports `error` is unusable. Besides `isRefusedBySession`, these are broken
+ * connections (class 08), transactions that stay failed or that the server ended (25P02 to 25P04), and servers that
+ * stop or end the session (57P01 to 57P05). Missing permissions (42501) are not included, because each statement
+ * checks them anew.
  */
 export const endsSession = (error: Error): boolean =>
   isRefusedBySession(error) || (hasCode(error) && /^(?:08|25P0[234]|57P0[1-5])/.test(error.code))

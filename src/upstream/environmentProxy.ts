@@ -7,8 +7,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 const variableNames = { https: "HTTPS_PROXY", http: "HTTP_PROXY" } as const
 
 /**
- * URLs of the proxies for each scheme. `HTTPS_PROXY` and `HTTP_PROXY`, in either case; an empty one counts as absent. A value
- * without a scheme is an http URL, as curl, Go and Python read it. One that `proxyProblems` names is given as it is.
+ * The proxy URL for each scheme, from `HTTPS_PROXY` and `HTTP_PROXY` in either case. An empty value counts as absent.
+ * A value without a scheme is an http URL, as in curl, Go and Python. Values that `proxyProblems` reports are
+ * returned unchanged.
  */
 export const proxiesOf = (environment: Environment): Readonly<Record<"https" | "http", string | undefined>> => ({
   https: proxyIn(environment, variableNames.https),
@@ -22,13 +23,13 @@ const proxyIn = (environment: Environment, name: string): string | undefined => 
 
 const schemeIn = (written: string): string | undefined => /^([a-z][a-z\d+.-]*):\/\//i.exec(written)?.[1]
 
-/** What is wrong with variables that name a proxy, without their values, which may have a password. */
+/** Problems with the variables that name a proxy. Leaves out their values, which may contain a password. */
 export const proxyProblems = (environment: Environment): ReadonlyArray<Problem> =>
   Object.entries(variableNames).flatMap(([protocol, name]) => {
     const proxy = proxiesOf(environment)[protocol === "https" ? "https" : "http"]
     if (proxy === undefined || isProxyUrl(proxy)) return []
     const scheme = schemeIn(proxy)?.toLowerCase() ?? "http"
-    const got = /^https?$/.test(scheme) ? "a value that is no such URL" : `one that begins with ${scheme}://`
+    const got = /^https?$/.test(scheme) ? "a value that is not one" : `one that begins with ${scheme}://`
     const path = environment[name] ? name : name.toLowerCase()
     return [{ path, message: `expected the URL of an HTTP proxy, such as "http://127.0.0.1:3128", got ${got}` }]
   })
@@ -42,16 +43,16 @@ export const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test
 /** More origins than a gateway calls. When it is reached, the cache is cleared. */
 const maxOrigins = 1_024
 
-/** An entry of `NO_PROXY`. `port`: of that port alone; `undefined`: of all. */
+/** An entry of `NO_PROXY`. `port`: the only port that it exempts; `undefined`: all ports. */
 interface Exemption {
   readonly name: string
   readonly port: string | undefined
 }
 
 /**
- * A function from an absolute URL to its proxy; `undefined` for hosts of `NO_PROXY`, where nothing is set, and for what is no URL.
- * `NO_PROXY` has addresses, names with their subdomains, and `*` for all; with a port behind it an entry exempts that port alone, as for
- * curl. Ranges such as 10.0.0.0/8 exempt nothing. An origin is judged once.
+ * Returns a function from an absolute URL to its proxy; `undefined`: a host of `NO_PROXY`, no proxy set, or not a
+ * URL. `NO_PROXY` lists addresses, names with their subdomains, and `*` for all. As in curl, an entry with a port
+ * exempts that port only. Ranges such as 10.0.0.0/8 exempt nothing. The result for each origin is cached.
  */
 export const environmentProxy = (environment: Environment): ((url: string) => string | undefined) => {
   const { https, http } = proxiesOf(environment)
@@ -90,7 +91,7 @@ const originIn = (url: string): string => {
   return end === -1 ? url : url.slice(0, end)
 }
 
-/** An item of `NO_PROXY`: `.acme.example`, `*.acme.example`, `acme.example:443`, `[::1]:443`, `::1`. */
+/** Parses an item of `NO_PROXY`: `.acme.example`, `*.acme.example`, `acme.example:443`, `[::1]:443`, `::1`. */
 const exemptionOf = (item: string): Exemption => {
   const name = item
     .trim()

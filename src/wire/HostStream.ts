@@ -40,7 +40,7 @@ export class HostStream {
   bytes = 0
   /** Frames that were read. Comments do not count. */
   events = 0
-  /** Bytes that were read since the last event: of one that is not complete. */
+  /** Bytes of an incomplete event: those read since the last one. */
   pending = 0
   /** Whether the gateway ended the answer before the host did. */
   isCut = false
@@ -63,7 +63,7 @@ export class HostStream {
   private readonly native: NativeWriter | undefined
   private readonly options: HostStreamOptions
   private readonly longestEvent: number
-  /** Events from the first long one on, which has to wait. */
+  /** Events from the first long one on, which waits for its turn. */
   private waiting = noFrames
   private readonly count: OutputCount
   private notJson = 0
@@ -95,12 +95,12 @@ export class HostStream {
     return text
   }
 
-  /** Whether a long event waits for its turn. Nothing of the host should be pushed meanwhile. */
+  /** Whether a long event waits for its turn. Push nothing more of the host until `goOn`. */
   get isWaiting(): boolean {
     return this.waiting.length > 0
   }
 
-  /** Reads the event that waits, and those after it. Returns the caller's text. */
+  /** Reads the waiting event and those after it. Returns the client's text. */
   goOn(): string {
     const { waiting } = this
     this.waiting = noFrames
@@ -109,7 +109,7 @@ export class HostStream {
     return text
   }
 
-  /** What the host sends is beyond a limit of ours. */
+  /** What the host sends exceeds a limit of the gateway. */
   exceeds(cause: string): void {
     if (!this.closed) this.beyond(cause, this.reader.partial())
   }
@@ -210,8 +210,8 @@ export class HostStream {
   }
 
   /**
-   * An event is beyond a limit of ours. Where the stream is an answer, or begins as one with it, that ends it as such: every host would make
-   * it. Anything else is no answer.
+   * An event exceeds a limit of the gateway. If the stream is an answer, or this event begins one, the stream ends
+   * with `limit`, because every host would produce the same. Anything else is not an answer.
    */
   private beyond(cause: string, { name, data }: Frame): void {
     const json = skim(data)

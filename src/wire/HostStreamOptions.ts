@@ -8,7 +8,10 @@ export interface HostStreamOptions {
   readonly framing: Protocol["framing"]
   /** The longest event that is read, in bytes. Default: 32 MiB. */
   readonly longestEvent?: number | undefined
-  /** Whether a long event waits for `HostStream.goOn`, so that it is read in a turn of the event loop of its own. Default false. */
+  /**
+   * Whether a long event waits for `HostStream.goOn`, so that it is read in its own turn of the event loop. Default
+   * false.
+   */
   readonly waits?: boolean | undefined
   /** `Protocol.usage`: which of several reports counts. Default `largest`. */
   readonly usage?: Protocol["usage"] | undefined
@@ -21,13 +24,13 @@ export interface HostStreamOptions {
   readonly decoder: Decoder
   readonly writer: ChunkWriter
   readonly excludeReasoning: boolean
-  /** What of a host's short texts beside the answer may be shown. Default: all of it. */
+  /** Removes secrets from the short texts beside the answer. Default: shows them unchanged. */
   readonly shown?: ((text: string) => string) | undefined
   /** How many answers were requested. Each has its own finish. */
   readonly choices: number
   /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
   readonly tools?: ReadonlyArray<Tool> | undefined
-  /** UTF-8 bytes of output that the answer has at most, by the bounds of its request: no estimate of what was not read is above it. */
+  /** The most UTF-8 bytes of output that the request allows. An estimate of unread output is capped at this. */
   readonly mostBytes?: (() => number) | undefined
   /** What the answer may use of a budget. At the first event for which nothing is left, it is cut. Absent: no limit. */
   readonly output?: OutputAllowance | undefined

@@ -147,16 +147,19 @@ export interface UnaryProtocol<Request, Answer> {
   readonly passes?: Protocol["passes"]
   /** As `Protocol.encode`. */
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported>
-  /** As `Protocol.decode`. `request`: the one that was encoded. `body`: what `readText` gave, where the protocol has it. */
+  /**
+   * As `Protocol.decode`. `request`: the encoded request. `body`: the result of `readText` where the protocol has it.
+   */
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
   /**
-   * Reads the text of a whole answer with status 200 instead of `JSON.parse`, where a value for every number would take too much
-   * memory. Length, nesting and values were counted before. What it cannot read it returns as it is.
+   * Reads the text of a complete answer with status 200 instead of `JSON.parse`, where a value for every number would
+   * take too much memory. Length, nesting and values were checked before. Returns the text itself if it cannot be
+   * read.
    */
   readonly readText?: (text: string) => unknown
   /**
-   * How many inputs the host takes in one call. A longer batch is sent in several calls, one after another, each with a request of its own, and
-   * is answered and paid for as one. Default: any number.
+   * The number of inputs that the host takes in one call. A longer batch is sent in several calls, one after another,
+   * each with its own request, and is answered and charged as one. Default: any number.
    */
   readonly mostInputs?: (host: Host) => number
 }

@@ -1,11 +1,11 @@
 /**
- * Reads a JSON text that is beyond a limit of ours, so far as is needed to tell what it is and what it cost: without what is nested deep,
- * without all but the first elements of lists, and also where its end is missing.
+ * Reads a JSON text that exceeds a limit of the gateway, as far as needed to tell what it is and what it cost. Skips
+ * deep nesting and all but the first elements of lists. The end of the text may be missing.
  */
 import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { endOfString } from "./jsonDepth.ts"
 
-/** Levels of objects and lists that are kept. An answer has its usage and its parts within these. */
+/** Levels of objects and lists to keep. The usage and the parts of an answer are within these. */
 const keptLevels = 10
 const keptElements = 32
 /** Of a list of objects or of vectors: as many as a batch of embeddings may have. */
@@ -16,7 +16,7 @@ const keptValues = 100_000
 /** Characters of a string that are kept. */
 const keptText = 1000
 
-/** The value at the beginning of a text, as far as it is kept; `undefined`: there is none. */
+/** The value at the beginning of a text, shortened; `undefined`: there is none. */
 export const skim = (text: string): unknown => new Skim(text).value(0)
 
 class Skim {
@@ -77,7 +77,7 @@ class Skim {
     return elements
   }
 
-  /** The sign that comes next, after white space; "": the text is over. */
+  /** The next character after white space; "": the text is over. */
   private next(): string {
     const { text } = this
     while (this.at < text.length && text.charCodeAt(this.at) <= 0x20) this.at += 1
@@ -93,7 +93,7 @@ class Skim {
     return typeof value === "string" ? value : text.slice(at + 1, end)
   }
 
-  /** A number, or one of the three words. */
+  /** A number, `true`, `false` or `null`. */
   private plain(): unknown {
     const { text, at } = this
     let end = at
@@ -102,7 +102,7 @@ class Skim {
     return end === at ? undefined : parsed(text.slice(at, end))
   }
 
-  /** Goes on to the end of the object or list that it is in. */
+  /** Moves to the end of the surrounding object or list. */
   private skip(): void {
     const { text } = this
     let depth = 1
@@ -126,7 +126,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** What the parts of an answer stand in: choices, blocks, items, candidates, vectors, ranks. */
+/** Members that contain the parts of an answer: choices, blocks, items, candidates, vectors, ranks. */
 const lists = [
   "choices",
   "content",
@@ -138,10 +138,13 @@ const lists = [
   "predictions",
   "results",
 ]
-/** What has one in an event. */
+/** Members that contain a part in an event. */
 const parts = ["content_block", "delta", "item", "part"]
 
-/** Whether JSON begins as an answer of one of the protocols, or as an event of one: with a part of what was asked for. */
+/**
+ * Whether the JSON is the beginning of an answer, or an event of one, in any protocol: it has a part of the requested
+ * output.
+ */
 export const beginsAnswer = (json: unknown): boolean => {
   if (!isJsonObject(json)) return false
   return (
@@ -157,7 +160,7 @@ const isPart = (value: unknown): boolean => hasMembers(value) || (Array.isArray(
 
 const hasMembers = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0
 
-/** A list with a part, or a vector. */
+/** Whether a list has a part, or is a vector. */
 const hasPart = (value: unknown): boolean => {
   if (!Array.isArray(value)) return hasMembers(value)
   const first: unknown = value[0]

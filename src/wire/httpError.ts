@@ -32,7 +32,10 @@ export const httpError = (
   })
 }
 
-/** A page of HTML, or nothing but the name of the status. The last one is what Go's server answers to HTTP where it expects TLS. */
+/**
+ * A page of HTML, or only the name of the status. The last pattern is what Go's server answers to HTTP where it
+ * expects TLS.
+ */
 const isOfServer = (headers: ResponseHeaders, body: unknown): boolean =>
   typeof body === "string" &&
   (isPage(body) || /^text\/html\b/i.test(headers.get("content-type") ?? "") || bareText.test(body.trim()))
@@ -65,7 +68,7 @@ const ownReason = (
   return named === undefined ? undefined : reasons[named]
 }
 
-/** What a body is: an error that can be read, nothing that can, or what a web server or a proxy wrote instead of the API. */
+/** Classifies a body: a readable error, nothing readable, or a page of a web server or a proxy instead of the API. */
 type Body = "error" | "nothing" | "page"
 
 const meaning = (status: number, said: Body, error: unknown): HostReason =>
@@ -83,8 +86,8 @@ const waitOf = (reason: HostReason, headers: ResponseHeaders, error: unknown): n
 }
 
 /**
- * The failure for an error object that came with status 200, as a body or as an event: by what its words surely mean, its
- * numeric code or status, else by known words in it, else `overloaded`.
+ * The failure for an error object that came with status 200, as a body or as an event. The reason comes from words
+ * with a certain meaning, else from the numeric code or status, else from other known words, else it is `overloaded`.
  */
 export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFailed => {
   const status = numericStatus(error)
@@ -109,8 +112,8 @@ export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFail
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 
 /**
- * The meaning of a status. Only 400, 413 and 422 speak of the request, and only with an error that can be read: anything else comes from
- * a proxy, or from an address at which there is no such API.
+ * The meaning of a status. Only 400, 413 and 422 with a readable error are about the request: anything else comes
+ * from a proxy, or from an address without such an API.
  */
 const reasonOf = (status: number, said: Body): HostReason => {
   if (status >= 500) return "overloaded"
@@ -130,7 +133,8 @@ const reasonOf = (status: number, said: Body): HostReason => {
       return said === "page" ? "malformed" : "forbidden"
     case 404:
       return said === "page" ? "malformed" : "not-found"
-    // The API is there, and could not do it: 424 of Hugging Face's servers, 498 and 499 of gateways, 425 and 409 of busy ones.
+    // The API is there, but could not do it: 424 of Hugging Face's servers, 498 and 499 of gateways, 425 and 409 of
+    // busy ones.
     case 409:
     case 424:
     case 425:
@@ -153,8 +157,8 @@ const numericStatus = (error: unknown): number | undefined => {
 }
 
 /**
- * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself, or the only element of it
- * (Google). xAI writes the message alone in `error`, with the code beside it.
+ * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself or its only
+ * element (Google). xAI puts only the message in `error`, with the code beside it.
  */
 const errorMember = (given: unknown): unknown => {
   const body: unknown = Array.isArray(given) ? given[0] : given

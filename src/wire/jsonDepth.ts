@@ -113,18 +113,21 @@ export const innerJson = (text: string): unknown => {
   }
 }
 
-/** Values of a whole answer, or of an event. A full answer with the log probabilities of twenty alternatives has some 3,000,000 in 32 MiB. */
+/**
+ * The most values of a complete answer or an event. A full answer with the log probabilities of twenty alternatives
+ * has about 3,000,000 in 32 MiB.
+ */
 export const mostAnswerValues = 4_000_000
 
-/** A text of at most so many characters has too few values to hold up other requests: it is parsed at once. */
+/** Characters. A text of up to this length has too few values to block other requests, so it is parsed at once. */
 export const parsedAtOnce = 524_288
 
 /**
- * Counts nesting and values of a JSON text that comes in parts, before it is parsed. Right up to the first syntax error, where a parser
- * stops. `skipsNumbers`: numbers in a list do not count, as those of a vector.
+ * Counts the nesting and values of a JSON text that arrives in parts, before it is parsed. Exact up to the first
+ * syntax error, where a parser stops. `skipsNumbers`: numbers in lists, such as vectors, are not counted.
  */
 export class JsonCount {
-  /** The bound that the text is beyond. */
+  /** The exceeded limit; `undefined`: none. */
   excess: "depth" | "values" | undefined
   private readonly skipsNumbers: boolean
   private depth = 0
@@ -172,7 +175,7 @@ export class JsonCount {
     if (values > mostAnswerValues) this.excess = "values"
   }
 
-  /** Goes on within a string. Returns the place after it, or the text's length. */
+  /** Continues within a string. Returns the position after it, or the length of the text. */
   private endString(text: string, start: number): number {
     let from = start
     if (this.isEscaped) from += 1
@@ -188,18 +191,18 @@ export class JsonCount {
   }
 }
 
-/** Whether an odd number of backslashes stands before a place, back to `from` at most. */
+/** Whether an odd number of backslashes precedes a position, looking back to `from` at most. */
 const isEscapedAt = (text: string, at: number, from: number): boolean => {
   let before = at - 1
   while (before >= from && text.charCodeAt(before) === backslash) before--
   return (at - before) % 2 === 0
 }
 
-/** A digit, a minus, or white space, after which a list of numbers goes on. */
+/** A digit, a minus or white space: a list of numbers may go on. */
 const isNumeric = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** The bound that a text is beyond; `undefined`: none. */
+/** The limit that a text exceeds; `undefined`: none. */
 export const excessIn = (text: string, skipsNumbers = false): JsonCount["excess"] => {
   const count = new JsonCount(skipsNumbers)
   count.add(text)

@@ -153,17 +153,16 @@ test(
         HEADGATE_STORAGE: "postgres://headgate:changeme@127.0.0.1/headgate",
       },
     )
-    const quoted =
-      "stands in quotation marks, which are sent with it: `docker --env-file` keeps them, so leave them out"
+    const quoted = "is in quotation marks, which are sent as part of it: remove them (`docker --env-file` keeps them)"
     expect(code).toBe(0)
     expect(warnings.toSorted()).toEqual(
       [
         `HEADGATE_MANAGEMENT_KEY: the secret ${quoted}.`,
-        "HEADGATE_METRICS_TOKEN: the secret looks like a placeholder.",
-        "alerts.webhooks[0].secret: the secret looks like a placeholder.",
-        "storage: the secret looks like a placeholder.",
+        "HEADGATE_METRICS_TOKEN: the secret looks like a placeholder: replace it.",
+        "alerts.webhooks[0].secret: the secret looks like a placeholder: replace it.",
+        "storage: the secret looks like a placeholder: replace it.",
         `providers.openai.api_key: the secret ${quoted}.`,
-        "providers.groq.api_keys[1].key: the secret is the name of a variable, which nothing has replaced.",
+        "providers.groq.api_keys[1].key: the secret is the name of a variable that was not replaced: set the variable's value.",
       ].toSorted(),
     )
   },

@@ -49,11 +49,11 @@ test.each<[Record<string, string>, ReadonlyArray<readonly [path: string, got: st
   [
     { HTTPS_PROXY: "http://", HTTP_PROXY: "socks5h://proxy" },
     [
-      ["HTTPS_PROXY", "a value that is no such URL"],
+      ["HTTPS_PROXY", "a value that is not one"],
       ["HTTP_PROXY", "one that begins with socks5h://"],
     ],
   ],
-  [{ HTTP_PROXY: "http://proxy:99999" }, [["HTTP_PROXY", "a value that is no such URL"]]],
+  [{ HTTP_PROXY: "http://proxy:99999" }, [["HTTP_PROXY", "a value that is not one"]]],
 ])("a proxy that cannot be used passed every check: %j", (environment, expected) => {
   const problems = proxyProblems(environment).map(({ path, message }) => [path, message.split(", got ")[1]])
   expect(problems).toEqual(expected.map(([path, got]) => [path, got]))

@@ -19,7 +19,7 @@ export default chatHost({
       return { enable_thinking: true, ...(tokens === undefined ? {} : { thinking_budget: tokens }) }
     },
   },
-  // Its page of the compatible embeddings: 10 rows, of the first two versions 25.
+  // Its page on compatible embeddings: 10 rows; the first two versions take 25.
   embeddings: { mostInputs: (model) => (/^text-embedding-v[12]$/.test(model) ? 25 : 10) },
   reasons: {
     Arrearage: "account",

@@ -93,7 +93,7 @@ export default defineProvider({
         },
       },
       models: async () => (await listed()).map(withProtocol),
-      // Base64: its reference of embeddings, for OpenAI's models. Those take 2,048 inputs, as this gateway does.
+      // Its embeddings reference lists base64 for OpenAI's models. They take 2,048 inputs, the same as this gateway.
       embeddings: embeddingsProtocol({
         strict: true,
         path: pathOf("/embeddings"),

@@ -28,7 +28,7 @@ import { pathOf } from "./model.ts"
 
 export const embeddings: EmbeddingsProtocol = {
   passes: ["truncate", "normalize"],
-  // Of Cohere's models as many texts as at Cohere itself.
+  // Cohere's models take as many texts here as at Cohere itself.
   mostInputs: (host) => (isOfAmazon(namesOf(host)) ? 1 : 96),
   encode: ({ payload }, host) => {
     const body = bodyFor(namesOf(host), payload)
@@ -41,7 +41,7 @@ export const embeddings: EmbeddingsProtocol = {
   decode: (head, body, request) => answerOf(head, body, request),
 }
 
-/** Our own name of the model says which it is where the operator's ARN does not. */
+/** Includes our own model name, because the operator's ARN may not say which model it is. */
 const namesOf = ({ upstreamModel, model }: Host): string => `${upstreamModel} ${model}`
 
 const isOfAmazon = (model: string): boolean => /titan|nova/.test(model)

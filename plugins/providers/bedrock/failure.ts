@@ -38,7 +38,7 @@ const reasons: ReadonlyMap<string, HostReason> = new Map([
 /** Refusals of the model's name, which are the operator's matter. Bedrock calls them invalid requests. */
 const wrongModel = /model identifier is invalid|on-demand throughput isn.t supported|end of its life/i
 
-/** What AWS says as a ValidationException to an account that may not call models, as users quote it (repost.aws, 2025). */
+/** The ValidationException message for an account that may not call models, as users quote it (repost.aws, 2025). */
 const blocked = /^operation not allowed\.?$/i
 
 const tooLong =

@@ -11,7 +11,7 @@ export default chatHost({
   fields: { account_id: "CLOUDFLARE_ACCOUNT_ID" },
   keyVariable: ["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"],
   privacy: { mayTrain: false, retainsPrompts: true },
-  // cloudflare/cloudflare-docs#11316.
+  // Limit reported in cloudflare/cloudflare-docs#11316.
   embeddings: { mostInputs: 100 },
   reasons: {
     ...{ "5007": "not-found", "3040": "overloaded", "5018": "forbidden", "3041": "forbidden" },

@@ -24,7 +24,7 @@ const carried: ReadonlySet<string> = new Set([
 
 export const embeddings: EmbeddingsProtocol = {
   passes: ["embedding_types", "truncate"],
-  // Texts of one call, by its reference.
+  // Texts per call, from its API reference.
   mostInputs: () => 96,
   encode: ({ payload }, host) => {
     const inputs = inputsIn(payload)

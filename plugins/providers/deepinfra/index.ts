@@ -11,7 +11,7 @@ export default chatHost({
   keyVariable: ["DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"],
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: { own: ["chat_template_kwargs"] },
-  // With more it answers 422 (deepinfra/deepinfra-node#62).
+  // It answers 422 to larger batches (deepinfra/deepinfra-node#62).
   embeddings: { mostInputs: 1024 },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -43,7 +43,7 @@ export default chatHost({
     reasoning: ({ effort }) =>
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
   },
-  // Base64: ggml-org/llama.cpp#10887, of 2024-12.
+  // Base64 since 2024-12 (ggml-org/llama.cpp#10887).
   embeddings: { passes: "any", base64: true },
   rerank: { passes: "any" },
   error,

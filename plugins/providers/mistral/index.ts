@@ -31,7 +31,8 @@ export default chatHost({
     },
     efforts: (model) => (isMagistral(model) ? [] : ["none", "high"]),
   },
-  // "Too many inputs in request, split into more batches" comes from 257 inputs on (what the client library rig 0.42 has found).
+  // From 257 inputs on it answers "Too many inputs in request, split into more batches" (found by the client library
+  // rig 0.42).
   embeddings: { strict: true, drop: ["user"], names: { dimensions: "output_dimension" }, mostInputs: 256 },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

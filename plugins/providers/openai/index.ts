@@ -41,7 +41,8 @@ export default defineProvider({
       // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
       responses: responsesProtocol({ leastTokens: 16, ofEveryHost: true }),
     },
-    // Its reference of `POST /embeddings` has base64, which its own clients ask for. A batch has 2,048 inputs there, as here.
+    // Its reference of `POST /embeddings` lists base64, which its own clients request. A batch has up to 2,048
+    // inputs, the same as here.
     embeddings: embeddingsProtocol({ strict: true, base64: true }),
     error: httpError,
     models: modelsIn(new URL("./models.json", import.meta.url)),

@@ -26,7 +26,7 @@ export default chatHost({
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
     efforts: () => ["none", "low", "medium", "high"],
   },
-  // Base64: vllm-project/vllm#5935, of 2024-07.
+  // Base64 since 2024-07 (vllm-project/vllm#5935).
   embeddings: { passes: "any", base64: true },
   rerank: { passes: "any" },
 })

@@ -68,12 +68,12 @@ export const Limits = Schema.Struct({
   }),
   deadlineMs: setting("deadline_ms", milliseconds, {
     default: 600_000,
-    description: "Milliseconds for a whole answer, or until a stream's first event, all attempts together.",
+    description: "Milliseconds for a non-streaming answer, or until the first event of a stream, across all attempts.",
   }),
   streamMs: setting("stream_ms", milliseconds, {
     default: 14_400_000,
     description:
-      "Milliseconds for a stream from its first event on. A longer one ends as `length`, and what came of it is charged.",
+      "Milliseconds for a stream, from its first event on. A longer stream ends with the finish reason `length`, and its output so far is charged.",
   }),
   commitAfterMs: setting("commit_after_ms", milliseconds, {
     default: 10_000,
@@ -87,7 +87,7 @@ export const Limits = Schema.Struct({
   bodyBytes: setting("body_bytes", amount, {
     default: 33_554_432,
     description:
-      "Bytes of a request's body, and of a host's whole answer or one event of its stream; answers with embeddings may have twice as many.",
+      "Bytes of a request's body, of a host's non-streaming answer, and of one event of its stream. Answers with embeddings may be twice as long.",
   }),
   streamBytes: setting("stream_bytes", amount, {
     default: 67_108_864,
@@ -95,7 +95,8 @@ export const Limits = Schema.Struct({
   }),
   clientStallMs: setting("client_stall_ms", milliseconds, {
     default: 60_000,
-    description: "Milliseconds that a caller may take no byte of a stream, or of a whole answer above 1 MiB.",
+    description:
+      "Milliseconds for which a client may take no bytes of a stream, or of a non-streaming answer above 1 MiB, before it is cut off.",
   }),
   minBytesPerSecond: setting("min_bytes_per_s", amount, {
     default: 16,

@@ -111,7 +111,7 @@ export const ProviderFields = Schema.Struct({
   billsAfterAbort: setting("bills_after_abort", Schema.NullOr(Schema.Boolean), {
     otherwise: null,
     description:
-      "Whether its hosts bill all of an answer although its call was cancelled (docs/billing.md). Default: what each host says of itself.",
+      "Whether its hosts bill the whole answer even when a call is cancelled (docs/billing.md). Default: the value of each host.",
   }),
   enabled: setting("enabled", Schema.Boolean, {
     default: true,

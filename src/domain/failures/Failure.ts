@@ -266,7 +266,7 @@ export interface FailedAttempt {
   readonly durationMs: number | null
   /** Milliseconds for which the host is left alone since, where it was rate limited or asked for it. */
   readonly coolsMs?: number
-  /** Whether the host speaks the caller's own format, so that its words are those that the caller's program knows. */
+  /** Whether the host speaks the client's own format, so that the client's program knows the host's error messages. */
   readonly isNative?: boolean
 }
 
@@ -307,19 +307,19 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 }
 
 /**
- * A host's answer is beyond a limit of the gateway. Its caller pays for it, and no other host is called, since that would make the same
- * answer. See docs/guarantees.md#g10.
+ * A host's answer exceeds a limit of the gateway. The client pays for it. No other host is called, because it would
+ * produce the same answer. See docs/guarantees.md#g10.
  */
 export class AnswerBeyondLimit extends Data.TaggedError("AnswerBeyondLimit")<{
-  /** Which limit, in words without a full stop: `the answer is nested too deep`. */
+  /** The exceeded limit, without a full stop: `the answer is nested too deep`. */
   readonly limit: string
-  /** Display name. */
+  /** Display name of the provider. */
   readonly provider: string
-  /** What the caller pays, picodollars. */
+  /** What the client pays, in picodollars. */
   readonly cost: Picodollars
 }> {
   override get message() {
-    return `The answer is beyond a limit of the gateway: ${this.limit}. It is charged, and the same request would get the same answer.`
+    return `The host's answer exceeds a limit of the gateway: ${this.limit}. It is charged. Ask for a shorter answer: the same request would get the same one.`
   }
 }
 

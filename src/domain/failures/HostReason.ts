@@ -33,8 +33,9 @@ export type OwnReason =
   /** A hook of the host's plugin threw, or returned what it may not. The next host is tried. */
   | "plugin"
   /**
-   * What the host sent is beyond a limit of ours. An answer (a too long event or body, too deep nesting, too many values) ends the request
-   * and is charged, since every host would make it. Anything else, such as too many headers: the next host is tried.
+   * What the host sent exceeds a limit of the gateway. If it is an answer (an event or body that is too long, nested
+   * too deep, or has too many values), the request ends and is charged, because every host would produce it. Anything
+   * else, such as too many headers, leads to the next host.
    */
   | "limit"
   /** We have no descriptors, memory or disk left. No other host is tried. */

@@ -98,7 +98,7 @@ export const requestOutcomes: ReadonlyArray<RequestOutcome> = [
   ).union(new Set(others)),
 ]
 
-/** Ends of an answer that we cut: the deadline, a caller who takes no bytes, a bound of ours, a stop. */
+/** Reasons for which the gateway cut an answer: the deadline, a client that takes no bytes, a limit, a stop. */
 const isCut = (failure: Failure): boolean =>
   failure._tag === "TimedOut" ||
   failure._tag === "CallerGone" ||
@@ -106,8 +106,11 @@ const isCut = (failure: Failure): boolean =>
   (failure._tag === "Unavailable" && failure.why === "draining")
 
 /**
- * `failure`: why it failed; `null`: it did not. `answer`: how the booked answer ended; `undefined`: nothing was booked. `isHostsFault`:
- * whether a host failed before the deadline, or had all of its time. Otherwise a request that its deadline ends was cut by us.
+ * The outcome of a request.
+ * `failure`: why it failed; `null`: it did not.
+ * `answer`: how the booked answer ended; `undefined`: nothing was booked.
+ * `isHostsFault`: whether a host failed before the deadline or used up all of its time. Otherwise, when the deadline
+ * ends the request, the gateway cut it.
  */
 export const requestOutcome = (
   failure: Failure | "defect" | null,

@@ -48,7 +48,7 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
-  /** Whether it bills all of an answer although its call was cancelled. Absent: it does not. */
+  /** Whether the host bills the whole answer even when its call is cancelled. Absent: false. */
   readonly billsAfterAbort?: boolean
   /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
   readonly inputModalities: ReadonlyArray<string>

@@ -9,7 +9,7 @@ import type { KeyId } from "../ids.ts"
 import { bytesOfTokens } from "../request/estimate.ts"
 import type { Host } from "./Host.ts"
 
-/** The latest some ten prompts, weighted by their size. */
+/** A moving average over about ten prompts, weighted by size. */
 class Density {
   private tokens = 0
   private bytes = 0
@@ -34,14 +34,14 @@ const mostPerByte = 1
 
 /** What is left of the earlier prompts with each new one. */
 const kept = 0.9
-/** Bytes. Of shorter prompts the frame around their text is too large a part. */
+/** Bytes. In shorter prompts, the framing around the text distorts the ratio. */
 const shortest = 1024
 const mostKeys = 64
 
 export class PromptDensity {
   private readonly ofHosts = new WeakMap<Host, { readonly all: Density; readonly byKey: Map<KeyId, Density> }>()
 
-  /** A host counted the `tokens` of a prompt of `bytes` of text, and nothing else. */
+  /** Records that a host counted `tokens` for a prompt that consists of `bytes` of text and nothing else. */
   counted(host: Host, key: KeyId, tokens: number, bytes: number): void {
     if (bytes < shortest || tokens === 0) return
     const known = this.ofHosts.get(host)
@@ -57,7 +57,7 @@ export class PromptDensity {
     if (first !== undefined) byKey.delete(first)
   }
 
-  /** The tokens of a text of so many bytes; `undefined`: nothing was counted. */
+  /** Estimates the tokens in a text of `bytes`; `undefined`: no prompt was counted yet, or the text is short. */
   tokensIn(host: Host, key: KeyId, bytes: number): number | undefined {
     const known = this.ofHosts.get(host)
     if (known === undefined || bytes < shortest) return undefined

@@ -1,28 +1,29 @@
 /**
- * Whose calls of a host ended within the last 15 to 30 seconds, and for whom the host fails. It tells a host that fails for most of those
- * who call it from one that fails for a few, however often these call. See docs/decisions/0099-whose-failures-put-a-host-out.md.
+ * Whose calls of a host ended in the last 15 to 30 seconds, and for whom the host is failing. It distinguishes a host
+ * that fails for most callers from one that fails for a few, however often those few call. See
+ * docs/decisions/0099-whose-failures-put-a-host-out.md.
  */
 
 interface Caller {
-  /** Calls of the present stretch, and of the one before it. */
+  /** Calls in the current period and in the previous one. */
   now: number
   before: number
   /** Whether the latest call failed. */
   isFailing: boolean
 }
 
-/** Milliseconds of a stretch. */
+/** Milliseconds of a period. */
 const stretchMs = 15_000
-/** Callers that are told apart. Further ones count as one. */
+/** Number of callers that are counted separately. The others are counted together. */
 const mostCallers = 256
 const others = ""
 
-/** Times are milliseconds of a clock that never steps back. */
+/** Times are milliseconds of a monotonic clock. */
 export class RecentCallers {
   private readonly callers = new Map<string, Caller>()
   private began = Number.NEGATIVE_INFINITY
 
-  /** A call by this caller ended. */
+  /** Records the end of a call by this caller. */
   add(name: string, isFailing: boolean, now: number): void {
     this.moveTo(now)
     const caller = this.callers.get(name) ?? this.newCaller(name)
@@ -30,7 +31,7 @@ export class RecentCallers {
     caller.isFailing = isFailing
   }
 
-  /** Whether at least half of the calls are of callers for whom the host fails. */
+  /** Whether the callers for whom the host is failing made at least half of its calls. */
   failsForMost(now: number): boolean {
     this.moveTo(now)
     let failing = 0

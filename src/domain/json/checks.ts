@@ -29,7 +29,7 @@ export interface Check extends CheckFunction {
 /** The most issues in an error body. Further ones are not reported. */
 const mostIssues = 10
 
-/** Path and message may have texts of the caller. */
+/** Path and message may contain text from the client. */
 export const report = (issues: Issues, path: string, message: string): void => {
   if (issues.length < mostIssues) issues.push({ path: withoutKeys(path), message: withoutKeys(message) })
 }

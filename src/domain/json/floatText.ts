@@ -1,12 +1,12 @@
 /**
- * The decimals of float32: the fewest digits that read as the same number, by readers of float32 and of double alike. Written as bytes, since a
- * batch of vectors has millions of them.
+ * Formats float32 numbers with the fewest digits that read back as the same number, whether read as float32 or as
+ * double. Writes bytes, because a batch of vectors has millions of numbers.
  */
 
 const powers = Float64Array.from({ length: 23 }, (_, at) => 10 ** at)
 /** The most significant digits that a float32 needs. */
 const mostDigits = 9
-/** Bytes that one number takes at most, with the comma after it. */
+/** The most bytes that one number takes, including the comma after it. */
 export const longestNumber = 32
 
 const zero = 0x30
@@ -17,15 +17,15 @@ const comma = 0x2c
 const scratch = new Float32Array(1)
 const bits = new Uint32Array(scratch.buffer)
 
-/** The float32 with these bits. */
+/** The float32 with this bit pattern. */
 const ofBits = (of: number): number => {
   bits[0] = of
   return scratch[0] ?? 0
 }
 
 /**
- * Writes the numbers from `from` to `to`, all of them finite, with commas between them; returns the place after the last one. `out` has room
- * for `longestNumber` bytes each.
+ * Writes the numbers from `from` to `to`, separated by commas, and returns the position after the last one. All
+ * numbers must be finite. `out` must have room for `longestNumber` bytes for each.
  */
 export const writeFloats = (floats: Float32Array, from: number, to: number, out: Uint8Array, start: number): number => {
   let at = start
@@ -44,17 +44,18 @@ const writeFloat = (float: number, out: Uint8Array, start: number): number => {
     out[at++] = zero
     return at
   }
-  // Others are rare in vectors. Below, all powers of ten and all products with them are exact to a double's last bit.
+  // Numbers outside this range are rare in vectors. Within it, all powers of ten are exact, and so are products up to
+  // the last bit of a double.
   if (size < 1e-7 || size >= 1e9) return writeText(shortest(size), out, at)
   scratch[0] = size
   const own = bits[0] ?? 0
-  // What lies between the middles to its neighbors reads as this number.
+  // Every number between these midpoints to the neighbors rounds to this float32.
   const low = (size + ofBits(own - 1)) / 2
   const high = (size + ofBits(own + 1)) / 2
   let decimals = 0
   while (decimals < 22 && size * (powers[decimals] ?? 0) < 1e8) decimals++
   let digits = Math.round(size * (powers[decimals] ?? 0))
-  // With nine digits it always reads the same. Fewer are tried one after another.
+  // Nine digits always suffice. Tries fewer, one digit at a time.
   for (let tried = decimals - 1; tried >= 0; tried--) {
     const power = powers[tried] ?? 0
     const fewer = Math.round(size * power)
@@ -66,7 +67,7 @@ const writeFloat = (float: number, out: Uint8Array, start: number): number => {
   return writeDecimal(digits, decimals, out, at)
 }
 
-/** `digits` divided by ten to the power of `decimals`. */
+/** Writes `digits` divided by ten to the power of `decimals`. */
 const writeDecimal = (digits: number, decimals: number, out: Uint8Array, start: number): number => {
   const power = powers[decimals] ?? 0
   const whole = Math.floor(digits / power)
@@ -74,7 +75,7 @@ const writeDecimal = (digits: number, decimals: number, out: Uint8Array, start: 
   if (decimals === 0) return at
   out[at++] = dot
   const end = at + decimals
-  // Below 2^31, so that integers are divided.
+  // It is below 2^31, so integer division works.
   let rest = (digits - whole * power) | 0
   for (let place = end - 1; place >= at; place--) {
     const next = (rest / 10) | 0
@@ -97,7 +98,7 @@ const writeText = (text: string, out: Uint8Array, start: number): number => {
   return start + text.length
 }
 
-/** The same for any positive number. */
+/** The slow path, for any positive number. */
 const shortest = (size: number): string => {
   for (let digits = 1; digits < mostDigits; digits++) {
     const read = Number(size.toPrecision(digits))

@@ -1,4 +1,4 @@
-/** Lists of numbers that keep the text that they have in JSON, so that they can be passed on without being read. */
+/** Lists of numbers that keep their JSON text, so that they can be passed on without being parsed. */
 
 const opening = 0x5b
 const closing = 0x5d
@@ -23,7 +23,7 @@ const afterDigits = (text: string, from: number): number => {
   return at
 }
 
-/** Where the number ends that begins at `from`; -1: there is none. */
+/** The end of the number that begins at `from`; -1: there is none. */
 const afterNumber = (text: string, from: number): number => {
   const first = text.charCodeAt(from) === minus ? from + 1 : from
   let at = text.charCodeAt(first) === zero ? first + 1 : afterDigits(text, first)
@@ -35,7 +35,7 @@ const afterNumber = (text: string, from: number): number => {
     at = end
     code = text.charCodeAt(at)
   }
-  // e, E
+  // The letter e or E.
   if ((code | 0x20) !== 0x65) return at
   const sign = text.charCodeAt(at + 1)
   const exponent = sign === plus || sign === minus ? at + 2 : at + 1
@@ -43,7 +43,7 @@ const afterNumber = (text: string, from: number): number => {
   return end === exponent ? -1 : end
 }
 
-/** Where the JSON list ends whose bracket is at `start`, if it has one number at least and nothing else; -1: it is no such list. */
+/** The end of the JSON list that opens at `start`, if it contains only numbers, and at least one; -1: it does not. */
 export const endOfNumbers = (text: string, start: number): number => {
   if (text.charCodeAt(start) !== opening) return -1
   let at = start
@@ -55,12 +55,12 @@ export const endOfNumbers = (text: string, start: number): number => {
   return text.charCodeAt(at) === closing ? at + 1 : -1
 }
 
-/** Whether the text is the JSON of a list of numbers, of one at least. */
+/** Whether the text is the JSON of a list of one or more numbers. */
 export const isNumberList = (text: string): boolean => endOfNumbers(text, 0) === text.length
 
-/** A list that is read once somebody asks for one of its numbers. The array of the proxy is filled then. */
+/** Parses the list when a number is first read. The target array of the proxy is filled then. */
 class Unread implements ProxyHandler<Array<number>> {
-  /** `undefined`: somebody has changed the numbers. */
+  /** `undefined`: the numbers were changed. */
   text: string | undefined
   private isRead = false
 
@@ -100,7 +100,7 @@ class Unread implements ProxyHandler<Array<number>> {
     return Reflect.getOwnPropertyDescriptor(this.read(target), name)
   }
 
-  /** Runs for assignments too. */
+  /** Assignments arrive here too. */
   defineProperty(target: Array<number>, name: string | symbol, property: PropertyDescriptor): boolean {
     return Reflect.defineProperty(this.changed(target), name, property)
   }
@@ -112,7 +112,7 @@ class Unread implements ProxyHandler<Array<number>> {
 
 const unread = new WeakMap<object, Unread>()
 
-/** The list of a text that `isNumberList`. It is an array for everybody who looks at it. */
+/** The list for a text that passes `isNumberList`. It behaves as an array. */
 export const numberList = (text: string): ReadonlyArray<number> => {
   const handler = new Unread(text)
   const list = new Proxy<Array<number>>([], handler)
@@ -120,7 +120,7 @@ export const numberList = (text: string): ReadonlyArray<number> => {
   return list
 }
 
-/** The JSON of a list that `numberList` made, without reading it; `undefined`: the list was made in another way, or changed. */
+/** The JSON of a list that `numberList` made, without parsing it; `undefined`: another list, or a changed one. */
 export const textOfNumbers = (list: object): string | undefined => unread.get(list)?.text
 
 /**

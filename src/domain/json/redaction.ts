@@ -42,8 +42,9 @@ const inUrl = (secret: string): ReadonlyArray<string> => {
 const shortestInBase64 = 8
 
 /**
- * What a secret adds to the base64 of any text that has it. Three bytes become four characters, so that it is written in three ways, by its
- * place; the characters at its ends, which depend on what stands beside it, are left out.
+ * The parts of a secret's base64 that are the same in every text that contains the secret. Base64 turns three bytes
+ * into four characters, so there are three variants, one for each offset. The characters at the ends depend on
+ * neighboring bytes and are left out.
  */
 const inBase64 = (secret: Buffer): ReadonlyArray<string> => {
   if (secret.length < shortestInBase64) return []
@@ -88,7 +89,7 @@ const withoutEnds = (text: string, secret: string): string => {
 /** Whether a word of letters and digits may be a key or the id of one: it is long, and has digits. */
 export const looksLikeKey = (word: string): boolean => word.length >= 16 && /\d/.test(word)
 
-/** `sk-gw-AbC...xyz`: of a key of this gateway, the prefix and three characters, and the last three. */
+/** A key of this gateway as `sk-gw-AbC...xyz`: the prefix, the first three characters and the last three. */
 export const mask = (secret: string): string => {
   const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
   return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
@@ -97,7 +98,7 @@ export const mask = (secret: string): string => {
 const keyForms = /sk-gwm?-[0-9A-Za-z]{49}/g
 
 /**
- * The text with every key of this gateway in it masked. To be used where a text is taken from a request that is then kept, logged or
- * answered: a caller may have put a key where a model or a title belongs.
+ * Masks every key of this gateway in the text. Use it for text from a request that is kept, logged or answered: a
+ * client may have put a key where a model or a title belongs.
  */
 export const withoutKeys = (text: string): string => (text.includes("sk-gw") ? text.replace(keyForms, mask) : text)

@@ -287,7 +287,7 @@ export type WireOf<M extends KeyMember> = Schema.Schema.Type<KeyFields[M]["kind"
 /** Made from the table: what each field is stands there. */
 export type KeyRecord = { readonly [M in keyof KeyFields]: Schema.Schema.Type<KeyFields[M]["kind"]["value"]> }
 
-/** Who is behind the key, as far as that is known: keys with the same owner are one caller. */
+/** Who uses the key: keys with the same owner count as one caller. */
 export const callerOf = ({ owner, id }: Pick<KeyRecord, "owner" | "id">): string => owner ?? id
 
 /** Members whose rows have such a fact. */

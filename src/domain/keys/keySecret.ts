@@ -1,4 +1,4 @@
-/** The text of a key: how it is made, and its id. How it may be shown: domain/json/redaction.ts. */
+/** The text of a key: how it is generated, and its id. `domain/json/redaction.ts` defines how it is displayed. */
 import * as Brand from "effect/Brand"
 import { inBase62, type KeyId, randomText } from "../ids.ts"
 import type { KeyRecord } from "./key.ts"

@@ -47,7 +47,7 @@ export const accessFields = {
   },
   bytes_in: { unit: "bytes", means: "of the request's body, as read" },
   bytes_out: { unit: "bytes", means: "of the answer's body, as sent" },
-  requests: { means: "how many refused requests without a known key the line stands for; absent: one" },
+  requests: { means: "how many refused requests without a known key this line represents; absent: one" },
 } as const satisfies Readonly<Record<string, AccessField>>
 
 export type AccessFieldName = keyof typeof accessFields

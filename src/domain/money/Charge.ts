@@ -17,7 +17,7 @@ export interface Answer {
   readonly outputBytes: number
   /** Images and sound that came. Absent: none. */
   readonly outputMedia?: MediaTokens | undefined
-  /** An estimate of the text tokens of the prompt. Absent: by a rule of thumb (`estimate.ts`). */
+  /** An estimate of the text tokens of the prompt. Absent: the rule of thumb in `estimate.ts`. */
   readonly promptTextTokens?: number | undefined
   /** An estimate of the tokens that the model made and that were not sent (`hiddenTokens.ts`). Absent: none. */
   readonly hiddenTokens?: number | undefined

@@ -70,10 +70,11 @@ export const canGrow = (
 ): boolean => request.stream && mostHiddenTokens(request, host, dropped) === 0
 
 /**
- * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
- * reserved, nor at a host that costs nothing, which a key may call when its limit is used up, too. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
- * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones. One that
- * grows reserves 4,096 tokens at first, and its host is limited by what is left.
+ * The most that this request can cost at this host, or why the budget does not allow it. Nothing is reserved for a
+ * key without a limit. Nothing is reserved at a free host either: a key may call it when its limit is used up. Where
+ * the client sent no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the larger of
+ * 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones. A reservation
+ * that grows starts at 4,096 tokens, and its host is limited by what is left.
  */
 export const reservationSize = (
   budget: BudgetSnapshot,

@@ -67,7 +67,7 @@ export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> =
   optional: { dimensions: 321, input_type: "search_query", user: "headgate-user" },
 }
 
-/** A batch in parts of at most `most` inputs, in their order. */
+/** Splits a batch into parts of at most `most` inputs, in order. */
 export const partsOf = (payload: EmbeddingsPayload, most: number): ReadonlyArray<EmbeddingsPayload> => {
   const inputs = inputsOf(payload.input)
   if (inputs.length <= most) return [payload]
@@ -76,7 +76,7 @@ export const partsOf = (payload: EmbeddingsPayload, most: number): ReadonlyArray
   return parts
 }
 
-/** The answer to a batch, of those to all of its parts. */
+/** Joins the answers to all parts of a batch. */
 export const joined = (answers: ReadonlyArray<EmbeddingsResponse>): EmbeddingsResponse => {
   const data: Array<Embedding> = []
   for (const { data: part } of answers) {
@@ -88,7 +88,7 @@ export const joined = (answers: ReadonlyArray<EmbeddingsResponse>): EmbeddingsRe
   return usage === undefined ? { ...first, data } : { ...first, data, usage }
 }
 
-/** The usage of several calls; `undefined`: one of them was not counted. */
+/** Sums the usage of several calls; `undefined`: one of them was not counted. */
 export const usageOfAll = (usages: ReadonlyArray<ChatUsage | undefined>): ChatUsage | undefined => {
   const sum = { prompt: 0, cached: 0, audio: 0, image: 0, video: 0 }
   for (const one of usages) {
@@ -111,7 +111,7 @@ export const isComplete = (data: unknown, inputs: number): boolean =>
 
 const hasVector = ({ embedding }: JsonObject): boolean => typeof embedding === "string" || isVector(embedding)
 
-/** Whether it is a list of numbers. Those of a host's answer are not read for it. */
+/** Whether the vector is a list of numbers. Does not parse the numbers of a host's answer. */
 export const isVector = (value: unknown): value is ReadonlyArray<number> => {
   if (!Array.isArray(value)) return false
   if (textOfNumbers(value) !== undefined) return true
@@ -129,10 +129,13 @@ export const packed = (vector: ReadonlyArray<number>): string | undefined => {
   return areFinite(floats) ? Buffer.from(floats.buffer).toString("base64") : undefined
 }
 
-/** A number from 10 on with an exponent, or one of many digits. All others are within float32. */
+/**
+ * A number with an exponent that may be 10 or more, or with many digits. All other numbers are within the range of
+ * float32.
+ */
 const large = /[eE][+\d]|\d{38}/
 
-/** Whether `packed` has a text for the vector. That of a host's answer is read only if it has an unusually large number. */
+/** Whether `packed` can encode the vector. Parses a host's numbers only if one is unusually large. */
 export const isPackable = (vector: ReadonlyArray<number>): boolean => {
   const text = textOfNumbers(vector)
   return (text !== undefined && !large.test(text)) || packed(vector) !== undefined
@@ -182,11 +185,14 @@ export const unpacked = (text: string, dimensions?: number | null): Float32Array
   return areFinite(floats) ? floats : undefined
 }
 
-/** Numbers that are written at once. */
+/** Numbers per piece. */
 const numbersAtOnce = 4096
 const written = Buffer.alloc(numbersAtOnce * longestNumber)
 
-/** The JSON of a list of float32, in pieces of a bounded length. Each number has the fewest decimals that read as the same float32. */
+/**
+ * The JSON of a list of float32 numbers, in pieces of bounded length. Each number has the fewest decimals that read
+ * back as the same float32.
+ */
 export function* floatPieces(floats: Float32Array): Generator<string> {
   for (let from = 0; from < floats.length; from += numbersAtOnce) {
     const to = Math.min(floats.length, from + numbersAtOnce)

@@ -1,7 +1,8 @@
 /**
- * Remembers which hosts served something last: a conversation, or a beginning of a prompt. What it was is a hash, so that
- * no text is kept. Bounded: when it is full, a key that has at least an equal share of it gives up what it wrote first. Any other key, and
- * anybody after an hour, takes the place of what was written first of all. So no key can push out what the others left.
+ * Remembers which hosts recently served a conversation or the beginning of a prompt. Stores hashes only, no text. Its
+ * size is bounded. When it is full and the oldest entry is older than an hour, that entry is dropped. Otherwise a key
+ * that holds at least an equal share drops its own oldest entry, and any other key replaces the oldest entry of all.
+ * So no key can push out what others left.
  */
 import type { Host } from "../hosts/Host.ts"
 import type { HostTag, KeyId, ModelId } from "../ids.ts"
@@ -15,7 +16,10 @@ export interface Served {
   readonly isCached: boolean
 }
 
-/** Entries in the order in which they were written. The first key of a large `Map` takes long to find once many before it were deleted. */
+/**
+ * Entries in the order in which they were written. A `Map` alone is too slow: finding its first key takes long after
+ * many deletions.
+ */
 class Queue {
   size = 0
   first: Link | undefined
@@ -38,7 +42,7 @@ class Queue {
   }
 }
 
-/** The place of an entry in a queue. */
+/** The position of an entry in a queue. */
 interface Link {
   readonly entry: Entry
   before: Link | undefined
@@ -59,7 +63,7 @@ class Entry {
   }
 }
 
-/** After so many milliseconds the prompt caches of hosts have forgotten. */
+/** Milliseconds after which hosts' prompt caches have expired. */
 const staleMs = 3_600_000
 
 /** Hosts that are kept for one hash, the newest ones. */
@@ -118,7 +122,7 @@ export class RecentHosts {
     if (this.entries.size > this.mostEntries) this.drop(this.dispensable(ofKey, served[0].at) ?? entry)
   }
 
-  /** What is forgotten for a new entry of this key. */
+  /** The entry to drop for a new entry of this key. */
   private dispensable(ofKey: Queue, now: number): Entry | undefined {
     const oldest = this.all.first?.entry
     if (now - (oldest?.served[0]?.at ?? now) > staleMs) return oldest

@@ -6,11 +6,11 @@ import type { Host } from "../hosts/Host.ts"
 const codes =
   /context_?(?:length|window|size)|(?:prompt|input|string|request)_?too_?(?:long|large)|tokens?_limit_(?:reached|exceeded)|^1261$/i
 
-/** Vendors' sentences, from their SDKs, their sources and bodies that users quote (2025 and 2026). */
+/** Vendors' messages, from their SDKs, source code and bodies that users quote (2025 and 2026). */
 const words = new RegExp(
   [
-    // OpenAI, vLLM, DeepSeek, OpenRouter, LM Studio, Ollama, llama.cpp, MiniMax, Fireworks and many more; Anthropic: "input length and
-    // `max_tokens` exceed context limit".
+    // OpenAI, vLLM, DeepSeek, OpenRouter, LM Studio, Ollama, llama.cpp, MiniMax, Fireworks and many more; Anthropic:
+    // "input length and `max_tokens` exceed context limit".
     "context (?:length|window|size|limit)|maximum context|max(?:imum)? model length|max_model_len",
     // Anthropic, Bedrock, Perplexity ("total length of all messages is too long"), Ollama ("prompt too long").
     "(?:prompt|input|messages?|conversation) (?:(?:is|are) )?too long",
@@ -18,7 +18,7 @@ const words = new RegExp(
     "maximum prompt length|range of input length should be|(?:prompt|input)(?: length| tokens?)? exceeds (?:the )?(?:max|limit)",
     // Moonshot; GitHub Copilot; Google: "The input token count (9) exceeds the maximum number of tokens allowed (8)".
     "model token limit|token count[^.]{0,60} exceeds|token limit exceeded",
-    // Mistral, Cohere (but not for what `max_tokens` asks), Groq.
+    // Mistral, Cohere (except where `max_tokens` is too large), Groq.
     "tokens[^.]{0,60}too large for model|too many tokens(?!: max tokens)|reduce the length of (?:the|your) (?:messages|prompt|input)",
     // Hugging Face's servers, Together: "`inputs` tokens + `max_new_tokens` must be <= 8193".
     String.raw`inputs. tokens \+ .max_new_tokens. must be`,

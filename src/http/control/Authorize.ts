@@ -32,7 +32,7 @@ export class CallerOrNobody extends Context.Tag("headgate/CallerOrNobody")<Calle
 const security = { bearer: HttpApiSecurity.bearer }
 const failure = Schema.Union(notAccepted, notPermitted, tooManyRequests, unavailable)
 
-/** Finds out whose the request is. A read then waits for its place. */
+/** Identifies the key of the request. A read then waits for its turn. */
 const callers = Effect.gen(function* () {
   const lanes = yield* ReadLanes
   const addresses = yield* CallerAddresses

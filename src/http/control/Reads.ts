@@ -1,9 +1,9 @@
 /**
- * Admission of reads of the control plane. They take the time of the thread that writes the ledger, so few run at once. Management keys
- * and ordinary keys have places of their own, so that no ordinary key keeps the operator waiting; keys take turns, so that none keeps the
- * others waiting. What waits is bounded for each key and in all. Each process counts its own.
+ * Limits concurrent reads of the control plane, because they run on the thread that writes the ledger. Management
+ * keys and ordinary keys have separate slots, so ordinary keys never delay the operator. Keys take turns, so no key
+ * delays the others. The queue is bounded for each key and overall. Each process counts its own reads.
  *
- * A place is taken where the key is known (`Authorize.ts`), and given up where the operation is over (`index.ts`).
+ * `Authorize.ts` takes the slot once the key is known; `index.ts` frees it when the operation ends.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,10 +11,10 @@ import * as Layer from "effect/Layer"
 import { RateLimited, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 
-/** Reads that run at once: of the keys of a kind together, and of one key. */
+/** Concurrent reads: of all keys of a kind, and of one key. */
 const places = { management: { inAll: 2, ofKey: 2 }, ordinary: { inAll: 2, ofKey: 1 } } as const
 
-/** Reads that wait: of one key, and of the keys of a kind. */
+/** Queued reads: of one key, and of all keys of a kind. */
 export const mostOfKey = 32
 export const mostInAll = 512
 
@@ -26,7 +26,7 @@ type Resume = (result: Effect.Effect<void, RateLimited | Unavailable>) => void
 export class Read {
   private lane: Lane | undefined
 
-  /** Waits for a place. */
+  /** Waits for a slot. Fails when a queue is full. */
   enter({ id, kind }: Pick<KeyRecord, "id" | "kind">, lanes: Lanes): Effect.Effect<void, RateLimited | Unavailable> {
     return Effect.async((resume) => {
       this.lane = lanes[kind]
@@ -34,7 +34,7 @@ export class Read {
     })
   }
 
-  /** It is over, or its caller has gone while it waited. */
+  /** Frees the slot, or leaves the queue when the client has gone. */
   leave(): void {
     this.lane?.leave(this)
     this.lane = undefined
@@ -46,14 +46,14 @@ interface Waiting {
   readonly resume: Resume
 }
 
-/** The reads of one kind of key. */
+/** The slots and the queue for one kind of key. */
 class Lane {
   private readonly inAll: number
   private readonly ofKey: number
   private readonly now: () => number
-  /** The key of each read that runs. */
+  /** The key of each running read. */
   private readonly running = new Map<Read, string>()
-  /** By key; the key whose turn is next comes first. */
+  /** Queues by key; the key whose turn is next comes first. */
   private readonly waiting = new Map<string, ReadonlyArray<Waiting>>()
   private waitingInAll = 0
 
@@ -91,12 +91,12 @@ class Lane {
     return running < this.ofKey
   }
 
-  /** The next one whose key has a place. */
+  /** Starts the next queued read whose key has a free slot. */
   private admit(): void {
     for (const [key, all] of this.waiting) {
       const [next] = all
       if (next === undefined || !this.hasPlaceFor(key)) continue
-      // Its key is the last one to have its turn again.
+      // Moves the key to the end of the order.
       this.waiting.delete(key)
       this.keepWaiting(key, all, (one) => one !== next)
       this.running.set(next.read, key)
@@ -118,7 +118,7 @@ interface Lanes {
   readonly ordinary: Lane
 }
 
-/** The places of all reads. */
+/** The slots of all reads. */
 export class ReadLanes extends Context.Tag("headgate/ReadLanes")<ReadLanes, Lanes>() {
   static readonly layer = Layer.effect(
     ReadLanes,
@@ -129,12 +129,12 @@ export class ReadLanes extends Context.Tag("headgate/ReadLanes")<ReadLanes, Lane
   )
 }
 
-/** The read that an operation is; `undefined`: it is none. */
+/** The read of the current operation; `undefined`: it is not a read. */
 export class CurrentRead extends Context.Reference<CurrentRead>()("headgate/CurrentRead", {
   defaultValue: (): Read | undefined => undefined,
 }) {}
 
-/** Runs an operation that may take a place, and gives that up. */
+/** Runs an operation that may take a slot, and frees the slot at its end. */
 export const asRead = <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const read = new Read()

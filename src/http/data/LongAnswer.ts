@@ -1,7 +1,7 @@
 /**
- * A long whole answer on its way to the caller: written piece by piece, each in a turn of the event loop of its own, and no faster than the
- * caller reads. So several of them keep nobody waiting for their sum, and the bytes that are kept for a slow caller go on to count
- * (`AnswerBytes`). One who takes nothing for `client_stall_ms` is cut.
+ * Sends a long non-streaming answer piece by piece, each in its own turn of the event loop, and no faster than the
+ * client reads. So several long answers do not block other requests, and the bytes that wait for a slow client stay
+ * counted (`AnswerBytes`). Cuts off a client that takes nothing for `client_stall_ms`.
  */
 
 import type { AnswerBody, BodyPieces } from "../../services/dispatch/AnswerReader.ts"
@@ -9,7 +9,7 @@ import type { OpenOutput, OutputEvents, StreamOutput } from "../../services/disp
 import type { TickTimers, Timer } from "../../services/request/Timers.ts"
 import { takeTurn } from "../../services/request/turns.ts"
 
-/** Characters of a text that is written in pieces. */
+/** Characters from which a text is written in pieces. */
 const longText = 1_048_576
 /** Characters of a piece. */
 const pieceLength = 262_144
@@ -21,9 +21,9 @@ export const isLongBody = (body: AnswerBody): body is string | BodyPieces =>
 export interface LongAnswerOptions {
   readonly timers: TickTimers
   readonly open: OpenOutput
-  /** How long the caller may take nothing, milliseconds. */
+  /** Milliseconds that the client may take nothing. */
   readonly stallMs: number
-  /** All of it was written (`isWhole`), or the caller has left or was cut. `bytes`: of it that were written. Called once. */
+  /** Called once: all of it was written (`isWhole`), or the client left or was cut off. `bytes`: the bytes written. */
   readonly onClosed: (isWhole: boolean, bytes: number) => void
 }
 
@@ -47,10 +47,10 @@ export class LongAnswer implements OutputEvents {
     return this.output.stream
   }
 
-  /** Ends it before all was written: the caller takes nothing, or the request was ended. */
+  /** Ends the answer early: the client takes nothing, or the request was ended. */
   readonly cut = (): void => {
     if (this.pieces === undefined) return
-    this.output.fail(new Error("the caller took no bytes"))
+    this.output.fail(new Error("the client took no bytes"))
     this.close(false)
   }
 
@@ -103,7 +103,7 @@ export class LongAnswer implements OutputEvents {
 function* piecesOf(text: string): Iterable<string> {
   for (let at = 0; at < text.length; ) {
     let end = Math.min(text.length, at + pieceLength)
-    // Both halves of a character go into one piece.
+    // Keeps surrogate pairs together.
     const last = text.charCodeAt(end - 1)
     if (last >= 0xd800 && last < 0xdc00 && end < text.length) end += 1
     yield text.slice(at, end)

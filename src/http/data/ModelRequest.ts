@@ -149,7 +149,7 @@ class ModelRequest extends DataRequest<Asked> {
     headers.set(costHeader, costValue(charge.cost.total))
     setAnswerHeaders(headers, context, completed, form)
     if (served.claim !== undefined) {
-      // An answer that is no text is not kept.
+      // Binary answers are not kept.
       if (typeof body === "string") served.kept = { headers: Object.fromEntries(headers), body }
       this.tellIfNotKept(served.claim, served.kept, headers)
     }
@@ -161,7 +161,7 @@ class ModelRequest extends DataRequest<Asked> {
     if (!isKept) headers.set(idempotencyStatusHeader, "not-kept")
   }
 
-  /** The request is over once the caller has all of it: until then its bytes count. */
+  /** Ends the request once the client has the whole answer: its bytes count until then. */
   private longAnswer(body: string | BodyPieces): Response {
     const { services, served, lifetime } = this
     const { observed } = served
@@ -180,7 +180,7 @@ class ModelRequest extends DataRequest<Asked> {
         end(isWhole ? undefined : new CallerGone())
       },
     })
-    // From here on the output itself reports that its reader has left.
+    // From here on, the output itself reports when its reader leaves.
     lifetime.isCallerGone = undefined
     lifetime.onEnd(answer.cut)
     for (const held of lifetime.answers) held.cut = answer.cut

@@ -1,4 +1,4 @@
-/** Parses a body of any length. A long one is scanned before, in several turns of the event loop. */
+/** Parses a body of any length. A long body is scanned first, over several turns of the event loop. */
 import * as Effect from "effect/Effect"
 import { type BadRequest, promptTooLong } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"

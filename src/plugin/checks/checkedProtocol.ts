@@ -56,7 +56,7 @@ export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryA
   decode(head: ResponseHead, body: unknown, request: Request): Answer | HostFailed
   /** As `UnaryProtocol.readText`. */
   readonly readText?: (text: string) => unknown
-  /** As `UnaryProtocol.mostInputs`. A fault of the plugin counts as any number. */
+  /** As `UnaryProtocol.mostInputs`. If the plugin throws or returns no positive integer: any number. */
   readonly mostInputs?: (host: Host) => number
 }
 
@@ -152,7 +152,7 @@ const checkedUnary = <Name extends UnaryName>(
   }
 }
 
-/** How the text of an answer is read where its protocol does not do so itself. */
+/** Reads the text of answers whose protocol has no `readText` of its own. */
 const textReaders: { readonly [Name in UnaryName]?: (text: string) => unknown } = { embeddings: readKeepingNumbers }
 
 const checkedMostInputs =

@@ -3,7 +3,7 @@ import { Utf8Decoder } from "../../wire/Utf8Decoder.ts"
 
 /** Collects the text of a body up to a limit, since hosts are not trusted. */
 export class BodyText {
-  /** Bytes so far. */
+  /** Bytes received so far. */
   size = 0
   private readonly decoder = new Utf8Decoder()
   private readonly limit: number
@@ -23,7 +23,7 @@ export class BodyText {
     return this.size <= this.limit
   }
 
-  /** Whether there is so much that it is parsed in a turn of the event loop of its own. */
+  /** Whether the text is so long that it is parsed in its own turn of the event loop. */
   get isLong(): boolean {
     return this.size > parsedAtOnce
   }
@@ -34,11 +34,11 @@ export class BodyText {
     return this.size <= this.limit ? text : text.slice(0, this.limit)
   }
 
-  /** Looks at more of a long text, `before` it and what is new. */
+  /** Examines a new part of a long text. `before`: the text that came before it. */
   protected count(_before: string, _text: string): void {}
 }
 
-/** The text of an answer with status 200, whose nesting and values are counted while it comes. */
+/** The text of an answer with status 200. Counts its nesting and values as it arrives. */
 export class AnswerText extends BodyText {
   private counted: JsonCount | undefined
   private readonly isOfVectors: boolean
@@ -49,7 +49,7 @@ export class AnswerText extends BodyText {
     this.isOfVectors = isOfVectors
   }
 
-  /** The bound that a long text is beyond. The nesting of a short one is found when it is parsed. */
+  /** The limit that a long text exceeds. Short texts are not counted here: parsing checks their nesting. */
   get excess(): JsonCount["excess"] {
     return this.counted?.excess
   }

@@ -29,7 +29,7 @@ const boundedOr = (text: string): unknown => {
   }
 }
 
-/** The JSON in a text whose nesting is known not to be too deep, or the text where it is no JSON. */
+/** The JSON in a text whose nesting was already checked, or the text itself if it is not JSON. */
 export const jsonOr = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -16,7 +16,7 @@ const codesOf = (failure: HostFailed): ReadonlyArray<string> => {
   return codes
 }
 
-/** What kept a connection from being made, or broke it. */
+/** Why a connection could not be made, or broke. */
 export type ConnectionFault =
   | "dns"
   | "address not allowed"
@@ -55,7 +55,7 @@ const faults: ReadonlyArray<
   [/ECONNRESET|closed|EPIPE/i, "closed", (host) => `${host} closed the connection`],
 ]
 
-/** Of a call that failed as `unreachable`; `undefined`: of no other failure, or not known. */
+/** The fault of a call that failed as `unreachable`; `undefined`: another failure, or an unknown fault. */
 export const connectionFault = (failure: HostFailed): ConnectionFault | undefined => {
   if (failure.reason !== "unreachable") return undefined
   const text = codesOf(failure).join(" ")

@@ -26,13 +26,13 @@ export const withoutSecrets = (
   })
 }
 
-/** Replaces our secrets in a short text of a host. */
+/** Removes our secrets from a short text of a host. */
 export type Shown = (text: string) => string
 
-/** Characters. A longer text is content, which is not searched. */
+/** Characters. Longer texts are content, and are not searched. */
 const longestShort = 512
 
-/** Texts of one provider that were searched. Hosts repeat them with each answer: a fingerprint, a tier, a model. */
+/** Searched texts to remember per provider. Hosts repeat them with each answer: a fingerprint, a tier, a model. */
 const mostRemembered = 256
 
 interface Searched {
@@ -43,7 +43,10 @@ interface Searched {
 
 const searched = new WeakMap<ProviderEndpoint, Searched>()
 
-/** What of an answer's short texts may be shown and traced, such as its fingerprint. `added`: what `sign` added to the request. */
+/**
+ * Removes secrets from an answer's short texts, such as its fingerprint, before they are shown or traced. `added`:
+ * what `sign` added to the request.
+ */
 export const shownOf = (endpoint: ProviderEndpoint, added: ReadonlyArray<string>): Shown => {
   if (added.length > 0) return (text) => (isShort(text) ? hiding(realSecrets(endpoint, added))(text) : text)
   return (text) => {
@@ -60,7 +63,7 @@ export const shownOf = (endpoint: ProviderEndpoint, added: ReadonlyArray<string>
 
 const isShort = ({ length }: string): boolean => length >= shortestCredential && length <= longestShort
 
-/** What is shorter is a word that a local server takes for a key, and may stand in any text. */
+/** Skips shorter values: a local server may accept any word as a key, and that word may occur in any text. */
 const realSecrets = (endpoint: ProviderEndpoint, added: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...secretsOf(endpoint), ...secretsIn(added)].filter(({ length }) => length >= shortestCredential)
 

@@ -17,8 +17,8 @@ import type { Begun } from "./AttemptStart.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
 /**
- * A text that is too long to be made at once. Each piece is made when it is written, in a turn of the event loop of its own. A good
- * size of a piece is 256 KiB.
+ * A text that is too long to build at once. Each piece is built when it is written, in its own turn of the event
+ * loop. Pieces should be about 256 KiB.
  */
 export interface BodyPieces {
   readonly pieces: Iterable<string>
@@ -103,7 +103,7 @@ export const unaryReader =
     return { delivered: { outcome: "finished", usage, outputBytes: 0, finishReason: "stop", isAwaited: true }, write }
   }
 
-/** Of a part of a batch that has further ones. It is neither written nor booked. */
+/** The result for a part of a batch that is not the last. It is neither written nor booked. */
 const partRead: AnswerRead = {
   delivered: { outcome: "finished", usage: undefined, outputBytes: 0, finishReason: "stop", isAwaited: true },
   write: () => "",

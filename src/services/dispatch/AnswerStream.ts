@@ -196,7 +196,10 @@ export class AnswerStream implements OutputEvents {
     this.settle(answer, "host-failed", last, failure)
   }
 
-  /** What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut. */
+  /**
+   * Cuts an answer that exceeds a limit of the gateway. The host has produced it, and the client may have asked for
+   * it, so it is charged.
+   */
   private beyondLimit(answer: HostAnswer, failure: HostFailed): void {
     this.failure = answerBeyondLimit(answer.attempt, failure, undefined)
     const last = (charge: Charge) => answer.writer.failure(answerBeyondLimit(answer.attempt, failure, charge), charge)
@@ -368,7 +371,7 @@ export class AnswerStream implements OutputEvents {
       return
     }
     const now = this.services.timers.now()
-    // What it would have sent meanwhile does not count against it.
+    // The host is not read now, so its silence does not count against it.
     if (this.answer?.attempt.isLeftUnread === true) this.pace.hostBegan(now, this.answer.stream)
     switch (this.pace.look(now, this.output.isRead(), this.answer?.stream)) {
       case "caller-stalled":

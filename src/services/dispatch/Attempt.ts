@@ -18,18 +18,18 @@ import type { Batch } from "./batch/Batch.ts"
 
 /** The time limit of an attempt. */
 export interface AttemptTimer {
-  /** It does not stop the attempt any more. */
+  /** Disables the limit. */
   clear(): void
-  /** It does not run until `goOn`. */
+  /** Suspends the limit until `goOn`. */
   pause(): void
   goOn(): void
 }
 
-/** Why a host is not read. */
+/** Reasons for which the gateway does not read a host, as bits. */
 export const Unread = {
-  /** The caller takes nothing. */
+  /** The client takes no bytes. */
   byCaller: 1,
-  /** Too many bytes of answers are kept. */
+  /** The answers in memory have too many bytes. */
   forMemory: 2,
   /** A long event waits for its turn of the event loop. */
   forTurn: 4,
@@ -59,30 +59,30 @@ export class Attempt implements AnswerSource {
   /** Called once when it is stopped. Set by the code that waits for its answer. */
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
-  /** Asked when the caller has left: whether the call goes on all the same. Unset: it does not. */
+  /** Called when the client has left: whether the call continues anyway. Unset: it does not. */
   mayReadOn: (() => boolean) | undefined
-  /** Whether it goes on although its caller has left. */
+  /** Whether the call continues although its client has left. */
   isReadOn = false
-  /** Called once when it is over. */
+  /** Called once when the attempt is over. */
   onClose: (() => void) | undefined
   /** How often its request went out again, on a new connection in place of one that the host had closed. */
   resends = 0
   /** The model that its host says the answer is of; `undefined` where it is not known. */
   modelSaid: string | undefined
-  /** Present where the request is sent in parts. */
+  /** Present if the request is sent in parts. */
   batch: Batch | undefined
   /** When its money was reserved. Set where the request's spans are wanted. */
   reserving: Reserving | null = null
-  /** Bytes of the answers to earlier parts of its request. */
+  /** Bytes of the answers to earlier parts of the request. */
   private bytesBefore = 0
-  /** Bytes of its answer that are counted. With more than these `hold` is called. */
+  /** Bytes of the answer that are counted. The reader calls `hold` when it has more. */
   countedBytes = uncountedAnswer
   private held: HeldAnswer | undefined
-  /** Its time limit, which does not run while its host is not read. */
+  /** The time limit. It is suspended while the host is not read for lack of memory. */
   private timer: AttemptTimer | undefined
-  /** Why its host is not read (`Unread`), as a sum; 0: it is read. */
+  /** Why the host is not read, as bits of `Unread`; 0: it is read. */
   private unread = 0
-  /** Milliseconds in which its host was held back, and since when it is. */
+  /** Milliseconds for which the host was not read for lack of memory; `heldBackSince`: when the current pause began. */
   private heldBackMs = 0
   private heldBackSince: number | undefined
   /** Of its span, once there is one. */
@@ -116,14 +116,14 @@ export class Attempt implements AnswerSource {
     context.lifetime.onEnd(this.onEnd)
   }
 
-  /** Milliseconds since it began, without those in which too many bytes of answers were kept to read its host. */
+  /** Milliseconds since the attempt began, without the time in which its host was not read for lack of memory. */
   elapsedMs(): number {
     if (this.tookMs !== undefined) return this.tookMs
     const elapsed = this.context.elapsedMs() - this.beganMs - this.heldBackMs
     return this.heldBackSince === undefined ? elapsed : elapsed - (this.context.elapsedMs() - this.heldBackSince)
   }
 
-  /** So many bytes of its answer are kept in memory. */
+  /** Counts `bytes` of the answer as held in memory, the total so far. */
   hold(bytes: number, timer?: AttemptTimer): void {
     this.timer = timer
     this.held ??= answerBytes.begin(this.context.key.id, this)
@@ -135,7 +135,7 @@ export class Attempt implements AnswerSource {
     return this.held !== undefined
   }
 
-  /** No bytes of an answer that comes piece by piece are kept any more. */
+  /** No bytes of a streamed answer are held in memory any more. */
   letGo(): void {
     this.countedBytes = uncountedAnswer
     this.held?.release()
@@ -155,13 +155,13 @@ export class Attempt implements AnswerSource {
     this.resume(Unread.forMemory)
   }
 
-  /** Its host has sent all, which waits to be read. */
+  /** The host has sent everything, and the answer waits for its turn to be read. This time does not count. */
   waits(): void {
     this.heldBackSince ??= this.context.elapsedMs()
     this.held?.wasRead()
   }
 
-  /** The answer to a part of its request was read, and stays in memory. Its host is called for the next part. */
+  /** Prepares the call for the next part of the request. The answers so far stay in memory. */
   callsAgain(): void {
     this.bytesBefore = this.batch?.bytesRead ?? 0
     if (this.bytesBefore > uncountedAnswer) this.hold(0)
@@ -169,12 +169,12 @@ export class Attempt implements AnswerSource {
     this.goOn()
   }
 
-  /** Whether its host is not read because too many bytes of answers are kept. */
+  /** Whether the host is not read for lack of memory. */
   get isLeftUnread(): boolean {
     return (this.unread & Unread.forMemory) !== 0
   }
 
-  /** Its host is not read until this reason, and every other one, is gone. */
+  /** Stops reading the host until every reason to pause is gone. */
   pause(why: number): void {
     this.unread |= why
     this.exchange?.pause()
@@ -219,18 +219,18 @@ export class Attempt implements AnswerSource {
     this.onStop?.()
   }
 
-  /** The request was ended: stops it, unless its caller has left and it is read on. */
+  /** The request was ended: stops the attempt, unless its client left and its host is still read. */
   end(): void {
     if (this.context.lifetime.ending?._tag === "CallerGone" && this.mayReadOn?.() === true) return
     this.endNow()
   }
 
-  /** Stops it because the request was ended. */
+  /** Stops the attempt because the request was ended. */
   endNow(): void {
     this.stop(ended)
   }
 
-  /** Its time is what it has taken so far: it was cancelled, and is booked later. */
+  /** Fixes its duration now: the call was cancelled, and is booked later. */
   stopClock(): void {
     this.tookMs = this.elapsedMs()
   }

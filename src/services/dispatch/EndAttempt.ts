@@ -122,7 +122,10 @@ export class EndAttempt {
     this.unpaid(attempt)
   }
 
-  /** The key pays nothing for it. What the host counted of answered parts of a batch is kept as a cost of the gateway. */
+  /**
+   * Charges the key nothing. What the host counted for the answered parts of a batch is recorded as a cost of the
+   * gateway.
+   */
   private unpaid({ context, reservation, batch }: Attempt): void {
     const usage = batch?.counted
     if (usage === undefined) this.meter.release(reservation)
@@ -203,7 +206,7 @@ export class EndAttempt {
     return hiddenTokens(attempt.elapsedMs(), this.stats.snapshot(attempt.host).throughput, shown, most)
   }
 
-  /** The text tokens of its prompt, by what the host counted lately; `undefined`: it did not. */
+  /** An estimate of the prompt's text tokens from the host's recent counts; `undefined`: there are none. */
   private promptTextTokens({ context, host, reservation }: Attempt): number | undefined {
     return this.density.tokensIn(host, context.key.id, reservation.bounds.textBytes)
   }

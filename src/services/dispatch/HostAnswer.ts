@@ -47,9 +47,9 @@ export class HostAnswer implements Sink {
   private text = ""
   /** A body that is not a stream: an error, or a whole answer. */
   private whole: Whole | undefined
-  /** A whole answer that is beyond a limit of ours. */
+  /** A non-streaming answer that exceeds a limit of the gateway. */
   private cut: AnswerCut | undefined
-  /** Whether a long event waits for its turn, and whether the body has ended meanwhile. */
+  /** Whether a long event waits for its turn, and whether the body ended meanwhile. */
   private isInTurn = false
   private endsAfterTurn = false
   /** `undefined` once the answer is open, or has failed before. */
@@ -107,7 +107,7 @@ export class HostAnswer implements Sink {
     }
   }
 
-  /** Which limit of ours it is beyond, where it is an answer all the same. */
+  /** The exceeded limit, if the body is an answer all the same. */
   get beyond(): HostFailed | undefined {
     if (this.cut !== undefined) return this.cut.beyond
     const failure = this.stream?.failure
@@ -163,14 +163,14 @@ export class HostAnswer implements Sink {
     this.progress()
   }
 
-  /** Counts what is kept of the answer: of a whole one all of it, of a stream an event that is not complete. */
+  /** Counts the bytes held in memory: the whole of a non-streaming answer, or the incomplete event of a stream. */
   private hold(bytes: number): void {
     const { attempt } = this
     if (bytes > attempt.countedBytes) attempt.hold(bytes, this.opening?.timer)
     else if (bytes < attempt.countedBytes && attempt.isHolding) attempt.letGo()
   }
 
-  /** A long event waits for its turn of the event loop, and what comes after it too. */
+  /** Queues a long event, and all that follows it, for its own turn of the event loop. */
   private waitForTurn(stream: HostStream): void {
     if (this.isInTurn) return
     this.isInTurn = true
@@ -197,7 +197,7 @@ export class HostAnswer implements Sink {
     else this.wholeInTurn(() => this.readWhole(head, body.take(), true))
   }
 
-  /** What has come of a whole answer is beyond a limit of ours, and nothing more of it is read. */
+  /** Ends a non-streaming answer that exceeds a limit of the gateway. Nothing more of it is read. */
   private wholeBeyond({ head, body }: Whole, beyond: HostFailed): void {
     this.attempt.exchange?.cancel()
     this.wholeInTurn(() => this.judge(head, body.take(), body.size, beyond))

@@ -33,9 +33,10 @@ export class ReadingOn {
   private readonly byKey = new Map<KeyId, OfKey>()
 
   /**
-   * Reads an answer on, until it ends, its time is over or it has more than `mostBytes`, and discards its text. Where the key has all of its
-   * places, it is cancelled, and waits for those to end, which tell how long such prompts are. `onOver` is called once, after this has
-   * returned. `false`: it is not read on, because it has no content or is over, or because others have the places.
+   * Continues to read an answer and discards its text, until it ends, its time is over or it has more than
+   * `mostBytes`. If the key has no free slot, cancels the call and books it when the calls with a slot have ended,
+   * because their counts improve its estimate. Calls `onOver` once, after this method has returned. Returns `false`
+   * if the answer is not read: it has no content or is over, or all slots are taken.
    */
   read(answer: HostAnswer, timers: TickTimers, mostBytes: number, onOver: () => void): boolean {
     const { attempt, endpoint, stream } = answer
@@ -73,7 +74,10 @@ export class ReadingOn {
     return true
   }
 
-  /** Lets a call go on whose caller has left before it was answered, until it ends or for two minutes. `false`: there is no place. */
+  /**
+   * Lets a call continue whose client left before an answer, until it ends or for two minutes. Returns `false` if
+   * there is no free slot.
+   */
   hold(attempt: Attempt, timers: TickTimers): boolean {
     const { context } = attempt
     if (!this.enter(context.key.id)) return false
@@ -108,7 +112,7 @@ export class ReadingOn {
     for (const over of ofKey.waiting) over()
   }
 
-  /** Whether it is the only one left of its key that may tell the length of many prompts. */
+  /** Whether this is the last call of its key whose count can improve the estimates of many. */
   private isLastOfMany(key: KeyId): boolean {
     const ofKey = this.byKey.get(key)
     return ofKey !== undefined && ofKey.places === 1 && ofKey.waiting.size >= mostOfOneKey

@@ -67,7 +67,7 @@ export class StreamOpening extends Failover<HostAnswer, StreamHead> {
 
   /** No host has an event yet. The hosts are tried all the same, and the stream is told what comes of it. */
   private announce(): void {
-    // Its caller has left, and the host is read on.
+    // The client has left, and the host is still read.
     if (this.context.lifetime.ending !== undefined) return
     this.announced = this.makeStream()
     this.announced.announce()
@@ -85,7 +85,7 @@ export class StreamOpening extends Failover<HostAnswer, StreamHead> {
     this.succeed({ body: stream.body, answering: { host, dropped } })
   }
 
-  /** It is beyond a limit of ours before anything of it was sent: charged, and refused with a status. */
+  /** The answer exceeds a limit before the client got any of it: it is charged, and refused with a status. */
   private refuse(answer: HostAnswer, beyond: HostFailed): void {
     const { attempt } = answer
     this.after(this.services.endAttempt.delivered(attempt, answer.delivered("cut", true, beyond)), (charge) =>

@@ -19,7 +19,7 @@ import { WholeHostAnswer } from "./WholeHostAnswer.ts"
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  /** The body in the caller's form. */
+  /** The body in the client's format. */
   readonly body: AnswerBody
   /** Default: JSON. */
   readonly contentType?: string | undefined

@@ -13,9 +13,9 @@ import type { Begun, CallListener } from "./AttemptStart.ts"
 import { type AnswerCut, excessive, parsedAnswer, tooLong, wholeBeyond } from "./beyondLimit.ts"
 
 /**
- * Sends the request once, collects the whole answer as the sink of its exchange, and ends at once when the attempt is
- * stopped, which `timer` does when the host takes too long. `read` gets the JSON of an answer with status
- * 200; when it throws, that is a defect of ours. A long answer is read in a turn of the event loop of its own.
+ * Sends the request once and collects the whole answer, as the sink of its exchange. Ends at once when the attempt is
+ * stopped, which `timer` does when the host takes too long. `read` gets the JSON of an answer with status 200; an
+ * exception of `read` is a defect of the gateway. A long answer is read in its own turn of the event loop.
  */
 export class WholeHostAnswer implements Sink {
   private readonly client: UpstreamClient
@@ -29,7 +29,7 @@ export class WholeHostAnswer implements Sink {
   private listener: CallListener<AnswerRead | AnswerCut> | undefined
   private received: ResponseHead | undefined
   private body: BodyText | undefined
-  /** The body of an answer with status 200, which is the same as `body`. */
+  /** The same object as `body`, if the status is 200. */
   private answer: AnswerText | undefined
 
   constructor(
@@ -114,7 +114,7 @@ export class WholeHostAnswer implements Sink {
     else this.finish(json)
   }
 
-  /** What has come of the answer is beyond a limit of ours, and nothing more of it is read. */
+  /** The answer exceeds a limit of the gateway. Nothing more of it is read. */
   private beyond(failure: HostFailed): void {
     const { begun, received, answer } = this
     begun.attempt.exchange?.cancel()
@@ -122,7 +122,7 @@ export class WholeHostAnswer implements Sink {
     else this.inOwnTurn(() => this.finish(wholeBeyond(begun, received, answer.take(), answer.size, failure)))
   }
 
-  /** Nothing more comes from the host, whose time is over. */
+  /** Runs the last step in its own turn. Nothing more comes from the host, and its time limit ends. */
   private inOwnTurn(work: () => void): void {
     this.timer.clear()
     this.body = undefined

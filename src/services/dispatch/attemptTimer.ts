@@ -68,7 +68,7 @@ class AttemptTime implements AttemptTimer {
   /** Computes the time once `leastMs` is over; `undefined`: the timer runs for its final time. */
   private measured: Measured | undefined
   private readonly timer: Timer
-  /** When it fires, on the clock of `Timers`; `undefined`: it is over. */
+  /** When it fires, on the clock of `Timers`; `undefined`: the timer is disabled. */
   private dueAt: number | undefined
   private pausedAt: number | undefined
 

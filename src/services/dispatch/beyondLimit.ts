@@ -1,6 +1,7 @@
 /**
- * Reads the text of a whole answer within the limits of ours, and says what becomes of one with status 200 that is beyond one. Where it begins as an answer it is charged, and no other host
- * is called: it would make the same. Anything else is no answer at all. See docs/guarantees.md#g10.
+ * Parses non-streaming answers within the limits of the gateway, and decides what happens to one with status 200 that
+ * exceeds them. If it begins as an answer, it is charged and no other host is called, because each would produce the
+ * same. Anything else is not an answer. See docs/guarantees.md#g10.
  */
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import { AnswerBeyondLimit, HostFailed } from "../../domain/failures/Failure.ts"
@@ -19,20 +20,23 @@ import type { Attempt } from "./Attempt.ts"
 import type { Batch } from "./batch/Batch.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
-/** A whole answer that is beyond a limit of ours, and is charged all the same. */
+/** A non-streaming answer that exceeds a limit of the gateway, and is charged. */
 export interface AnswerCut {
   readonly delivered: Delivered
   readonly beyond: HostFailed
 }
 
-/** The failure of a whole answer with too many bytes. */
+/** The failure of an answer with too many bytes. */
 export const tooLong = new HostFailed({ reason: "limit", cause: "the answer is too long" })
 
 const tooDeep = new HostFailed({ reason: "limit", cause: "the answer is nested too deep" })
 const tooMany = new HostFailed({ reason: "limit", cause: "the answer has too many values" })
-const noAnswer = new HostFailed({ reason: "malformed", cause: "what is no answer is beyond a limit of the gateway" })
+const noAnswer = new HostFailed({
+  reason: "malformed",
+  cause: "the response is not an answer, and exceeds a limit of the gateway",
+})
 
-/** The failure of an answer whose text has too much of this. */
+/** The failure of an answer that exceeds this limit. */
 export const excessive = (excess: NonNullable<JsonCount["excess"]>): HostFailed =>
   excess === "depth" ? tooDeep : tooMany
 
@@ -45,7 +49,10 @@ interface Asked {
   readonly batch?: Pick<Batch, "request"> | undefined
 }
 
-/** The JSON of a whole answer, or the text where it is none, or why it is not read. `isCounted`: its nesting is known not to be too deep. */
+/**
+ * The JSON of an answer, or the text if it is not JSON, or the failure if it exceeds a limit. `isCounted`: its
+ * nesting and values were already checked.
+ */
 export const parsedAnswer = (
   { attempt, endpoint }: Pick<Asked, "attempt" | "endpoint">,
   text: string,
@@ -57,7 +64,11 @@ export const parsedAnswer = (
   return excess === undefined ? readText(text) : excessive(excess)
 }
 
-/** What is booked for a whole answer, or why it is none. `text`: as much of it as was read. `bytes`: all that was read. */
+/**
+ * What to book for an answer that exceeds a limit, or the failure if it is not an answer.
+ * `text`: as much of it as was kept.
+ * `bytes`: all that was read.
+ */
 export const wholeBeyond = (
   asked: Asked,
   head: ResponseHead,
@@ -92,11 +103,11 @@ const unaryUsage = ({ endpoint, unary, batch }: Asked, head: ResponseHead, json:
 /** The bytes of output that its reservation pays for, or would pay for if the key had a limit. */
 export const mostBytes = ({ reservation }: Attempt): number => bytesOfTokens(reservation.most.completionTokens)
 
-/** Which limit, in words without a full stop. */
+/** The exceeded limit, without a full stop. */
 export const wordsOf = ({ cause }: HostFailed): string =>
   cause instanceof Error ? cause.message : typeof cause === "string" ? cause : "the answer is too long"
 
-/** What the caller is told of it. `charge`: `undefined` until it is booked. */
+/** The failure that the client sees. `charge`: `undefined` until it is booked. */
 export const answerBeyondLimit = ({ host }: Attempt, failure: HostFailed, charge: Charge | undefined) =>
   new AnswerBeyondLimit({
     limit: wordsOf(failure),

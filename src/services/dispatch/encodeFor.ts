@@ -70,7 +70,10 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   })
 }
 
-/** A member of the chat form that multiplies what images cost, and that some protocols translate. Other hosts get it as they get unknown ones. */
+/**
+ * A member of the chat format that multiplies the cost of images, and that some protocols translate. For all other
+ * hosts it is an unknown member.
+ */
 const unmetered = "image_config"
 
 /** Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host. */

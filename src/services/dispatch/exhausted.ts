@@ -8,7 +8,7 @@ import {
   RoutingExhausted,
 } from "../../domain/failures/Failure.ts"
 
-/** `form`: the caller's. `durationMs`: `FailedAttempt.durationMs`. */
+/** `form`: the client's format. `durationMs`: `FailedAttempt.durationMs`. */
 export const failedAttempt = (
   { host, protocol }: Endpoint,
   form: string,

@@ -1,13 +1,13 @@
 /**
- * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does not
- * know the model or is rate limited cools down for a while. A host that keeps failing is behind an open circuit breaker. A
- * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
- * #g12, #g16 and #g35.
+ * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does
+ * not know the model or is rate limited cools down for a while. A host that keeps failing is behind an open circuit
+ * breaker. A provider takes no more calls at once than it is configured for. In memory, per process. See
+ * docs/guarantees.md#g10, #g12, #g16 and #g35.
  *
- * A failure that the request itself may have provoked (`Verdict.isDoubtful`) keeps a host from being called only when a second caller met
- * one within 30 seconds and the host fails for callers who make at least half of its calls, or when no other caller called the host in that
- * time. In the second case one call of another caller is let through as a probe, so that no single caller can keep a host from the others.
- * Keys with the same owner are one caller.
+ * A failure that the request itself may have provoked (`Verdict.isDoubtful`) puts a host out in two cases only:
+ * - A second caller met one within 30 seconds, and the host fails for callers who make at least half of its calls.
+ * - No other caller called the host in that time. Then one call of another caller passes as a probe.
+ * So no single caller can keep a host from the others. Keys with the same owner are one caller.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -53,8 +53,8 @@ export type Called = Pick<Endpoint, "host" | "maxConcurrent">
 /** What a plan asks of each host. Has no side effects. */
 export interface HostAvailability {
   /**
-   * Why the host may not be called now; `undefined`: it may. The concurrency of its provider is not looked at, since a place may
-   * be free by the time of the call. `caller`: who would call (`callerOf`); absent: anybody.
+   * Why the host may not be called now; `undefined`: it may. Ignores the concurrency limit of its provider, since a
+   * slot may be free by the time of the call. `caller`: who would call (`callerOf`); absent: anybody.
    */
   readonly admissible: (host: Host, caller?: string) => Out | undefined
   /**
@@ -70,8 +70,8 @@ export interface HostPermits {
   /** Why `acquire` would refuse; `undefined`: it would not. */
   readonly refusal: (called: Called, isEmergency: boolean, caller: string) => Inadmissible | undefined
   /**
-   * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
-   * the host is the `emergencyProbe` of its plan. `caller`: who calls (`callerOf`).
+   * The permit for one call, taken just before it: the probe of a half-open breaker, a slot at the provider.
+   * `isEmergency`: the host is the `emergencyProbe` of its plan. `caller`: who calls (`callerOf`).
    */
   readonly acquire: (called: Called, isEmergency: boolean, caller: string) => Permit | Inadmissible
 }
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
   return HostHealth.of(health)
 })
 
-/** For how long a failure or a call of another caller counts, milliseconds. */
+/** Milliseconds for which a failure or a call of another caller counts. */
 const witnessMs = 30_000
 
 const emergencyEveryMs = 1000
@@ -251,7 +251,7 @@ class Health {
     return new Permit(this, state, caller, isProbe, isOut)
   }
 
-  /** A failure of a call by this caller. `countsForBreaker`: the call began in the breaker's present epoch. */
+  /** A call of this caller failed. `countsForBreaker`: the call began in the breaker's current epoch. */
   failed(state: EndpointState, failure: HostFailed, caller: string, countsForBreaker: boolean): void {
     const verdict = verdictOn(failure)
     if (verdict.cooldown === undefined && verdict.breaker === undefined) return
@@ -301,7 +301,9 @@ class Health {
     this.impaired.delete(state)
   }
 
-  /** A call by this caller was answered completely. `countsForBreaker`: it began in the breaker's present epoch. */
+  /**
+   * A call of this caller was answered completely. `countsForBreaker`: the call began in the breaker's current epoch.
+   */
   succeeded(state: EndpointState, caller: string, countsForBreaker: boolean): void {
     const now = this.nowMs()
     state.ended.add(caller, false, now)

@@ -14,7 +14,7 @@ export interface ProviderError {
   /** The tag of the host. */
   readonly host: string
   readonly reason: HostReason
-  /** Why it could not be reached. */
+  /** Why the host could not be reached. */
   readonly fault?: ConnectionFault | undefined
 }
 

@@ -74,11 +74,14 @@ export interface EndpointState {
   openedAt: number
   /** The callers (`callerOf`) that began a call, and when. */
   readonly callers: LatestKeys
-  /** Whose calls ended, and for whom it fails. */
+  /** Whose calls ended recently, and for whom the host is failing. */
   readonly ended: RecentCallers
   /** The callers that met a doubtful failure, and when. */
   readonly witnesses: LatestKeys
-  /** The caller that alone met the failures because of which it may not be called; `undefined`: several did, or one was not doubtful. */
+  /**
+   * The only caller that met the failures for which the endpoint is out; `undefined`: several did, or a failure was
+   * not doubtful.
+   */
   onlyWitness: string | undefined
   /** Whether a reload has removed it. Calls that run still have it. */
   isRemoved: boolean
@@ -138,7 +141,10 @@ export const outsIn = (states: Iterable<EndpointState>, now: number): ReadonlyAr
     rest: coolsUntil > now ? { reason: coolingReason, waitMs: coolsUntil - now } : null,
   })).filter(({ breaker, rest }) => breaker !== null || rest !== null)
 
-/** Whether this caller may call an endpoint that is out: only another one met its failures, and no probe of it runs. */
+/**
+ * Whether this caller may call an endpoint that is out: only another caller met its failures, and no probe is
+ * running.
+ */
 export const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, caller: string | undefined): boolean =>
   onlyWitness !== undefined && caller !== undefined && caller !== onlyWitness && !breaker.probing && !probes.isRunning
 

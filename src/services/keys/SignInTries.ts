@@ -1,7 +1,8 @@
 /**
- * How often it may be tried to sign in: from one network of callers, and in all. A key cannot be guessed; this keeps those who try from
- * taking the database's time. So texts that are no keys, which the database is not asked about, do not count in all, and networks that
- * signed in before have a share of their own: whoever makes up networks locks nobody out. Memory is bounded. Times are milliseconds of a clock that never steps back.
+ * Limits failed sign-in attempts, for each client network and overall. Keys cannot be guessed; the limits protect the
+ * database's time. Texts that do not have the form of a key never reach the database, so they do not count overall.
+ * Networks that signed in before have a limit of their own, so invented networks cannot lock them out. Memory is
+ * bounded. Times are milliseconds of a monotonic clock.
  */
 import { networkOf } from "../../domain/addresses/ipRange.ts"
 import { type RateLimit, SlidingWindow } from "../../domain/structures/SlidingWindow.ts"
@@ -9,17 +10,20 @@ import { type RateLimit, SlidingWindow } from "../../domain/structures/SlidingWi
 /** Tries that did not succeed, or are not over yet. */
 const fromOne: RateLimit = { requests: 10, intervalSeconds: 300 }
 const inAll: RateLimit = { requests: 300, intervalSeconds: 60 }
-/** Of the networks that signed in before, together. */
+/** The limit for all networks that signed in before. */
 const ofKnown: RateLimit = { requests: 100, intervalSeconds: 60 }
 
-/** Networks that are told apart, and that are known. Beyond them, the one that tried, or signed in, least lately is forgotten. */
+/**
+ * Networks to count separately, and networks to remember as known. Beyond that, the least recently seen one is
+ * forgotten.
+ */
 const mostNetworks = 1000
 
 /** A try that counts, until it is given back. */
 export interface Try {
   readonly network: string
   readonly at: number
-  /** Where it counts beside its network; `undefined`: nowhere. */
+  /** The overall window in which it counts; `undefined`: it does not count overall. */
   readonly share: SlidingWindow | undefined
 }
 
@@ -32,12 +36,12 @@ export interface Refused {
 export class SignInTries {
   private readonly all = new SlidingWindow()
   private readonly ofKnown = new SlidingWindow()
-  /** Networks that signed in, in the order in which they last did. */
+  /** Networks that signed in, least recent first. */
   private readonly known = new Set<string>()
   /** In the order in which they last tried. */
   private readonly networks = new Map<string, SlidingWindow>()
 
-  /** `address`: `null` where it is not known. `isKey`: the text has the form of a key, so that the database is asked. */
+  /** `address`: `null` if it is not known. `isKey`: the text has the form of a key, so the database is queried. */
   begin(address: string | null, now: number, isKey: boolean): Try | Refused {
     const network = networkOf(address ?? "")
     const own = this.networks.get(network) ?? new SlidingWindow()
@@ -58,7 +62,7 @@ export class SignInTries {
     return { network, at: now, share: isKey ? share : undefined }
   }
 
-  /** The try does not count, and its network is known from now on. */
+  /** The attempt does not count. Its network is known from now on. */
   succeeded(tried: Try): void {
     this.giveBack(tried)
     this.known.delete(tried.network)
@@ -69,7 +73,7 @@ export class SignInTries {
     }
   }
 
-  /** The try does not count: it was not found out whether it would have succeeded. */
+  /** The attempt does not count: its result is unknown. */
   giveBack({ network, at, share }: Try): void {
     share?.remove(at)
     const own = this.networks.get(network)

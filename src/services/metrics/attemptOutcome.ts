@@ -32,7 +32,10 @@ const ofAnswer = {
   crashed: "gateway_crashed",
 } as const satisfies Record<AnswerOutcome, string>
 
-/** The request was ended, by its caller or its deadline, before the host had said anything. A host that had all of the time has failed. */
+/**
+ * The client or the deadline ended the request before the host sent anything. A host that had all of its time has
+ * failed.
+ */
 const abandoned = "abandoned"
 
 export const attemptOutcome = ({ outcome, failure }: ObservedAttempt): string => {

@@ -1,7 +1,7 @@
 /**
- * Members that multiply what a request costs, or let a host do more than is asked of it, and that the meter does not know: how many answers
- * or images a host makes, how large these are, how long it may think or write, what it does besides. Hosts whose API nobody wrote down
- * get unknown members unread, but for these. See docs/guarantees.md#g36.
+ * Finds members that multiply what a request costs, or make a host do more, and that the meter does not count: the
+ * number and size of answers or images, how long the host may think or write, what it does besides. Hosts without a
+ * documented API get unknown members unread, except for these. See docs/guarantees.md#g36.
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
@@ -10,35 +10,38 @@ import { normalName } from "../../domain/request/hostedTools.ts"
 const things =
   "(?:candidate|image|output|generation|result|sample|completion|sequence|returnsequence|variation|choice|answer|video|beam)s?"
 
-/** Kinds of members, by their normal names (`normalName`). */
+/** Kinds of members, by normalized name (`normalName`). */
 const kinds: Readonly<Record<"count" | "size" | "work", ReadonlyArray<RegExp>>> = {
-  // With a number.
+  // Matches if the value is a number.
   count: [
-    // `n_images`, `num_generations`, `numResults`, `max_candidates`; `candidate_count`; `samples`; a nested `n`, `bestOf`.
+    // `n_images`, `num_generations`, `numResults`, `max_candidates`; `candidate_count`; `samples`; a nested `n` or
+    // `bestOf`.
     new RegExp(`^(?:n|num|numberof|count|max)${things}$|^${things}(?:count|number)$`),
     /^(?:n|bestof|samples|candidates|variations|generations|repeats?|beamwidth)$/,
-    // `num_predict`, `max_new_tokens`, `maxTokens`, `max_length`, `thinking_budget`, `budget_tokens`: other names of bounds that are ours.
+    // `num_predict`, `max_new_tokens`, `maxTokens`, `max_length`, `thinking_budget`, `budget_tokens`: other names of
+    // limits that the gateway sets.
     /^(?:num|n)predict$|^max[a-z]*tokens?$|^maxtokenstosample$|^max(?:output|new)?length$|budget(?:tokens)?$|^(?:thinking|reasoning)tokens$/,
-    // What a host does by itself: `max_tool_calls`, `max_uses`, `max_turns`.
+    // Work that a host does by itself: `max_tool_calls`, `max_uses`, `max_turns`.
     /^(?:max|num)[a-z]*(?:calls|uses|turns|iterations|rounds|searches|steps)$/,
   ],
-  // With a number or a text: `size`, `image_size`, `quality`, `resolution`, `duration`, `fps` of what is made.
+  // Matches if the value is a number or a text: `size`, `image_size`, `quality`, `resolution`, `duration`, `fps` of
+  // what is made.
   size: [
     /^(?:image|video|audio|output)?(?:size|quality|resolution|width|height|duration|durationseconds|seconds|frames|fps|upscale)$/,
   ],
-  // Whatever it says, but for false.
+  // Matches any value except false.
   work: [
     /^(?:echo|prewarm|warmup|compaction|compact|contextcompaction)$/,
     /^(?:image|video|audio|speech)(?:generation)?(?:config|options|settings)$/,
   ],
 }
 
-/** As the meter reads them, for each answer that they ask for. */
+/** Members that the meter multiplies by. */
 const metered: ReadonlySet<string> = new Set(["n", "best_of"])
 
 type Kind = keyof typeof kinds | null
 
-/** Names seen so far. Bounded, since callers choose names. */
+/** A cache of names. Bounded, because clients choose the names. */
 const seen = new Map<string, Kind>()
 const mostSeen = 4096
 
@@ -59,18 +62,18 @@ const multiplies = (name: string, value: unknown): boolean => {
   return typeof value === "string" && (kind === "size" || /^\s*\d/.test(value))
 }
 
-/** A member of the payload without what multiplies within it. */
+/** A member of the payload without the parts that multiply its cost. */
 export interface Kept {
   /** `undefined`: nothing of it is left. */
   readonly value: unknown
-  /** Paths of what was taken out. */
+  /** Paths of the removed parts. */
   readonly dropped: ReadonlyArray<string>
 }
 
-/** How deep members are looked into: deeper ones pass to no host. */
+/** Levels of nesting that are searched. Deeper objects and lists are removed. */
 const deepest = 8
 
-/** What of a member that a host gets unread may pass to it; `undefined`: all of it. */
+/** What may pass of a member that the host gets unread; `undefined`: all of it. */
 export const withoutMultiplying = (name: string, value: unknown): Kept | undefined => {
   if (metered.has(name)) return undefined
   const dropped: Array<string> = []
@@ -78,16 +81,16 @@ export const withoutMultiplying = (name: string, value: unknown): Kept | undefin
   return dropped.length === 0 ? undefined : { value: kept, dropped }
 }
 
-/** Where a value stands: the member that has it or its list, its path, and how deep that is. */
+/** The position of a value. `owner`: the name of the member that contains it, or its list. */
 interface Place {
   readonly owner: string
   readonly path: string
   readonly depth: number
 }
 
-/** `undefined`: it is taken out. */
+/** `undefined`: the value is removed. */
 const partOf = (name: string, value: unknown, { owner, path, depth }: Place, dropped: Array<string>): unknown => {
-  // Names below `properties` are those of a schema.
+  // Names below `properties` belong to a schema.
   if (
     (owner !== "properties" && multiplies(name, value)) ||
     (depth === deepest && typeof value === "object" && value !== null)

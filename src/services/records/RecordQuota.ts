@@ -1,7 +1,7 @@
 /**
- * Bounds how many records requests of one kind get in a minute, such as those of one key with one outcome, so that a flood of one key
- * evicts no record of another. What is beyond has one record for each minute, which says how many requests it stands for. Each process
- * counts its own.
+ * Limits how many records the requests of one kind get in a minute, for example those of one key with one outcome, so
+ * that a flood from one key evicts no record of another. Further requests share one record per minute, which says how
+ * many they are. Each process counts its own.
  */
 
 const minuteMs = 60_000
@@ -23,12 +23,12 @@ export class RecordQuota<End> {
   private readonly mostOfMinute: number
   private readonly kindOf: (end: End) => string
   private minute = 0
-  /** By kind, of this minute. */
+  /** Counts of the current minute, by kind. */
   private counted = new Map<string, Counted<End>>()
   /** Of minutes that are over. */
   private over: Array<Recorded<End>> = []
 
-  /** `mostOfMinute`: records of single requests of a kind. There have to be few kinds. */
+  /** `mostOfMinute`: records of single requests, for each kind. The number of kinds must be small. */
   constructor(mostOfMinute: number, kindOf: (end: End) => string) {
     this.mostOfMinute = mostOfMinute
     this.kindOf = kindOf

@@ -30,7 +30,7 @@ export interface RecordOptions {
 /** Requests that wait to be written. */
 const mostWaiting = 10_000
 
-/** Records of single requests, in a minute, of one key and with one outcome. */
+/** Records of single requests per minute, for one key and one outcome. */
 export const mostOfMinute = 600
 
 /** Few, so that the ledger's thread, which writes them too, can settle requests in between. */

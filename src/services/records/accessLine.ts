@@ -46,7 +46,7 @@ class Known {
   }
 }
 
-/** `requests`: how many it stands for. */
+/** `requests`: how many requests the line stands for. */
 export const accessLine = (end: RequestEnd, requests: number): LogFields => {
   const line = new Known()
   line.add("request_id", end.requestId)

@@ -1,7 +1,7 @@
 /**
- * The access log: a line of the log for each request that is over, or for each that was refused or failed. The end of a request makes the
- * line; the lines of one turn of the event loop are logged together after it, so that they take one fiber. Lines about refused requests
- * without a known key are few, however many such requests there are: anybody can send them. See docs/access-log.md.
+ * The access log: one line for each request that ended, or only for each that was refused or failed. The end of a
+ * request makes the line. The lines of one turn of the event loop are logged together, so that they take one fiber.
+ * Anybody can send requests without a known key, so their lines are limited. See docs/access-log.md.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -50,7 +50,7 @@ const observing = (which: Exclude<AccessLog, "off">) =>
 
 const isBad = ({ outcome, status }: RequestEnd): boolean => outcome !== "ok" || status >= 400
 
-/** Lines about single requests without a known key, of one outcome and in one minute. Those beyond have one line together. */
+/** Lines per minute about single requests without a known key, for each outcome. Further requests share one line. */
 const mostOfUnknown = 10
 
 class Lines {
@@ -65,7 +65,7 @@ class Lines {
     this.now = now
   }
 
-  /** `isOfUnknown`: refused, and nobody knows whose it is. */
+  /** `isOfUnknown`: the request was refused, and its key is not known. */
   add(end: RequestEnd, isOfUnknown: boolean): void {
     if (isOfUnknown && !this.unknown.admits(end, this.now())) return
     this.waiting.push(accessLine(end, 1))
@@ -79,10 +79,10 @@ class Lines {
     return Effect.forEach(waiting, (fields) => logLine("info", "request", "request", fields), { discard: true })
   })
 
-  /** Logs what was counted in minutes that are over. */
+  /** Logs the counts of past minutes. */
   readonly writeCounted: Effect.Effect<void> = Effect.suspend(() => this.counted(this.unknown.take(this.now())))
 
-  /** Logs everything. */
+  /** Logs everything that waits. */
   readonly writeAll: Effect.Effect<void> = Effect.suspend(() => this.counted(this.unknown.takeAll()))
 
   private counted(counted: ReadonlyArray<Recorded<RequestEnd>>): Effect.Effect<void> {

@@ -119,7 +119,7 @@ const reasonOf = (failure: EndFailure | null): string => {
   return placeOf(path)
 }
 
-/** A sentence for each host that could not be reached, as far as is known why. */
+/** A sentence for each host that could not be reached, if the reason is known. */
 const connectionFaults = ({ attempts }: RoutingExhausted): ReadonlyArray<string> =>
   attempts.flatMap(({ host, failure }) => {
     const fault = connectionFault(failure)

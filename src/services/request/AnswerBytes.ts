@@ -6,12 +6,12 @@
  */
 import type { KeyId } from "../../domain/ids.ts"
 
-/** An answer of so many bytes is not counted. */
+/** Answers of up to this many bytes are not counted. */
 export const uncountedAnswer = 65_536
 
 const mebibyte = 1_048_576
 
-/** What one read of a socket may bring. */
+/** The most bytes that one read of a socket returns. */
 const oneRead = 524_288
 
 /** Bytes. */
@@ -20,9 +20,9 @@ interface Bounds {
   readonly ofProcess: number
 }
 
-/** What reads an answer. */
+/** The reader of an answer. */
 export interface AnswerSource {
-  /** Nothing more of it is read until `goOn`. */
+  /** Stops reading until `goOn`. */
   holdBack(): void
   goOn(): void
 }
@@ -32,12 +32,12 @@ class OfKey {
   readonly held = new Set<HeldAnswer>()
 }
 
-/** One answer, from the first bytes that count until it was written to the caller, or is of no use any more. */
+/** One answer, from its first counted bytes until it was written to the client or is no longer needed. */
 export class HeldAnswer {
   bytes = 0
   isHeldBack = false
   readonly ofKey: OfKey
-  /** `undefined`: all of it was read. */
+  /** `undefined`: the answer was read completely. */
   source: AnswerSource | undefined
   /** Ends the writing of it to a caller. Set while it is written piece by piece. */
   cut: (() => void) | undefined
@@ -51,12 +51,12 @@ export class HeldAnswer {
     this.source = source
   }
 
-  /** More bytes of it have come. */
+  /** More bytes of it have arrived. */
   add(bytes: number): void {
     this.all.add(this, bytes)
   }
 
-  /** All of it was read. Its bytes go on to count. */
+  /** The answer was read completely. Its bytes still count. */
   wasRead(): void {
     this.source = undefined
     this.isHeldBack = false
@@ -78,7 +78,7 @@ export class HeldAnswer {
 export class AnswerBytes {
   private readonly bounds: Bounds
   private inAll = 0
-  /** In the order in which they began. */
+  /** Oldest first. */
   private readonly held = new Set<HeldAnswer>()
   private readonly keys = new Map<KeyId, OfKey>()
 
@@ -121,7 +121,7 @@ export class AnswerBytes {
     this.wake()
   }
 
-  /** Lets those go on that may. Each is expected to bring one read. */
+  /** Resumes the answers that fit. Assumes that each brings one read. */
   wake(): void {
     let expected = 0
     for (const answer of this.held) {
@@ -150,7 +150,7 @@ export class AnswerBytes {
     this.inAll += bytes
   }
 
-  /** `expected`: bytes that are about to come of others. */
+  /** `expected`: bytes that other resumed answers will bring. */
   private mayRead(answer: HeldAnswer, expected: number): boolean {
     const { ofKey } = answer
     const isFirst = isOldest(answer)
@@ -158,7 +158,9 @@ export class AnswerBytes {
     return isFirst || ofKey.bytes + expected <= this.bounds.ofKey
   }
 
-  /** The oldest answer that is still read, among the oldest of each key. One that waits for a slow caller keeps its own key alone waiting. */
+  /**
+   * The oldest answer of some key that is still read. An answer that waits for a slow client delays only its own key.
+   */
   private first(): HeldAnswer | undefined {
     for (const answer of this.held) if (answer.source !== undefined && isOldest(answer)) return answer
     return undefined
@@ -170,5 +172,5 @@ const isOldest = (answer: HeldAnswer): boolean => {
   return oldest === answer
 }
 
-/** For all gateways of the process, since they share its memory. */
+/** Shared by all gateways of the process, because they share its memory. */
 export const answerBytes = new AnswerBytes({ ofKey: 64 * mebibyte, ofProcess: 256 * mebibyte })

@@ -26,7 +26,7 @@ export type Turn = Pick<ChatRequest, "routing" | "payload">
 /** A host is preferred for so long after its last answer. */
 const stickyMs = 600_000
 
-/** Of conversations and of beginnings together; 410 to 730 bytes each, so at most 48 MB. */
+/** Entries of conversations and of prompt beginnings together; 410 to 730 bytes each, so at most 48 MB. */
 const mostEntries = 65_536
 
 /** What is remembered of conversations. */

@@ -1,11 +1,12 @@
 /**
- * Requests that a caller may send again without a second execution or charge: those with an `Idempotency-Key`. The first one
- * claims its key in the database before any host is called. When it is over, its outcome is kept there for 24 hours, or the claim
- * is released, so that the request can be tried again. Any later one gets what became of the first. Answers are kept while they are
- * small and few (KeptBytes.ts): a key must not fill the disk with them.
+ * Requests that a client may send again without a second execution or charge: those with an `Idempotency-Key`. The
+ * first one claims its key in the database before any host is called. When it is over, its outcome is kept there for
+ * 24 hours, or the claim is released, so that the request can be tried again. Later ones get the outcome of the
+ * first. Only a bounded number of small answers is kept (`KeptBytes.ts`), so that no key fills the disk.
  *
- * A claim has a lease, which its process renews. After a crash the lease ends; whether a host was called is not known then, so the
- * request is not carried out again. See docs/guarantees.md#g9 and docs/decisions/0023-idempotency-keys.md.
+ * A claim has a lease, which its process renews. After a crash the lease ends. It is not known then whether a host
+ * was called, so the request is not carried out again. See docs/guarantees.md#g9 and
+ * docs/decisions/0023-idempotency-keys.md.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -61,7 +62,7 @@ export class Claim {
   readonly mayKeepAnswer: boolean
   /** Unix milliseconds. */
   readonly expiresAt: number
-  /** Set once its answer is to be kept. */
+  /** Set once the answer is to be kept. */
   counted: CountedBytes | undefined
   /** Set once there is one. `ended` reads there what was booked. */
   context: RequestContext | undefined
@@ -86,11 +87,14 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
   {
     /** The claim of the first request, or the answer that a first one got. Fails when there is one without an answer to give. */
     readonly begin: (request: IdempotentRequest) => Effect.Effect<Claim | KeptAnswer, RequestRepeated | Unavailable>
-    /** Whether the answer of the request will be kept, so that it is known before that is sent. Asked once, and before `answered`. */
+    /**
+     * Whether the answer will be kept, so that this is known before the answer is sent. Call it once, before
+     * `answered`.
+     */
     readonly keeps: (claim: Claim, answer: KeptAnswer) => boolean
     /**
-     * The request was answered with 200, as a whole. Succeeds when that is durable; when it cannot be written now, that is tried
-     * again later. Without `keeps` before it, the outcome alone is kept.
+     * The request got a complete answer with status 200. Succeeds when this is durable; a failed write is tried again
+     * later. If `keeps` was not called, only the outcome is kept.
      */
     readonly answered: (claim: Claim, generationId: string, answer: KeptAnswer) => Effect.Effect<void>
     /** The request failed, or its stream is over and booked: its outcome is kept if it was finished or charged. */
@@ -108,7 +112,7 @@ const make = () =>
     const registry = yield* ProviderRegistry
     const claims = new Claims(yield* Storage, registry, yield* Effect.clock)
     const failures = new Streak()
-    // Of a process that has just started. Where the database is away, the next tick reads them.
+    // Reads the sums before the first claim. If the database is away, the next tick reads them.
     const known = yield* Effect.cached(Effect.ignore(claims.readKept))
     const tick = claims.tick.pipe(
       Effect.tap(() => Effect.sync(() => failures.ended())),
@@ -197,7 +201,7 @@ class Claims {
     return this.end(claim, isKept ? this.keep(claim, booked.generationId, undefined) : this.release(claim))
   }
 
-  /** What the keys keep, of all processes, and how full the disk is. */
+  /** Reads how much the keys of all processes keep, and how full the disk is. */
   get readKept(): Effect.Effect<void, StorageUnavailable> {
     return this.reading.withPermits(1)(
       Effect.suspend(() => {
@@ -208,7 +212,7 @@ class Claims {
     )
   }
 
-  /** Writes ends again, renews the claims, removes records that have expired, and reads what is kept. */
+  /** Writes pending outcomes again, renews the claims, removes expired records, and reads the sums of kept answers. */
   readonly tick: Effect.Effect<void, StorageUnavailable> = Effect.gen(this, function* () {
     for (const [claim, write] of this.unwritten) {
       const written = Effect.tap(write, () => this.drop(claim))
@@ -247,7 +251,7 @@ class Claims {
     return Effect.suspend(() => this.repository.keep({ id, requestId, generationId, headers, body }, counted))
   }
 
-  /** Without the claim's context, which cannot be sent to the thread of a SQLite file. */
+  /** Leaves out the claim's context, which cannot be sent to the thread of a SQLite file. */
   private release({ id, requestId }: Claim): Effect.Effect<void, StorageUnavailable> {
     return Effect.suspend(() => this.repository.release({ id, requestId }))
   }

@@ -1,7 +1,7 @@
 /**
- * Bytes of the answers that are kept for repeated requests: what one key may keep, and all. The database has the sums of all processes;
- * they are read again each time the claims are renewed. In between, a process adds what it keeps itself, so that several processes
- * together can pass a bound by no more than what they keep in that time.
+ * Limits the bytes of answers that are kept for repeated requests, for each key and overall. The database has the
+ * sums of all processes, which are read again whenever the claims are renewed. In between, each process adds what it
+ * keeps itself. So several processes together exceed a limit only by what they keep in that time.
  */
 import type { KeyId } from "../../domain/ids.ts"
 import type { DiskSpace } from "../storage/diskSpace.ts"
@@ -10,12 +10,12 @@ import type { CountedBytes, KeptBytes as KeptOfKey } from "../storage/Storage.ts
 const kib = 1024
 const mib = 1024 * kib
 
-/** Bytes of one answer with its headers, of those of a key, and of all. */
+/** Bytes of one answer with its headers, of all answers of a key, and of all answers. */
 export const mostOfAnswer = 256 * kib
 export const mostOfKey = 16 * mib
 export const mostInAll = 1024 * mib
 
-/** Nothing is kept while less of the disk is free. */
+/** Nothing is kept while less than this share of the disk is free. */
 const leastFree = 0.1
 
 const hourMs = 3_600_000
@@ -23,13 +23,13 @@ const hourMs = 3_600_000
 export class KeptBytes {
   private ofKeys = new Map<KeyId, number>()
   private inAll = 0
-  /** Of answers that are not written yet. */
+  /** Answers that are not written yet. */
   private readonly unwritten = new Set<CountedBytes>()
-  /** What the sums of the next reading may lack. */
+  /** Answers that the next reading may not include. */
   private sinceReading: Array<CountedBytes> = []
   private isDiskFull = false
 
-  /** Counts an answer of so many bytes, which expires at `expiresAt`; `undefined`: it may not be kept. */
+  /** Counts an answer of `bytes` that expires at `expiresAt` (Unix milliseconds); `undefined`: it may not be kept. */
   take(key: KeyId, bytes: number, expiresAt: number): CountedBytes | undefined {
     if (this.isDiskFull || bytes > mostOfAnswer) return undefined
     if (this.inAll + bytes > mostInAll || (this.ofKeys.get(key) ?? 0) + bytes > mostOfKey) return undefined
@@ -40,17 +40,20 @@ export class KeptBytes {
     return taken
   }
 
-  /** It is in the database now, or will never be. */
+  /** The answer was written, or never will be. */
   written(taken: CountedBytes): void {
     this.unwritten.delete(taken)
   }
 
-  /** To be called before the sums are read. What is written from then on may be in them, and is counted twice until the next reading. */
+  /**
+   * Call this before the sums are read. Answers that are written during the reading may count twice until the next
+   * one.
+   */
   beginReading(): void {
     this.sinceReading = [...this.unwritten]
   }
 
-  /** `disk`: `null` where it is not known, or not on this machine. */
+  /** `disk`: `null` if it is unknown or not on this machine. */
   read(sums: ReadonlyArray<KeptOfKey>, disk: DiskSpace | null): void {
     this.ofKeys = new Map()
     this.inAll = 0
@@ -65,7 +68,7 @@ export class KeptBytes {
   }
 }
 
-/** UTF-8 bytes of an answer. Of one that is longer than may be kept, at least so many. */
+/** UTF-8 bytes of an answer. For one that is too long to keep, a lower bound. */
 export const bytesOf = (headers: Readonly<Record<string, string>>, body: string): number => {
   if (body.length > mostOfAnswer) return body.length
   let bytes = Buffer.byteLength(body)

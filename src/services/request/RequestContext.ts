@@ -73,18 +73,18 @@ export class Lifetime implements Member {
   isReading = false
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
-  /** Ends at once what still runs for a caller who has left. Unset: nothing does. */
+  /** Ends at once what still runs for a client that has left. Unset: nothing runs. */
   onCut: (() => void) | undefined
-  /** What is kept of answers of hosts, until the caller has the answer or has left. */
+  /** Bytes of hosts' answers that count until the client has the answer or has left. */
   answers: ReadonlyArray<HeldAnswer> = noAnswers
   private listeners = none
 
-  /** Milliseconds from its admission to the deadline. */
+  /** Milliseconds from admission to the deadline. */
   get allowedMs(): number {
     return this.deadline - this.startedAt
   }
 
-  /** Keeps the bytes of an answer until the request is over, unless they are released before. */
+  /** Counts the bytes of an answer until the request is over, unless they are released before. */
   keep(answer: HeldAnswer): void {
     this.answers = [...this.answers, answer]
   }

@@ -1,12 +1,13 @@
 /**
- * Spreads long work over turns of the event loop. Parsing a long body or a long answer takes up to some 200 ms, and several in a row would
- * keep all other requests waiting for their sum. So each turn does one such piece of work, and the loop serves its sockets before the next.
+ * Spreads long work over turns of the event loop. Parsing a long body or answer takes up to 200 ms, and several in a
+ * row would block all other requests for their sum. So each turn does one such piece of work, and the loop serves its
+ * sockets before the next.
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { wait } from "./EffectRunner.ts"
 
-/** For all gateways of the process, since they share its event loop. */
+/** Shared by all gateways of the process, because they share its event loop. */
 const waiting: Array<() => void> = []
 
 let isScheduled = false
@@ -25,7 +26,7 @@ const next = (): void => {
   }
 }
 
-/** Calls `work` in a later turn of the event loop. No two of these are in the same turn. `work` must not throw. */
+/** Calls `work` in a later turn of the event loop. Each turn runs one `work`, which must not throw. */
 export const takeTurn = (work: () => void): void => {
   waiting.push(work)
   if (!isScheduled) schedule()

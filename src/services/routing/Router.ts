@@ -59,9 +59,9 @@ export interface PlanOptions {
   readonly conversation?: Conversation | undefined
   /** What the caller's key may use. Default: everything. */
   readonly permissions?: Permissions
-  /** The id of the caller's key, for strategies. Absent: of none. */
+  /** The id of the client's key, for strategies. Absent: no key. */
   readonly key?: string
-  /** Who calls (`callerOf`). Absent: nobody, so that a host which one caller alone put out is out. */
+  /** Who calls (`callerOf`). Absent: nobody, so a host that is out because of one caller is out. */
   readonly caller?: string
 }
 

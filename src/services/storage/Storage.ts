@@ -318,13 +318,15 @@ export interface IdempotencyRecord {
 
 type ClaimedRecord = Pick<IdempotencyRecord, "id" | "requestId">
 
-/** Of the kept answers of a key. */
+/** The bytes of a key's kept answers. */
 export interface KeptBytes {
   readonly key: KeyId
   readonly bytes: number
 }
 
-/** Bytes that count until `until`, Unix milliseconds. They are summed by key and `until`, so that should be one of few moments. */
+/**
+ * Bytes that count until `until` (Unix milliseconds). They are summed by key and `until`, so use few distinct times.
+ */
 export interface CountedBytes extends KeptBytes {
   readonly until: number
 }
@@ -342,18 +344,21 @@ export interface IdempotencyRepository {
   /** Sets the end of the lease of those that have no outcome. */
   readonly renew: (ids: ReadonlyArray<string>, leaseEnd: number) => Effect.Effect<void, StorageUnavailable>
   /**
-   * Keeps the outcome, and counts the bytes of the answer with it. Does nothing when there is one already, or when the record has expired
-   * and belongs to another request by now.
+   * Keeps the outcome, and counts the bytes of the answer. Does nothing if there is an outcome already, or if the
+   * record has expired and belongs to another request.
    */
   readonly keep: (
     outcome: ClaimedRecord & Pick<IdempotencyRecord, "generationId" | "headers" | "body">,
     bytes?: CountedBytes,
   ) => Effect.Effect<void, StorageUnavailable>
-  /** Bytes of kept answers, of each key that has any at `now`: those of all processes. */
+  /** Bytes of kept answers at `now`, for each key that has any, of all processes. */
   readonly keptBytes: (now: number) => Effect.Effect<ReadonlyArray<KeptBytes>, StorageUnavailable>
   /** Removes the record, unless it belongs to another request by now. */
   readonly release: (claimed: ClaimedRecord) => Effect.Effect<void, StorageUnavailable>
-  /** Removes at most `limit` records that have expired at `now`; how many. Counts of bytes that have expired go with them. */
+  /**
+   * Removes at most `limit` records that have expired at `now`, and returns how many. Also removes expired byte
+   * counts.
+   */
   readonly prune: (now: number, limit: number) => Effect.Effect<number, StorageUnavailable>
 }
 
@@ -392,7 +397,7 @@ export interface DataAtRest {
   readonly outage?: Outage
   /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
   readonly where?: () => Readonly<Record<string, string | number>>
-  /** Room on the disk that has the database's file; `null`: not known. Absent: it is in no file of this machine. */
+  /** Space on the disk of the database's file; `null`: unknown. Absent: the database is not a file on this machine. */
   readonly disk?: Effect.Effect<DiskSpace | null>
   /** Rows and prices on this machine's disk that are not in the database yet. Absent: there is no such place. */
   readonly spooled?: () => number

@@ -1,4 +1,4 @@
-/** How much room a disk has. */
+/** How much space a disk has. */
 import { statfs } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 
@@ -7,7 +7,10 @@ export interface DiskSpace {
   readonly totalBytes: number
 }
 
-/** Of the disk that has `folder`; `null`: not known. A folder may be made only when it is first needed, and a disk on the network may not answer. */
+/**
+ * The space on the disk of `folder`; `null`: unknown. The folder may not exist yet, and a network disk may not
+ * answer.
+ */
 export const diskSpaceAt = (folder: string): Effect.Effect<DiskSpace | null> => {
   const read = Effect.map(
     Effect.tryPromise(() => statfs(folder)),

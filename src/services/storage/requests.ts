@@ -140,7 +140,7 @@ export interface RequestRepository {
   readonly written: (filter: RequestFilter, after: WrittenTo) => Effect.Effect<WrittenPage, StorageUnavailable>
   /** The place up to which everything is written. */
   readonly writtenTo: () => Effect.Effect<WrittenTo, StorageUnavailable>
-  /** The secret that places are sealed with before a caller sees them: made once, the same for all processes. */
+  /** The secret that encrypts positions before clients see them. Generated once, and shared by all processes. */
   readonly positionSecret: () => Effect.Effect<string, StorageUnavailable>
   /** The record of a request, by its id or by that of its generation. */
   readonly find: (id: string) => Effect.Effect<RequestRecord | undefined, StorageUnavailable>

@@ -1,8 +1,8 @@
 /**
- * Opens files outside SQLite, which only a file may be that this process does not have open. Closing any descriptor of a file drops
- * every lock that the process, in whatever thread, holds on it: the next program believes that it is alone with the database, and
- * removes its journal under the gateway (https://www.sqlite.org/howtocorrupt.html, section 2.2). `test/docs/databaseFiles.test.ts`
- * keeps everything outside this folder from opening one.
+ * Opens files outside SQLite. It refuses a file that this process has open. Closing any descriptor of a file drops
+ * every lock that the process, in any thread, holds on it. The next program then believes that it is alone with the
+ * database, and removes the journal under the gateway (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+ * `test/docs/databaseFiles.test.ts` fails on any other module that opens such a file.
  */
 import {
   closeSync,
@@ -17,13 +17,13 @@ import {
 } from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 
-/** Opens a file to read it. Rejects as the file system does, and where this process has the file open. */
+/** Opens a file for reading. Rejects if the file system does, or if this process has the file open. */
 export const openClosed = async (path: string): Promise<FileHandle> => {
   expectClosed(path)
   return open(path, "r")
 }
 
-/** Makes the content of a file durable; of a folder, the names in it. Throws as `openClosed` rejects. */
+/** Makes the content of a file durable, or the names in a folder. Throws for the same reasons as `openClosed`. */
 export const syncClosed = (path: string): void => {
   expectClosed(path)
   const file = openSync(path, "r")
@@ -34,13 +34,13 @@ export const syncClosed = (path: string): void => {
   }
 }
 
-/** Copies a file to a name that is free. Throws as `openClosed` rejects. */
+/** Copies a file to an unused name. Throws for the same reasons as `openClosed`. */
 export const copyClosed = (from: string, to: string): void => {
   expectClosed(from)
   copyFileSync(from, to, constants.COPYFILE_EXCL)
 }
 
-/** Throws where this process has the file open, by whatever name; not where its open files cannot be listed. */
+/** Throws if this process has the file open under any name. Does nothing if its open files cannot be listed. */
 const expectClosed = (path: string): void => {
   const { dev, ino } = statSync(path)
   const isIt = (descriptor: string): boolean => {
@@ -52,10 +52,10 @@ const expectClosed = (path: string): void => {
     }
   }
   if (descriptorsOf(process.pid).some(isIt))
-    throw new Error(`${path} is open in this process, which would lose its locks on it`)
+    throw new Error(`${path} is open in this process, and closing a second descriptor would drop its locks`)
 }
 
-/** Whether a process has no file open that is at `path` now. `undefined`: its open files cannot be listed. */
+/** Whether a process does not have the file at `path` open; `undefined`: its open files cannot be listed. */
 export const lacksOpen = (pid: number, path: string): boolean | undefined => {
   const descriptors = descriptorsOf(pid)
   if (descriptors.length === 0) return undefined
@@ -69,7 +69,7 @@ export const lacksOpen = (pid: number, path: string): boolean | undefined => {
   return !descriptors.some((descriptor) => targetOf(descriptor) === path)
 }
 
-/** None: they cannot be listed (no `/proc`, or no right). */
+/** Empty: they cannot be listed (no `/proc`, or no permission). */
 const descriptorsOf = (pid: number): ReadonlyArray<string> => {
   try {
     return readdirSync(`/proc/${pid}/fd`)

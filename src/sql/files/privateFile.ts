@@ -9,7 +9,7 @@ export const makePrivateFolder = (path: string): void => {
   mkdirSync(path, { recursive: true, mode: 0o700 })
 }
 
-/** Makes a file, mode 0600, and opens it to be written. Throws where any file, or a link, has the name. */
+/** Creates a file with mode 0600 and opens it for writing. Throws if a file or a link with this name exists. */
 export const createPrivateFile = (path: string): number => openSync(path, "wx", privateMode)
 
 /**

@@ -134,7 +134,7 @@ export const expectTriggers = (address: string, sql: SqlClient) =>
     fault === undefined ? Effect.void : refusal(address, "altered", `was altered: it ${fault}`),
   )
 
-/** Asks a session whether it may write. A session that may not is refused with `readOnly`; no row changes. */
+/** Checks that the session may write, without changing a row. Fails with `readOnly` if it may not. */
 const takesWrites = (sql: SqlClient): Effect.Effect<true | Hindrance, StorageUnavailable> =>
   query(sql.unsafe(writeNothing)).pipe(
     Effect.as(true as const),

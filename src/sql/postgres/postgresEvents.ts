@@ -1,7 +1,7 @@
 /**
- * What other processes did, over PostgreSQL's LISTEN and NOTIFY. Notices can be lost with their connection, so changes of
- * keys are also read every two seconds: the audit log numbers them in the order of their commits, since each change
- * locks its head. The reads also tell whether the connection is alive, and whether its server still is the one that takes writes.
+ * What other processes did, over PostgreSQL's LISTEN and NOTIFY. Notices can be lost with their connection, so
+ * changes of keys are also read every two seconds: the audit log numbers them in the order of their commits, since
+ * each change locks its head. The reads also detect a lost connection, and a server that no longer takes writes.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -72,7 +72,7 @@ export const openMs = 10_000
 const questions = `SELECT id, stop FROM live_questions
   WHERE asked_at > EXTRACT(EPOCH FROM clock_timestamp()) * 1000 - ${openMs} ORDER BY asked_at LIMIT 100`
 
-/** Fails where the session may not write, and changes no row. Ordinary reads succeed on a demoted server, which sends no notices. */
+/** Fails if the session may not write; changes no row. A demoted server answers ordinary reads and sends no notices. */
 export const writeNothing = "UPDATE leases SET ends_at = ends_at WHERE false"
 
 const readChanges = Schema.decodeUnknownOption(
@@ -115,7 +115,7 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       wake = () => resume(Effect.void)
       if (hasNews) wake()
     })
-    /** Whether the connection has been of use. */
+    /** Whether the connection has worked. */
     let hasRead = false
     /** Every two seconds, and at each notice. */
     const readAll = (client: PoolClient) =>

@@ -65,9 +65,9 @@ const endSilence = (client: Pg.ClientBase, silenceMs: number): void => {
 }
 
 /**
- * Ends sessions that are of no use any more, as the pool itself does when a connection is lost. After a switchover of servers a
- * session can stay with the demoted one. Then all sessions that were opened before are ended: the idle ones at once, the others
- * when they are released.
+ * Ends unusable sessions, as the pool itself does when a connection is lost. After a switchover, a session can stay
+ * with the demoted server. Then all sessions that were opened before are ended: idle ones at once, the others when
+ * they are released.
  */
 class UsefulSessions {
   private readonly ended = new WeakSet<Pg.ClientBase>()
@@ -80,14 +80,14 @@ class UsefulSessions {
       this.idle.delete(client)
       this.opened.delete(client)
     })
-    // The pool removes a client that was ended.
+    // The pool removes a client that has ended.
     pool.on("release", (_: Error, client: Pg.PoolClient) => {
       if (this.ended.has(client)) void client.end()
       else this.idle.add(client)
     })
   }
 
-  /** A new one. It is told of errors before the caller of the statement, who may release it at once. */
+  /** Adds a new client. It sees errors before the caller of the statement does, who may release it at once. */
   add(client: Pg.ClientBase): void {
     this.opened.add(client)
     if (!(client instanceof Pg.Client)) return
@@ -100,8 +100,8 @@ class UsefulSessions {
 
   private endAll(): void {
     for (const client of this.opened) this.ended.add(client)
-    // The pool removes an idle client at its error.
-    for (const client of [...this.idle]) client.emit("error", new Error("its server takes no writes"))
+    // The pool removes an idle client that reports an error.
+    for (const client of [...this.idle]) client.emit("error", new Error("the server no longer takes writes"))
   }
 }
 

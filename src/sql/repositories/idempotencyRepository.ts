@@ -69,7 +69,7 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
         { discard: true },
       ),
     keep: ({ id, requestId, ...outcome }, bytes) => {
-      // Once: when a commit was made that seemed to have failed, the second one must not count its bytes again.
+      // Counts once: if a commit succeeded but seemed to fail, the retry must not count its bytes again.
       const keeping = sql`UPDATE idempotency_keys SET ${sql.update(records.columnsOf({ ...outcome, leaseEnd: 0 }))}
         WHERE id = ${id} AND request_id = ${requestId} AND generation_id IS NULL RETURNING id`
       if (bytes === undefined) return Effect.asVoid(query(keeping))

@@ -342,7 +342,9 @@ export const makeRequestRepository = (sql: SqlClient): SqlRequests => {
       Effect.zipRight(
         query(sql`INSERT INTO positions (only_row, secret) VALUES (1, ${randomText(43)}) ON CONFLICT DO NOTHING`),
         Effect.flatMap(query(sql<{ readonly secret: string }>`SELECT secret FROM positions`), ([row]) =>
-          row === undefined ? Effect.dieMessage("the secret of positions is gone") : Effect.succeed(row.secret),
+          row === undefined
+            ? Effect.dieMessage("the secret that encrypts positions is missing")
+            : Effect.succeed(row.secret),
         ),
       ),
     countUnknown: (all) => {

@@ -1,6 +1,6 @@
 /**
- * A thread that copies a database while others use it, so that neither the gateway nor the thread that writes waits for it.
- * Loads next to nothing of the program, since it is started for each copy. See databaseCopy.ts.
+ * A thread that copies a database while others use it, so that neither the gateway nor the thread that writes waits
+ * for it. It imports almost nothing, because it is started for each copy. See databaseCopy.ts.
  */
 import { Database } from "bun:sqlite"
 import { closeSync, statfsSync, statSync } from "node:fs"

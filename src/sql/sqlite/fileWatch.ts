@@ -1,7 +1,7 @@
 /**
- * Notices that an open database file was removed, replaced, cut short or overwritten. The program that has it open would otherwise go on
- * writing into a file that nobody can open any more. Its files are never opened for that (see `closedFile.ts`): the file system is asked
- * by path, and SQLite for what is in them.
+ * Detects that an open database file was removed, replaced, truncated or overwritten. Otherwise the gateway would
+ * keep writing into a file that nobody can open. It never opens the files (see `closedFile.ts`): it checks them by
+ * path, and reads their content through SQLite.
  */
 import type { Database } from "bun:sqlite"
 import { statSync } from "node:fs"
@@ -18,9 +18,9 @@ const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino =
 
 const numberOf = (db: Database, pragma: string): number => Number(db.query(`PRAGMA ${pragma}`).values()[0]?.[0])
 
-/** Says what is wrong with the size of the file now. */
+/** Returns a check of the file's size. */
 const watchSize = (path: string, db: Database): (() => string | undefined) => {
-  /** Bytes that the file has not less of, unless another program shortens it: `db` itself never does. */
+  /** The least size of the file in bytes, unless another program shrinks it: `db` itself never does. */
   let least = 0
   /** Changes with each commit of another program. */
   let version = numberOf(db, "data_version")
@@ -28,10 +28,10 @@ const watchSize = (path: string, db: Database): (() => string | undefined) => {
   return () => {
     const { size } = statSync(path)
     const now = numberOf(db, "data_version")
-    // Another program may have shortened it by VACUUM, which commits.
+    // Another program may have shrunk the file with VACUUM, which commits.
     isCut = size < least && (isCut || now === version)
     if (isCut) return "is shorter than it was"
-    // What is only in the journal yet is not in the file, and what a VACUUM has freed will leave it.
+    // Pages that are only in the journal are not in the file yet, and pages that a VACUUM freed will leave it.
     const due = Math.min(size, numberOf(db, "page_count") * numberOf(db, "page_size"))
     least = now === version ? Math.max(least, due) : due
     version = now
@@ -40,29 +40,29 @@ const watchSize = (path: string, db: Database): (() => string | undefined) => {
 }
 
 /**
- * Says what is wrong with the beginning of the file. `reader` is a connection of its own, since it must not have kept what it has read
- * before, which another one would have to read again.
+ * Returns a check of the beginning of the file. `reader` is a separate connection whose page cache is emptied for
+ * each check; `db` would have to read its own pages again.
  */
 const watchHeader = (reader: Database): (() => string | undefined) => {
   reader.run("PRAGMA busy_timeout = 0")
   return () => {
     try {
-      // It acts when it is prepared, so it cannot be kept as a statement.
+      // This pragma runs when it is prepared, so the statement cannot be reused.
       reader.run("PRAGMA shrink_memory")
       numberOf(reader, "schema_version")
       return undefined
     } catch (error) {
       const code = sqliteCode(error)
       if (code === undefined) throw error
-      // A lock, or a disk that fails, is met by who writes.
+      // Locks and disk errors are reported by the connection that writes.
       return /^SQLITE_(NOTADB|CORRUPT)/.test(code) ? "does not begin as a database" : undefined
     }
   }
 }
 
 /**
- * To be called when the database at `path` is open in both connections and its journal was written. The returned function says what is
- * wrong now, with the path; `undefined`: nothing. Each call of it takes some 40 µs.
+ * Returns a check that says what is wrong with the database at `path`; `undefined`: nothing. Call this when both
+ * connections are open and the journal was written. Each check takes about 40 µs.
  */
 export const watchFile = (path: string, db: Database, reader: Database): (() => string | undefined) => {
   const journal = `${path}-wal`

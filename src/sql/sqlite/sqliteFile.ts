@@ -216,7 +216,7 @@ export const openDatabase = (path: string, options?: DatabaseOptions) =>
   )
 
 export interface OpenFile extends OpenTables {
-  /** The only connection that writes, and that the repositories read from. */
+  /** The only connection that writes, and the one that the repositories read from. */
   readonly db: Database
 }
 

@@ -1,4 +1,4 @@
-/** Whether a gateway could open a SQLite file, found out without changing it: nothing is written, and no journal is made. */
+/** Finds out whether a gateway could open a SQLite file, without changing it: writes nothing and creates no journal. */
 import { Database, constants as modes } from "bun:sqlite"
 import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
@@ -70,7 +70,7 @@ const faultOf = (path: string, kind: string | undefined): string | undefined => 
   }
 }
 
-/** Why a file is none of ours. As an immutable file it gets no journal beside it, and one that there is stays unread. */
+/** Why a file is not ours. It is opened as immutable, so SQLite neither creates nor reads a journal beside it. */
 const strangerIn = (path: string): string | undefined => {
   if (statSync(path).size === 0) return undefined
   const db = new Database(`${pathToFileURL(path)}?immutable=1`, modes.SQLITE_OPEN_READONLY | modes.SQLITE_OPEN_URI)

@@ -8,8 +8,9 @@ import { unavailable } from "../failure.ts"
 import type { Table } from "./table.ts"
 
 /**
- * Without spans: they are not used here, and cost more than most statements. What a session refuses is tried once more, on a new
- * session. Within a transaction it fails, and the query around the transaction tries all of it again.
+ * Runs without spans, which are not used here and cost more than most statements. A statement that the session
+ * refuses is tried once more on a new session. Within a transaction it fails, and the query around the transaction
+ * retries the whole transaction.
  */
 export const query = <A>(
   statement: Effect.Effect<A, SqlError | StorageUnavailable>,

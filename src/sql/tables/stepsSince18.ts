@@ -196,9 +196,9 @@ export const stepsSince18 = {
     "ALTER TABLE requests ADD COLUMN routed TEXT NOT NULL DEFAULT ''",
   ]),
 
-  // Bytes of kept answers by key and by the hour in which they expire: `expires_at` is its end. Only added to, and removed once it is over.
-  // Answers from before this table are not counted; they expire within a day.
-  // `positions`: the secret that positions in the list of requests are sealed with.
+  // Bytes of kept answers by key and hour of expiry; `expires_at` is the end of the hour. Rows are only added to, and
+  // removed after that hour. Answers from before this table are not counted; they expire within a day.
+  // `positions`: the secret that encrypts positions in the list of requests.
   "25_bytes_of_kept_answers": inOrder(({ integer, options, optionsByKey }) => [
     `CREATE TABLE idempotency_bytes (
       key_id TEXT NOT NULL,

@@ -21,16 +21,16 @@ const meanings: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, reasons
   [[400, 422], ["request"]],
 ]
 
-/** Statuses that may be about the request where their body is an error that can be read. */
+/** Statuses that may be about the request if their body is a readable error. */
 const ofRequest: ReadonlyArray<number> = [400, 422]
 
 /** Bodies without information, so that the status alone decides. */
 const wordless: ReadonlyArray<unknown> = ["", {}]
 
-/** Errors that say nothing which a vendor's words decide. */
+/** Errors whose words match no vendor's. */
 const plain: ReadonlyArray<unknown> = [{ error: { message: "Sorry." } }, { message: "Sorry." }]
 
-/** What is never about the request: other statuses, and what a proxy or a web server writes. */
+/** Answers that are never about the request: other statuses, and pages from a proxy or a web server. */
 const ofNoRequest: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, bodies: ReadonlyArray<unknown>]> = [
   [
     [405, 407, 410, 421, 451],
@@ -44,7 +44,7 @@ export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
     name: `error(): ${statuses.join(", ")} is ${reasons.join(" or ")}`,
     run: () => means(load(subject), statuses, reasons),
   })),
-  { name: "error(): another 4xx, and a page of HTML, is never request", run: () => blamesTheHost(load(subject)) },
+  { name: "error(): other 4xx statuses and HTML pages are never request", run: () => blamesTheHost(load(subject)) },
   { name: "error(): a rate limit keeps the host's Retry-After", run: () => keepsWait(load(subject)) },
   { name: "error() never throws, and cuts and cleans what it shows", run: () => survives(load(subject)) },
   { name: "error() shows nothing of a secret", run: () => discreet(load(subject)) },
@@ -124,7 +124,7 @@ const blamesTheHost = (provider: Provider): void => {
         must(
           reason !== "request",
           () =>
-            `error() says that ${status} with ${shown(body)} is "request": no other host is tried, and the caller is told (httpError knows the table)`,
+            `error() says that ${status} with ${shown(body)} is "request", so the client gets a 400 and no other host is tried: use httpError, which has the table`,
           contract,
         )
       }

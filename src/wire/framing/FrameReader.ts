@@ -15,7 +15,7 @@ export interface FrameReader {
   readonly end: () => ReadonlyArray<Frame>
   /** Whether a frame grew beyond the bound of its reader. Nothing is read after that. */
   readonly overlong: () => boolean
-  /** What has come of a frame that is not complete. */
+  /** The incomplete frame so far. */
   readonly partial: () => Frame
   /** What is wrong with the bytes, when they cannot be of this format; text can always be. Nothing is read after that. */
   readonly fault?: () => string | undefined

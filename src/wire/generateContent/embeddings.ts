@@ -63,7 +63,7 @@ const wantedOf = (payload: EmbeddingsPayload, { upstreamModel }: Host): Wanted =
 
 /** Of the Gemini API. */
 export const embedContentProtocol = (): EmbeddingsProtocol => ({
-  // "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch".
+  // Its error: "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch".
   mostInputs: () => 100,
   encode: ({ payload }, host) => {
     const { inputs, dropped, ...settings } = wantedOf(payload, host)
@@ -85,7 +85,7 @@ export const embedContentProtocol = (): EmbeddingsProtocol => ({
 
 /** Of Vertex AI. */
 export const vertexEmbeddingsProtocol = (): EmbeddingsProtocol => ({
-  // Its page of text embeddings: 250 texts in a request.
+  // Its page on text embeddings: 250 texts per request.
   mostInputs: ({ upstreamModel }) => (isSecond(upstreamModel) ? 1 : 250),
   encode: ({ payload }, host) => {
     const wanted = wantedOf(payload, host)

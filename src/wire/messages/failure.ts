@@ -24,7 +24,7 @@ export const messagesHttpError = (status: number, headers: ResponseHeaders, body
 export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
-  // What its sentence says of the account is more specific than the type: a spend limit is an `invalid_request_error`.
+  // A sentence about the account is more specific than the type: a spend limit is an `invalid_request_error`.
   if (!isJsonObject(error) || failure.reason === "account") return failure
   const reason = reasons.get(error["type"]) ?? failure.reason
   if (reason === failure.reason) return failure

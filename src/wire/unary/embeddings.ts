@@ -32,11 +32,11 @@ export interface EmbeddingsQuirks extends UnaryQuirks {
    */
   readonly signedBytes?: boolean
   /**
-   * Whether the host is asked for base64 of float32, whatever the caller wants: a third of the bytes of decimals. Default: it is asked for what
-   * the caller asks for. The gateway converts what comes.
+   * Whether to request base64 of float32 whatever the client wants, because it takes a third of the bytes of
+   * decimals. The gateway converts the vectors. Default: requests what the client requests.
    */
   readonly base64?: boolean | ((host: Host) => boolean)
-  /** As `UnaryProtocol.mostInputs`: for all models, or for a model by the host's own name of it. */
+  /** As `UnaryProtocol.mostInputs`, for all models or by the host's own model name. */
   readonly mostInputs?: number | ((upstreamModel: string) => number)
 }
 
@@ -73,7 +73,10 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
   )
 }
 
-/** Whether the host takes the member, and the vectors are of floats: others are smaller as numbers, and are seldom many. */
+/**
+ * Whether to request base64: the host supports it, and the vectors are floats. Other types are shorter as numbers,
+ * and rarely come in bulk.
+ */
 const givesFloats = ({ output_dtype: kind }: EmbeddingsPayload, host: Host): boolean =>
   (kind == null || kind === "float") && maySupport(hostFacts(host), "encoding_format")
 

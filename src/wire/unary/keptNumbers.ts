@@ -1,19 +1,22 @@
-/** JSON whose lists of numbers are not read: an answer with vectors has millions of numbers, and the gateway passes them on. */
+/**
+ * Parses JSON without its lists of numbers: an answer with vectors has millions of numbers, which the gateway passes
+ * on as text.
+ */
 import { isJsonObject } from "../../domain/json/json.ts"
 import { endOfNumbers, numberList } from "../../domain/json/numberList.ts"
 import { endOfString, valuesIn } from "../jsonDepth.ts"
 
-/** Values of an answer, without those of lists of numbers. */
+/** The most values of an answer, without those in lists of numbers. */
 const mostAnswerValues = 4_000_000
 
-/** A JSON text without its lists of numbers. It is JSON where the whole text was. */
+/** A JSON text without its lists of numbers. It is valid JSON if the whole text is. */
 interface WithoutNumbers {
-  /** A place in `lists`, in brackets, stands for each list of numbers. There are no other lists of numbers in it. */
+  /** Each list of numbers is replaced by a list with its index in `lists`. The text has no other lists of numbers. */
   readonly text: string
   readonly lists: ReadonlyArray<string>
 }
 
-/** Takes the lists of numbers out of a text. Linear, and makes no copies of the lists. */
+/** Takes the lists of numbers out of a text. Takes linear time, and copies no list. */
 const withoutNumbers = (text: string): WithoutNumbers => {
   const lists: Array<string> = []
   const kept: Array<string> = []
@@ -40,8 +43,9 @@ const withoutNumbers = (text: string): WithoutNumbers => {
 }
 
 /**
- * `UnaryProtocol.readText` of answers with vectors: the JSON in a text, or the text where it is none. Its lists of numbers are arrays that are
- * read once somebody looks at them. A text with too many other values is not read.
+ * `UnaryProtocol.readText` for answers with vectors: the JSON in a text, or the text itself if it is not JSON. Its
+ * lists of numbers are arrays that are parsed when a number is first read. A text with too many other values is
+ * returned as it is.
  */
 export const readKeepingNumbers = (whole: string): unknown => {
   const { text, lists } = withoutNumbers(whole)

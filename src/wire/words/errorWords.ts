@@ -1,27 +1,30 @@
 /**
- * What hosts' own words for an error mean, in codes and in sentences: one table for answers with any status and for errors
- * within an answer that began well. Vendors report a used-up account, or a model that is gone, with statuses that speak of the
- * request. From the vendors' pages on errors, their SDKs, and bodies that users quote (2025 and 2026). Pure.
+ * What hosts' error codes and messages mean: one table for answers with any status, and for errors within an answer
+ * that began well. Vendors report a used-up account or a retired model with statuses that suggest the request is
+ * wrong. From the vendors' error pages, their SDKs, and bodies that users quote (2025 and 2026). Pure.
  */
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 
 type Table<Reason extends HostReason> = ReadonlyArray<readonly [part: RegExp, reason: Reason]>
 
-/** Codes that mean the same whatever the status of the answer: the account, or the model, is the matter. */
+/** Codes whose meaning does not depend on the status: they are about the account or the model. */
 const sureCodes: Table<"account" | "not-found"> = [
-  // OpenAI and its kind: insufficient_quota, billing_hard_limit_reached (type billing_limit_user_error), billing_not_active,
-  // account_deactivated. Moonshot: exceeded_current_quota_error. DeepSeek, MiniMax: insufficient_balance. Novita: NOT_ENOUGH_BALANCE.
+  // OpenAI and compatible APIs: insufficient_quota, billing_hard_limit_reached (type billing_limit_user_error),
+  // billing_not_active, account_deactivated. Moonshot: exceeded_current_quota_error. DeepSeek, MiniMax:
+  // insufficient_balance. Novita: NOT_ENOUGH_BALANCE.
   [/insufficient_?(?:account_?)?(?:quota|balance|credits?|funds)|not_enough_(?:balance|credits?)/, "account"],
   [/exceeded_current_quota|credits?_exhausted|spend(?:ing)?_(?:cap|limit)|budget_exceeded/, "account"],
   [/billing|payment|arrear/, "account"],
-  // Groq: organization_restricted, blocked_api_access. Anthropic: authentication_error. Google: API_KEY_INVALID, CONSUMER_SUSPENDED.
+  // Groq: organization_restricted, blocked_api_access. Anthropic: authentication_error. Google: API_KEY_INVALID,
+  // CONSUMER_SUSPENDED.
   [
     /(?:account|consumer|organi[sz]ation|project|workspace)_(?:deactivat|disabl|restrict|suspend|terminat|inactiv)/,
     "account",
   ],
   [/blocked_api_access|authentication|unauthenticated|unauthori[sz]ed|api_?key/, "account"],
-  // Groq: model_decommissioned, model_not_active. Together: model_not_available. Azure: DeploymentNotFound. Mistral: invalid_model.
+  // Groq: model_decommissioned, model_not_active. Together: model_not_available. Azure: DeploymentNotFound. Mistral:
+  // invalid_model.
   [
     /(?:model|deployment)_?(?:is_|does_|was_|has_been_)?(?:not_?(?:found|available|exist|active|supported|deployed)|decommissioned|deprecated|retired|removed)/,
     "not-found",
@@ -29,7 +32,7 @@ const sureCodes: Table<"account" | "not-found"> = [
   [/(?:unknown|invalid|unsupported|no_such|nonexistent)_model(?:_name|_error)?$/, "not-found"],
 ]
 
-/** Codes that decide where no status does. */
+/** Codes that decide when there is no status. */
 const otherCodes: Table<HostReason> = [
   [/rate_limit|ratelimit|too_many_requests|resource_exhausted|throttling/, "rate-limited"],
   [/permission|forbidden/, "forbidden"],
@@ -41,8 +44,8 @@ const otherCodes: Table<HostReason> = [
 ]
 
 /**
- * Codes that say no more than that something is wrong, or that are sentences themselves (xAI's), so that the sentence beside them may
- * say what.
+ * Codes that say only that something is wrong, or that are sentences themselves (xAI's), so that the message beside
+ * them may say what.
  */
 const sayNothing =
   /^(?:\d+|bad_?request(?:_?error)?|client_error|error|failed_precondition|forbidden|invalid(?:_request|_argument|_parameter|_request_error)?|permission(?:_error|_denied)?|rate_limit(?:_error|_exceeded)|resource_exhausted|upstream_error|validation(?:_error|_exception)?)$/
@@ -51,15 +54,16 @@ const subject = String.raw`(?:your |this |the )?(?:\S+ )?(?:account|organi[sz]at
 const gone = "(?:deactivated|disabled|suspended|restricted|blocked|terminated|locked|not active|in arrears)"
 
 /**
- * How vendors' sentences about the account begin. A sentence about the request may quote anything that is in it, so that only its
- * beginning counts, and only beside a code that says nothing more exact.
+ * How vendors' messages about the account begin. A message about the request may quote anything from it, so only the
+ * beginning counts, and only if the code is not more specific.
  */
 const accountSentences: ReadonlyArray<RegExp> = [
-  // Anthropic, 400 invalid_request_error. The first: a spend limit of the console.
+  // Anthropic, 400 invalid_request_error. The first is a spend limit of its console.
   /^you have reached your (?:specified |monthly )?(?:workspace )?(?:api )?(?:usage|spend(?:ing)?) limits?\b/,
   /^your credit balance is too low\b/,
-  // Anthropic ("This organization has been disabled."), Groq ("Organization has been restricted."), Moonshot ("Your account org-… is
-  // suspended, …"), Fireworks ("Account … is suspended, …"), OpenAI ("Your account is not active, …").
+  // Anthropic ("This organization has been disabled."), Groq ("Organization has been restricted."), Moonshot ("Your
+  // account org-… is suspended, …"), Fireworks ("Account … is suspended, …"), OpenAI ("Your account is not active,
+  // …").
   new RegExp(
     `^${subject}(?: associated with this (?:api )?key| [^\\s.,]+)?(?: <[^>]*>){0,2} (?:has been|have been|was|is)(?: currently)? ${gone}\\b`,
   ),
@@ -82,7 +86,9 @@ const accountSentences: ReadonlyArray<RegExp> = [
   /^api key (?:not valid|expired|not found)\b/,
 ]
 
-/** How vendors' sentences begin about a model that they do not serve. The gateway names the model, not the caller. */
+/**
+ * How vendors' messages about a model that they do not serve begin. The gateway chose the model name, not the client.
+ */
 const modelSentences: ReadonlyArray<RegExp> = [
   // DeepSeek, 400 invalid_request_error.
   /^model not exist\b/,
@@ -94,8 +100,8 @@ const modelSentences: ReadonlyArray<RegExp> = [
 const ofModels: ReadonlySet<number | undefined> = new Set([undefined, 400, 403, 404, 410, 422])
 
 /**
- * What an error's own words mean, whatever its status says: about our account, or about the model. `undefined`: the status decides. An
- * answer with 5xx says nothing of either. `status`: `undefined` where the error has none.
+ * The reason that an error's own words prove, whatever its status: the account, or the model; `undefined`: the status
+ * decides. The words of a 5xx answer prove nothing. `status`: `undefined` if the error has none.
  */
 export const sureReason = (status: number | undefined, error: unknown): HostReason | undefined => {
   if (status !== undefined && (status < 400 || status >= 500)) return undefined
@@ -113,10 +119,13 @@ const bySentence = (error: unknown): HostReason | undefined => {
   return modelSentences.some((form) => form.test(sentence)) ? "not-found" : undefined
 }
 
-/** Characters of a sentence that are looked at. */
+/** Characters of a message that are examined. */
 const longestBeginning = 300
 
-/** What an error means by its codes where it has no status; a text alone is its code. `undefined`: nothing that is known. */
+/**
+ * The reason that an error's codes give where it has no status; a text alone counts as its code. `undefined`: no
+ * known code.
+ */
 export const reasonOfCodes = (error: unknown): HostReason | undefined =>
   inTable(otherCodes, typeof error === "string" ? [error] : wordsOf(error))
 
@@ -129,7 +138,7 @@ const inTable = <Reason extends HostReason>(table: Table<Reason>, words: Readonl
   return undefined
 }
 
-/** One spelling for codes: `InsufficientBalance` and `insufficient-balance` are `insufficient_balance`. */
+/** Normalizes the spelling of codes: `InsufficientBalance` and `insufficient-balance` become `insufficient_balance`. */
 const spelt = (word: string): string =>
   word
     .slice(0, longestBeginning)
@@ -137,7 +146,7 @@ const spelt = (word: string): string =>
     .replace(/[\s-]+/g, "_")
     .toLowerCase()
 
-/** Names of the error, the most specific first. A text without blanks is the name alone. */
+/** Names of the error, the most specific first. A text without spaces is the name itself. */
 export const wordsOf = (error: unknown): ReadonlyArray<string> => {
   if (typeof error === "string") return /\s/.test(error) || error === "" ? [] : [error]
   if (!isJsonObject(error)) return []
@@ -145,7 +154,7 @@ export const wordsOf = (error: unknown): ReadonlyArray<string> => {
   return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
 }
 
-/** The host's sentence about an error; `undefined`: it has none, or a page of HTML, which explains nothing of a request. */
+/** The host's message; `undefined`: there is none, or it is a page of HTML, which explains nothing about a request. */
 export const messageOf = (error: unknown): string | undefined => {
   if (typeof error === "string") return isPage(error) ? undefined : error
   if (!isJsonObject(error)) return undefined
@@ -161,5 +170,5 @@ export const messageOf = (error: unknown): string | undefined => {
 
 const messageMembers = ["message", "detail", "Message", "msg", "error_message", "error_description", "title"]
 
-/** Whether a text is HTML or XML: it comes from a proxy or a web server, not from a model's API. */
+/** Whether a text is HTML or XML, so that it comes from a proxy or a web server and not from a model API. */
 export const isPage = (text: string): boolean => text.trimStart().startsWith("<")

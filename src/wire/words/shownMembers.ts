@@ -1,7 +1,7 @@
-/** Replaces short texts that a host put beside what its model said. Pure. */
+/** Replaces the short texts that a host puts beside the output of its model. Pure. */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
-/** `given` with each text that is a member of it replaced by what `shown` says; the same object where nothing changes. */
+/** Replaces each direct text member by the result of `shown`. Returns `given` itself if nothing changes. */
 export const withShownTexts = <A extends object>(given: A, shown: (text: string) => string): A => {
   let changed: Record<string, string> | undefined
   for (const name in given) {
@@ -15,7 +15,10 @@ export const withShownTexts = <A extends object>(given: A, shown: (text: string)
   return changed === undefined ? given : { ...given, ...changed }
 }
 
-/** The same for a host's own event or answer, and for the answer so far that its first and its last event have. */
+/**
+ * The same for an event or answer in the host's own format, including the answer so far that its first and last
+ * events contain.
+ */
 export const withShownAnswer = (event: JsonObject, shown: (text: string) => string): JsonObject => {
   const { message, response } = event
   const within = {

@@ -1,6 +1,7 @@
 /**
- * How long a host asks us to wait, in every spelling that vendors use: seconds, none of them clamped here. `undefined`: it does not say it,
- * or not so that it can be read. A time of day is compared with the host's own clock, and ignored when the answer has no `Date`. Pure.
+ * Reads how long a host asks us to wait, in every spelling that vendors use. The result is in seconds and not
+ * clamped; `undefined`: the host does not say it, or not in a known form. A time of day is compared with the host's
+ * own clock, and ignored if the answer has no `Date`. Pure.
  */
 import { isJsonObject, objectsIn } from "../../domain/json/json.ts"
 import type { ResponseHeaders } from "../head.ts"
@@ -9,7 +10,7 @@ import { messageOf } from "./errorWords.ts"
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 const isoDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** The wait of `retry-after-ms` (OpenAI, Azure), else of `Retry-After`, which has seconds or an HTTP date. */
+/** The wait of `retry-after-ms` (OpenAI, Azure), else of `Retry-After`, which is in seconds or an HTTP date. */
 export const retryAfter = (headers: ResponseHeaders): number | undefined => {
   const milliseconds = headers.get("retry-after-ms")?.trim() ?? ""
   if (/^\d+(?:\.\d+)?$/.test(milliseconds)) return whole(Number(milliseconds) / 1000)
@@ -19,8 +20,8 @@ export const retryAfter = (headers: ResponseHeaders): number | undefined => {
 }
 
 /**
- * The wait of a rate limit: what the answer asks for, else the reset of the bucket that is used up, the latest of several, else what
- * the error says, else the earliest reset.
+ * The wait of a rate limit: the one that the answer requests, else the latest reset of a used-up bucket, else the one
+ * in the error, else the earliest reset.
  */
 export const waitUntilReset = (headers: ResponseHeaders, error: unknown): number | undefined => {
   const asked = retryAfter(headers)
@@ -36,7 +37,10 @@ export const waitUntilReset = (headers: ResponseHeaders, error: unknown): number
   return waitInError(error) ?? (earliest === Number.POSITIVE_INFINITY ? undefined : earliest)
 }
 
-/** What is left of a limit, and when it is whole again: Anthropic; OpenAI, Groq and Azure; Cerebras; GitHub, Together and many others. */
+/**
+ * Headers with what is left of a limit and when it resets: Anthropic; OpenAI, Groq and Azure; Cerebras; GitHub,
+ * Together and many others.
+ */
 const buckets: ReadonlyArray<readonly [remaining: string, reset: string]> = [
   ...["requests", "tokens", "input-tokens", "output-tokens"].map(
     (of) => [`anthropic-ratelimit-${of}-remaining`, `anthropic-ratelimit-${of}-reset`] as const,
@@ -50,11 +54,11 @@ const buckets: ReadonlyArray<readonly [remaining: string, reset: string]> = [
 
 const isNone = (remaining: string | null): boolean => remaining !== null && /^0+(?:\.0+)?$/.test(remaining.trim())
 
-/** A greater number is no wait: above, it is the time itself in Unix seconds; above the second, in milliseconds. */
+/** Larger numbers are times, not waits: above the first in Unix seconds, above the second in milliseconds. */
 const leastUnixSeconds = 1_000_000_000
 const leastUnixMilliseconds = 1_000_000_000_000
 
-/** A duration (`1m26.4s`, `6ms`), seconds, a time in Unix seconds or milliseconds, or RFC 3339. */
+/** Parses a duration (`1m26.4s`, `6ms`), seconds, a time in Unix seconds or milliseconds, or RFC 3339. */
 const resetIn = (value: string | null, headers: ResponseHeaders): number | undefined => {
   const text = value?.trim() ?? ""
   if (isoDate.test(text)) return untilTime(Date.parse(text), headers)
@@ -64,7 +68,7 @@ const resetIn = (value: string | null, headers: ResponseHeaders): number | undef
   return number >= leastUnixSeconds ? untilTime(number * 1000, headers) : whole(number)
 }
 
-/** What an error itself says: Google's `retryDelay`, else "try again in 1m26.4s". */
+/** The wait in the error itself: Google's `retryDelay`, else "try again in 1m26.4s". */
 export const waitInError = (error: unknown): number | undefined =>
   waitInDetails(error) ?? waitInSentence(messageOf(error))
 
@@ -78,7 +82,10 @@ export const waitInDetails = (error: unknown): number | undefined => {
   return undefined
 }
 
-/** OpenAI and Groq: "Please try again in 1m26.4s."; Azure: "Please retry after 27 seconds."; Google: "Please retry in 34.4s." */
+/**
+ * OpenAI and Groq: "Please try again in 1m26.4s."; Azure: "Please retry after 27 seconds."; Google: "Please retry in
+ * 34.4s."
+ */
 const askedFor = /\b(?:try again|retry)(?: your request)? (?:in|after) (\d[\d.a-z ]{0,40})/i
 
 const waitInSentence = (sentence: string | undefined): number | undefined => {
@@ -86,7 +93,7 @@ const waitInSentence = (sentence: string | undefined): number | undefined => {
   return found === undefined ? undefined : durationIn(duration.exec(found)?.[0] ?? "")
 }
 
-/** Characters of an error's sentence in which a wait is looked for. */
+/** Characters of a message in which to look for a wait. */
 const longestSentence = 2000
 
 const part = String.raw`(\d{1,9}(?:\.\d{1,9})?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?![a-z])`
@@ -114,5 +121,5 @@ const untilTime = (time: number, headers: ResponseHeaders): number | undefined =
   return Number.isNaN(seconds) ? undefined : whole(Math.max(0, seconds))
 }
 
-/** Whole seconds, rounded up: a host that is called before its time refuses again. */
+/** Whole seconds, rounded up: a host that is called too early refuses again. */
 const whole = (seconds: number): number => Math.min(Math.ceil(seconds), Number.MAX_SAFE_INTEGER)

@@ -1,4 +1,4 @@
-/** Entries of a key's lists that can never allow anything, because hosts are compared by other names. */
+/** Finds entries of a key's lists that can never match anything, because hosts are compared by other names. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { ProviderRegistry } from "../../../catalogue/ProviderRegistry.ts"
@@ -10,8 +10,8 @@ import { matches, type Permissions } from "../../../domain/keys/Permissions.ts"
 type Registry = Pick<ProviderRegistry["Type"], "current" | "resolve">
 
 /**
- * What to write in place of an entry of `allowed_models`; `undefined`: it may allow a model, now or once one of that id is configured.
- * Models are compared by their ids: an alias or a name with a variant is none.
+ * What to write instead of this entry of `allowed_models`; `undefined`: the entry matches a model, or may match one
+ * that is configured later. Entries are compared with model ids, so an alias or a name with a variant never matches.
  */
 const modelFault = (entry: string, registry: Registry): string | undefined => {
   if (entry.includes("*") || registry.current().models.some(({ id }) => matches(entry, id))) return undefined
@@ -23,18 +23,18 @@ const modelFault = (entry: string, registry: Registry): string | undefined => {
     return `${shown} is ${what} and would allow nothing: write ${JSON.stringify(model.id)}`
   }
   if (isModelId(entry)) return undefined
-  return `${shown} is no id of a model and would allow nothing: write an id such as "author/name", or a pattern such as "author/*"`
+  return `${shown} is not a model id and would allow nothing: write an id such as "author/name", or a pattern such as "author/*"`
 }
 
-/** The same of `allowed_providers`, whose entries are slugs, tags of hosts and display names. */
+/** The same for `allowed_providers`, whose entries are slugs, host tags and display names. */
 const providerFault = (entry: string, registry: Registry): string | undefined => {
   const { models, providers } = registry.current()
   if (entry.includes("*") || !models.some(({ id }) => matches(entry, id))) return undefined
   const isHost = providers.has(entry.slice(0, entry.indexOf("/")))
-  return isHost ? undefined : `${JSON.stringify(entry)} is a model and would allow nothing: write it in allowed_models`
+  return isHost ? undefined : `${JSON.stringify(entry)} is a model and would allow nothing: move it to allowed_models`
 }
 
-/** Fails with every entry that would allow nothing, whatever is configured later. */
+/** Fails with every entry that can never match, whatever is configured later. */
 export const withoutDeadPatterns = (
   { allowedModels, allowedProviders }: Partial<Permissions>,
   registry: Registry,

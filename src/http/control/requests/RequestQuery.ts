@@ -49,7 +49,7 @@ const requestId = parameter(
 /** A place in the order in which requests were written. */
 const position = parameter(
   Schema.String,
-  { rule: "`position` of an answer before", jsonSchema: { type: "string", pattern: positionForm.source } },
+  { rule: "the `position` of an earlier answer", jsonSchema: { type: "string", pattern: positionForm.source } },
   (written) => (positionForm.test(written) ? written : undefined),
 )
 

@@ -11,7 +11,7 @@ const tagBytes = 16
 
 const keyOf = (secret: string): Buffer => createHash("sha256").update(secret).digest()
 
-/** Of base64url. */
+/** Characters of base64url. */
 export const positionForm = /^[\w-]{40,120}$/
 
 const seal = (bytes: Buffer, secret: string): string => {

@@ -176,7 +176,7 @@ export const requestsHandlers = HttpApiBuilder.group(
 )
 
 const noPosition = new BadRequest({
-  issues: [{ path: "position", message: "expected `position` of an answer before" }],
+  issues: [{ path: "position", message: "expected the `position` of an earlier answer" }],
 })
 
 const ownOnly = new NotPermitted({ rule: "Only management keys can see requests of other keys." })

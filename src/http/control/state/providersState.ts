@@ -71,7 +71,7 @@ export const writtenProvider = (state: ProviderState): typeof ProviderStateAnswe
   }
 }
 
-/** Such as `unreachable: dns`. */
+/** For example `unreachable: dns`. */
 const writtenError = ({ reason, fault }: ProviderError): string =>
   fault === undefined ? reason : `${reason}: ${fault}`
 

@@ -25,7 +25,7 @@ const otherNumbers = 65_536
 interface Entry {
   readonly head: string
   readonly vector: () => Iterable<string>
-  /** Characters that it becomes at most, roughly. */
+  /** An upper estimate of its length in characters. */
   readonly length: number
 }
 
@@ -87,7 +87,7 @@ type Vector = Pick<Entry, "vector" | "length">
 /** Characters of a float32 in an answer, with a comma: most have eight or nine digits. */
 const floatLength = 13
 
-/** By default numbers. Whether it can be converted is found out before anything is charged. */
+/** Writes numbers by default. Finds out whether the vectors can be converted before anything is charged. */
 const vectorFor = (
   embedding: Embedding["embedding"],
   { encoding_format: format, dimensions }: EmbeddingsPayload,

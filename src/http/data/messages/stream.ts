@@ -61,7 +61,7 @@ class EventWriter implements StreamWriter {
   private blocks = 0
   private open: Open | undefined
   private readonly waiting = new Map<number, Waiting>()
-  /** The same in their order, from `next` on. Taking the first of a map again and again costs the square of their number. */
+  /** The same calls in order, from `next` on. Deleting the first entry of a map repeatedly takes quadratic time. */
   private readonly queue: Array<Waiting> = []
   private next = 0
   private readonly called = new Set<number>()
@@ -221,7 +221,7 @@ class EventWriter implements StreamWriter {
       this.waiting.set(index, added)
       this.queue.push(added)
     }
-    // Hosts that interleave calls announce several before the arguments of the first, so "" may go on.
+    // Hosts that interleave calls announce several before the arguments of the first, so "" does not end a call.
     return open?.kind === "tool" && !open.json.isClosed ? "" : this.nextCall()
   }
 

@@ -108,8 +108,8 @@ class ResponseWriter implements StreamWriter {
 const isLength = ({ errorType }: Rendered): boolean => errorType === "context_length_exceeded"
 
 /**
- * The code of OpenAI's that makes agents do what they do with the same failure before a stream: they end at `invalid_prompt`, and
- * repeat the others. A prompt that is too long they compact.
+ * The OpenAI code that makes agents react as to the same failure before a stream: they stop at `invalid_prompt`,
+ * compact a prompt that is too long, and retry at the other codes.
  */
 const codeOf = (rendered: Rendered): string => {
   const { errorType } = rendered

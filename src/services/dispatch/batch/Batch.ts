@@ -1,6 +1,6 @@
 /**
- * A batch of inputs that is longer than its host takes in one call. It is sent in parts, one after another, by one attempt, and is answered
- * and paid for as one. See docs/decisions/0098-long-batches.md.
+ * A batch with more inputs than its host takes in one call. One attempt sends it in parts, one after another. It is
+ * answered and charged as one. See docs/decisions/0098-long-batches.md.
  */
 import { noUsage, parseUsage, type Usage } from "../../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../../domain/request/chat.ts"
@@ -21,13 +21,13 @@ export interface Part {
   readonly encoded: Encoded
 }
 
-/** What was sent of a batch, and what has come for it. */
+/** The parts of a batch, and the answers so far. */
 export class Batch {
   private readonly parts: ReadonlyArray<Part>
   private readonly answers: Array<EmbeddingsResponse> = []
-  /** Of the answers to its parts. */
+  /** Total bytes of the answers so far. */
   bytesRead = 0
-  /** The part that is sent now, or is sent next. */
+  /** The part that is sent now, or next. */
   private current: Part
 
   constructor(first: Part, parts: ReadonlyArray<Part>) {
@@ -35,7 +35,7 @@ export class Batch {
     this.current = first
   }
 
-  /** Of the part that is sent now. */
+  /** The request of the current part. */
   get request(): EmbeddingsRequest {
     return this.current.request
   }
@@ -44,12 +44,12 @@ export class Batch {
     return this.current.encoded
   }
 
-  /** Of the bodies of all parts. */
+  /** Bytes of the bodies of all parts. */
   get bytes(): number {
     return this.parts.reduce((sum, { encoded: { body } }) => sum + byteLength(body), 0)
   }
 
-  /** The answer to the part that was sent. Returns the one to all of the batch; `undefined`: a part is left. */
+  /** Adds the answer to the current part. Returns the joined answer; `undefined`: parts are left. */
   add(answer: UnaryAnswer): EmbeddingsResponse | undefined {
     if (embeddings.isAnswer(answer, this.request.payload)) this.answers.push(answer)
     const next = this.parts[this.answers.length]
@@ -62,17 +62,17 @@ export class Batch {
     return this.answers.length === this.parts.length
   }
 
-  /** What its host counted of the parts that were answered, and of one more; `undefined`: one of them was not counted. */
+  /** The host's usage of the answered parts and of one more; `undefined`: one of them was not counted. */
   usageWith(usage: ChatUsage | undefined): ChatUsage | undefined {
     return usageOfAll([...this.answers.map((answer) => answer.usage), usage])
   }
 
-  /** What its host counted of the parts that were answered; `undefined`: none was, or one of them was not counted. */
+  /** The host's usage of the answered parts; `undefined`: none was answered, or one was not counted. */
   get counted(): Usage | undefined {
     return this.answers.length === 0 ? undefined : parseUsage(usageOfAll(this.answers.map(({ usage }) => usage)))
   }
 
-  /** The same with an estimate of the part that is sent now. */
+  /** `counted`, plus an estimate of the current part. */
   get sent(): Usage {
     const bytes = this.parts.slice(this.counted === undefined ? 0 : this.answers.length, this.answers.length + 1)
     const estimated = tokensIn(bytes.reduce((sum, { encoded: { body } }) => sum + byteLength(body), 0))

@@ -18,7 +18,7 @@ interface PartServices {
   readonly runner: EffectRunner
 }
 
-/** `send`: makes one call. `listener`: gets the answer to all of them, or the first failure. */
+/** `send`: makes one call. `listener`: gets the joined answer, or the first failure. */
 export class PartByPart implements CallListener<AnswerRead | AnswerCut> {
   private readonly services: PartServices
   private readonly begun: Begun
@@ -67,7 +67,7 @@ export class PartByPart implements CallListener<AnswerRead | AnswerCut> {
   }
 }
 
-/** All that was read of a batch is paid for, where one of its answers is beyond a limit of ours. */
+/** Adds the answered parts to an answer that exceeds a limit, because they are paid for too. */
 const withAll = (delivered: Delivered, batch: Batch): Delivered => ({
   ...delivered,
   usage: batch.usageWith(delivered.usage),

@@ -7,7 +7,7 @@ import type { AnyRequest } from "../../../domain/request/operations.ts"
 import { encodeFor } from "../encodeFor.ts"
 import { Batch, type Part } from "./Batch.ts"
 
-/** The request as a batch; `undefined`: its host takes it in one call. */
+/** The request as a batch; `undefined`: the host takes it in one call. */
 export const batchFor = (
   endpoint: Endpoint,
   request: AnyRequest,
@@ -27,7 +27,7 @@ export const batchFor = (
   return first && Either.right(new Batch(first, parts))
 }
 
-/** Its path is that of the whole batch, where `before` inputs come before those of its part. */
+/** Changes the path in a failure from its part to the whole batch. `before`: the inputs before the part. */
 const inBatch = (failure: Unsupported | HostFailed, before: number): Unsupported | HostFailed =>
   failure instanceof Unsupported
     ? new Unsupported({

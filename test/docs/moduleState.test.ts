@@ -16,6 +16,7 @@ const memos = [
   "hostFacts.ts models",
   "hostFacts.ts sets",
   "hostListing.ts listings",
+  "multiplying.ts seen",
   "names.ts seen",
   "numberList.ts unread",
   "walk.ts seenTypes",
@@ -23,15 +24,13 @@ const memos = [
   "rankBy.ts prices",
   "reservation.ts rough",
   "response.ts finishWords",
+  "withoutSecrets.ts searched",
 ]
 
 /** Facts of the process itself: its event loop, its registered modules, ids that are unique within it, a thread started ahead. */
 const processes = [
-  "ids.ts count",
   "ids.ts idText",
   "ids.ts idTextAt",
-  "ids.ts lastMs",
-  "ids.ts lastMsText",
   "ids.ts pool",
   "ids.ts poolAt",
   "resolve.ts registered",

@@ -25,8 +25,8 @@ const schemeIn = (written: string): string | undefined => /^([a-z][a-z\d+.-]*):\
 
 /** Problems with the variables that name a proxy. Leaves out their values, which may contain a password. */
 export const proxyProblems = (environment: Environment): ReadonlyArray<Problem> =>
-  Object.entries(variableNames).flatMap(([protocol, name]) => {
-    const proxy = proxiesOf(environment)[protocol === "https" ? "https" : "http"]
+  Object.values(variableNames).flatMap((name) => {
+    const proxy = proxyIn(environment, name)
     if (proxy === undefined || isProxyUrl(proxy)) return []
     const scheme = schemeIn(proxy)?.toLowerCase() ?? "http"
     const got = /^https?$/.test(scheme) ? "a value that is not one" : `one that begins with ${scheme}://`

@@ -175,10 +175,10 @@ export class HostAnswer implements Sink {
     if (this.isInTurn) return
     this.isInTurn = true
     this.attempt.pause(Unread.forTurn)
-    takeTurn(() => this.takeTurn(stream))
+    takeTurn(() => this.readInTurn(stream))
   }
 
-  private takeTurn(stream: HostStream): void {
+  private readInTurn(stream: HostStream): void {
     this.isInTurn = false
     if (this.attempt.stopped !== undefined) return
     this.text += stream.goOn()

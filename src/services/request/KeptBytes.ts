@@ -5,7 +5,7 @@
  */
 import type { KeyId } from "../../domain/ids.ts"
 import type { DiskSpace } from "../storage/diskSpace.ts"
-import type { CountedBytes, KeptBytes as KeptOfKey } from "../storage/Storage.ts"
+import type { BytesOfKey, CountedBytes } from "../storage/Storage.ts"
 
 const kib = 1024
 const mib = 1024 * kib
@@ -54,7 +54,7 @@ export class KeptBytes {
   }
 
   /** `disk`: `null` if it is unknown or not on this machine. */
-  read(sums: ReadonlyArray<KeptOfKey>, disk: DiskSpace | null): void {
+  read(sums: ReadonlyArray<BytesOfKey>, disk: DiskSpace | null): void {
     this.ofKeys = new Map()
     this.inAll = 0
     for (const sum of sums) this.add(sum)
@@ -62,7 +62,7 @@ export class KeptBytes {
     this.isDiskFull = disk !== null && disk.freeBytes < leastFree * disk.totalBytes
   }
 
-  private add({ key, bytes }: KeptOfKey): void {
+  private add({ key, bytes }: BytesOfKey): void {
     this.ofKeys.set(key, (this.ofKeys.get(key) ?? 0) + bytes)
     this.inAll += bytes
   }

@@ -319,7 +319,7 @@ export interface IdempotencyRecord {
 type ClaimedRecord = Pick<IdempotencyRecord, "id" | "requestId">
 
 /** The bytes of a key's kept answers. */
-export interface KeptBytes {
+export interface BytesOfKey {
   readonly key: KeyId
   readonly bytes: number
 }
@@ -327,7 +327,7 @@ export interface KeptBytes {
 /**
  * Bytes that count until `until` (Unix milliseconds). They are summed by key and `until`, so use few distinct times.
  */
-export interface CountedBytes extends KeptBytes {
+export interface CountedBytes extends BytesOfKey {
   readonly until: number
 }
 
@@ -352,7 +352,7 @@ export interface IdempotencyRepository {
     bytes?: CountedBytes,
   ) => Effect.Effect<void, StorageUnavailable>
   /** Bytes of kept answers at `now`, for each key that has any, of all processes. */
-  readonly keptBytes: (now: number) => Effect.Effect<ReadonlyArray<KeptBytes>, StorageUnavailable>
+  readonly keptBytes: (now: number) => Effect.Effect<ReadonlyArray<BytesOfKey>, StorageUnavailable>
   /** Removes the record, unless it belongs to another request by now. */
   readonly release: (claimed: ClaimedRecord) => Effect.Effect<void, StorageUnavailable>
   /**

@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { IdempotencyRecord, IdempotencyRepository, KeptBytes } from "../../services/storage/Storage.ts"
+import type { BytesOfKey, IdempotencyRecord, IdempotencyRepository } from "../../services/storage/Storage.ts"
 import { firstRowOf, query, rowsOf } from "../tables/query.ts"
 import { column, keyIdText, optionalJson, optionalText, storedText, table, text } from "../tables/table.ts"
 import { inParts } from "./journalRepository.ts"
@@ -18,7 +18,7 @@ const records = table<IdempotencyRecord>({
   body: optionalText("body"),
 })
 
-const keptBytes = table<KeptBytes>({ key: keyIdText("key_id"), bytes: column("bytes", Schema.Number) })
+const keptBytes = table<BytesOfKey>({ key: keyIdText("key_id"), bytes: column("bytes", Schema.Number) })
 
 /** Who opens a SQLite file owns it, so that the processes which had claims are gone. */
 export const endAllClaims = (sql: SqlClient) => sql`UPDATE idempotency_keys SET lease_end = 0 WHERE lease_end > 0`

@@ -4,10 +4,7 @@
  */
 import { isJsonObject } from "../../domain/json/json.ts"
 import { endOfNumbers, numberList } from "../../domain/json/numberList.ts"
-import { endOfString, valuesIn } from "../jsonDepth.ts"
-
-/** The most values of an answer, without those in lists of numbers. */
-const mostAnswerValues = 4_000_000
+import { endOfString, mostAnswerValues, valuesIn } from "../jsonDepth.ts"
 
 /** A JSON text without its lists of numbers. It is valid JSON if the whole text is. */
 interface WithoutNumbers {

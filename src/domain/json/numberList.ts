@@ -128,7 +128,7 @@ export const textOfNumbers = (list: object): string | undefined => unread.get(li
  * millions of numbers, which take long to write. The same value where none is left out. Recurses as deep as the value is nested.
  */
 export const withoutLongLists = <A extends object>(value: A, room: { characters: number }): A => {
-  let changed: Array<unknown> | Record<string, unknown> | undefined
+  let changed: object | undefined
   for (const name in value) {
     const member: unknown = value[name]
     if (typeof member !== "object" || member === null) continue

@@ -131,7 +131,9 @@ const checkedUnary = <Name extends UnaryName>(
   const readText = protocol.readText ?? textReaders[name]
   return {
     ...(passes === undefined ? {} : { passes }),
-    ...(mostInputs === undefined ? {} : { mostInputs: checkedMostInputs(hookOf(plugin, name, "mostInputs"), mostInputs) }),
+    ...(mostInputs === undefined
+      ? {}
+      : { mostInputs: checkedMostInputs(hookOf(plugin, name, "mostInputs"), mostInputs) }),
     ...(readText === undefined ? {} : { readText: checkedReadText(hookOf(plugin, name, "readText"), readText) }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) =>
       protocol.encode(givenTo(protocol, request), host),

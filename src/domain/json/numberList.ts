@@ -145,3 +145,31 @@ export const withoutLongLists = <A extends object>(value: A, room: { characters:
 
 /** The numbers in a text that `isNumberList`. */
 export const numbersIn = (text: string): ReadonlyArray<number> => JSON.parse(text)
+
+/** Digits of a number from which it may be beyond float32. */
+const manyDigits = 38
+
+const isDigit = (code: number): boolean => code >= zero && code <= nine
+
+/**
+ * Whether a text that `isNumberList` has a number with an exponent that is not negative, or one of 38 digits. All others are within float32.
+ * Looks at a part of the text alone: at what follows an exponent, and around every 38th character.
+ */
+export const mayBeLarge = (text: string): boolean =>
+  hasPositiveExponent(text, "e") || hasPositiveExponent(text, "E") || hasManyDigits(text)
+
+const hasPositiveExponent = (text: string, sign: string): boolean => {
+  for (let at = text.indexOf(sign); at !== -1; at = text.indexOf(sign, at + 1))
+    if (text.charCodeAt(at + 1) !== minus) return true
+  return false
+}
+
+const hasManyDigits = (text: string): boolean => {
+  for (let at = manyDigits - 1; at < text.length; at += manyDigits) {
+    if (!isDigit(text.charCodeAt(at))) continue
+    let first = at
+    while (isDigit(text.charCodeAt(first - 1))) first--
+    if (afterDigits(text, at) - first >= manyDigits) return true
+  }
+  return false
+}

@@ -2,7 +2,7 @@
 
 import { longestNumber, writeFloats } from "../json/floatText.ts"
 import type { JsonObject } from "../json/json.ts"
-import { numberList, numbersIn, textOfNumbers } from "../json/numberList.ts"
+import { mayBeLarge, numberList, numbersIn, textOfNumbers } from "../json/numberList.ts"
 import { distinctPlaces, isListOfObjects } from "../json/places.ts"
 import { parseUsage } from "../price/Usage.ts"
 import type { ChatUsage } from "./chat.ts"
@@ -129,16 +129,10 @@ export const packed = (vector: ReadonlyArray<number>): string | undefined => {
   return areFinite(floats) ? Buffer.from(floats.buffer).toString("base64") : undefined
 }
 
-/**
- * A number with an exponent that may be 10 or more, or with many digits. All other numbers are within the range of
- * float32.
- */
-const large = /[eE][+\d]|\d{38}/
-
 /** Whether `packed` can encode the vector. Parses a host's numbers only if one is unusually large. */
 export const isPackable = (vector: ReadonlyArray<number>): boolean => {
   const text = textOfNumbers(vector)
-  return (text !== undefined && !large.test(text)) || packed(vector) !== undefined
+  return (text !== undefined && !mayBeLarge(text)) || packed(vector) !== undefined
 }
 
 const areFinite = (floats: Float32Array): boolean => {

@@ -1,7 +1,13 @@
 /** Lists of numbers that keep their text: they are arrays for whoever looks at them. */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isNumberList, numberList, textOfNumbers, withoutLongLists } from "../../../src/domain/json/numberList.ts"
+import {
+  isNumberList,
+  mayBeLarge,
+  numberList,
+  textOfNumbers,
+  withoutLongLists,
+} from "../../../src/domain/json/numberList.ts"
 import { isVector } from "../../../src/domain/request/embeddings.ts"
 
 const number = FastCheck.oneof(
@@ -87,4 +93,21 @@ test("JSON.stringify asks for none of its numbers", () => {
   // A change counts.
   Reflect.set(list, 0, 7)
   expect(JSON.stringify({ list })).toBe('{"list":[7,0,100]}')
+})
+
+test("a number that may be beyond float32 is found wherever it stands", () => {
+  const digits = FastCheck.integer({ min: 1, max: 80 }).map((count) => "7".repeat(count))
+  const long = FastCheck.oneof(
+    digits,
+    digits.map((text) => `0.${text}`),
+    digits.map((text) => `-${text}.5e-3`),
+    FastCheck.constantFrom("1e5", "1E5", "2e+3", "2E+3", "1e-5", "1E-5"),
+  )
+  FastCheck.assert(
+    FastCheck.property(FastCheck.array(FastCheck.oneof(number, long), { minLength: 1, maxLength: 20 }), (numbers) => {
+      const text = `[${numbers.join(", ")}]`
+      expect(mayBeLarge(text)).toBe(/[eE][+\d]|\d{38}/.test(text))
+    }),
+    { numRuns: 1000 },
+  )
 })

@@ -43,6 +43,11 @@ export interface UnaryOperation<Payload extends JsonObject = JsonObject, Answer 
   readonly madeHere: ReadonlySet<string>
   /** The type of its answers, with its article, as a plugin is told of one that is none: `a RerankResponse`. */
   readonly answerType: string
+  /**
+   * Whether its answers are vectors. Their lists of numbers are passed on unread, and do not count as values. Such an
+   * answer may have twice the bytes of others. Default: no.
+   */
+  readonly givesVectors?: boolean
   /** The member of an answer with what was asked for. */
   readonly answerMember: string
   /** What is true of that member, as a plugin is told: `has a vector for each of 2 inputs`. */

@@ -60,6 +60,7 @@ export const embeddings: UnaryOperation<EmbeddingsPayload, EmbeddingsResponse> =
   members: new Set([...sharedMembers, "input", "dimensions", "encoding_format", "input_type"]),
   madeHere: new Set(["encoding_format"]),
   answerType: "an EmbeddingsResponse",
+  givesVectors: true,
   answerMember: "data",
   answerRule: ({ input }) => `has a vector for each of ${inputsOf(input).length} inputs`,
   isAnswer: (answer, { input }): answer is EmbeddingsResponse => isComplete(answer["data"], inputsOf(input).length),

@@ -128,7 +128,7 @@ const checkedUnary = <Name extends UnaryName>(
 ): CheckedUnary<UnaryRequests[Name], UnaryAnswers[Name]> => {
   const decode = hookOf(plugin, name, "decode")
   const { passes, mostInputs } = protocol
-  const readText = protocol.readText ?? textReaders[name]
+  const readText = protocol.readText ?? (unaryOperations[name].givesVectors === true ? readKeepingNumbers : undefined)
   return {
     ...(passes === undefined ? {} : { passes }),
     ...(mostInputs === undefined
@@ -153,9 +153,6 @@ const checkedUnary = <Name extends UnaryName>(
     },
   }
 }
-
-/** Reads the text of answers whose protocol has no `readText` of its own. */
-const textReaders: { readonly [Name in UnaryName]?: (text: string) => unknown } = { embeddings: readKeepingNumbers }
 
 const checkedMostInputs =
   (hook: Hook, mostInputs: (host: Host) => number) =>

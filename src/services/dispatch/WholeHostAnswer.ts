@@ -1,5 +1,6 @@
 /** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isUnaryName, unaryOperations } from "../../domain/request/operations.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { modelSaid } from "../../wire/modelSaid.ts"
 import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
@@ -43,7 +44,7 @@ export class WholeHostAnswer implements Sink {
     const { operation } = begun.attempt.context
     this.client = client
     this.begun = begun
-    this.isOfVectors = operation === "embeddings"
+    this.isOfVectors = isUnaryName(operation) && unaryOperations[operation].givesVectors === true
     const { bytesRead = 0 } = begun.batch ?? {}
     this.longestAnswer = (this.isOfVectors ? 2 * longestAnswer : longestAnswer) - bytesRead
     this.read = read

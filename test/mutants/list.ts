@@ -37,6 +37,27 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/services/request/answerBytes.test.ts"],
   },
   {
+    name: "of vectors and ranks beyond a limit a count in OpenAI's form alone is found",
+    file: "src/services/dispatch/beyondLimit.ts",
+    from: "answer === undefined || answer instanceof HostFailed ? promptUsage(json).usage : answer.usage",
+    to: "promptUsage(json).usage",
+    tests: ["test/http/money/unaryBeyondLimits.test.ts"],
+  },
+  {
+    name: "time in which an answer is not read counts as its host's",
+    file: "src/services/dispatch/Attempt.ts",
+    from: "    this.timer?.pause()\n",
+    to: "",
+    tests: ["test/http/hosts/answersHeldBack.test.ts"],
+  },
+  {
+    name: "later parts of a batch are not signed",
+    file: "src/services/dispatch/batch/PartByPart.ts",
+    from: "this.send({ ...begun, encoded: exit.value }, this)",
+    to: "this.send({ ...begun, encoded }, this)",
+    tests: ["test/http/batches.test.ts"],
+  },
+  {
     name: "an event beyond a limit is free where it is the first",
     file: "src/wire/HostStream.ts",
     from: 'if (this.state === "speaking" || speaks || beginsAnswer(json))',

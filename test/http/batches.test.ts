@@ -1,4 +1,7 @@
-/** What becomes of a batch that is sent in parts when something happens between them. docs/decisions/0098-long-batches.md, docs/guarantees.md#g5 */
+/**
+ * What becomes of a batch that is sent in parts when something happens between them. See docs/guarantees.md#g5 and
+ * docs/decisions/0098-long-batches.md.
+ */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import { ManualClock, pass } from "../support/clocks/manualClock.ts"

@@ -124,8 +124,9 @@ export const numberList = (text: string): ReadonlyArray<number> => {
 export const textOfNumbers = (list: object): string | undefined => unread.get(list)?.text
 
 /**
- * A value without those of its lists that `numberList` made, once they have more than `room` characters together: such a list has up to
- * millions of numbers, which take long to write. The same value where none is left out. Recurses as deep as the value is nested.
+ * A value without those of its lists that `numberList` made, once they have more than `room` characters together: such a
+ * list has up to millions of numbers, which take long to write. Returns the same value where none is left out. Recurses as
+ * deep as the value is nested.
  */
 export const withoutLongLists = <A extends object>(value: A, room: { characters: number }): A => {
   let changed: object | undefined
@@ -152,7 +153,8 @@ const manyDigits = 38
 const isDigit = (code: number): boolean => code >= zero && code <= nine
 
 /**
- * Whether a text that `isNumberList` has a number with an exponent that is not negative, or one of 38 digits. All others are within float32.
+ * Whether a text that `isNumberList` has a number with an exponent that is not negative, or one of 38 digits. All others
+ * are within float32.
  * Looks at a part of the text alone: at what follows an exponent, and around every 38th character.
  */
 export const mayBeLarge = (text: string): boolean =>

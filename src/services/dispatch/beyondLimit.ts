@@ -93,7 +93,7 @@ export const wholeBeyond = (
   return { beyond, delivered: { ...cut, usage: answer.usage, outputBytes, isUnfinished: answer.unfinished } }
 }
 
-/** What the host counted, by its own protocol where all parts of the answer are there. OpenAI's form is found without them. */
+/** What the host counted, by its protocol where all parts of the answer are there. OpenAI's form is read without them. */
 const unaryUsage = ({ endpoint, unary, batch }: Asked, head: ResponseHead, json: JsonObject): ChatUsage | undefined => {
   const request = batch?.request ?? unary
   const answer = request && endpoint.unary?.decode(head, json, request)

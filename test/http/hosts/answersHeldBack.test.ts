@@ -1,6 +1,6 @@
 /**
- * Answers that are not read because too many bytes of answers of their key are kept: that time counts for nothing but the deadline.
- * docs/guarantees.md#g23
+ * Answers that are not read because too many bytes of answers of their key are kept: that time counts for nothing but the
+ * deadline. docs/guarantees.md#g23
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { answerBytes, type HeldAnswer } from "../../../src/services/request/AnswerBytes.ts"
@@ -35,8 +35,8 @@ const events = [
 ].join("")
 
 /**
- * A host that sends all but the end of an answer, and the end when it is told. An older answer of the same key has all the bytes that a key may
- * keep, until `goOn`.
+ * A host that sends all but the end of an answer, and the end when it is told. An older answer of the same key has all the
+ * bytes that a key may keep, until `goOn`.
  */
 const scene = async (limits: object, stream: boolean) => {
   const clock = new ManualClock()

@@ -1,6 +1,6 @@
 /**
- * When an answer is beyond a limit of ours: after our head, beside another call, compressed, under an `Idempotency-Key`. Each is one answer,
- * charged once. docs/guarantees.md#g5, #g9 and #g10
+ * When an answer is beyond a limit of ours: after our head, beside another call, compressed, under an `Idempotency-Key`.
+ * Each is one answer, charged once. docs/guarantees.md#g5, #g9 and #g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"

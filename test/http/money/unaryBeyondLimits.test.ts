@@ -1,6 +1,6 @@
 /**
- * Vectors and ranks that are beyond a limit of ours: charged by what the host counted, in the form of each host, where a count of OpenAI's
- * form alone was found. docs/guarantees.md#g5 and #g10
+ * Vectors and ranks that are beyond a limit of ours: charged by what the host counted, in the form of each host. A count of
+ * OpenAI's form alone was found. docs/guarantees.md#g5 and #g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"

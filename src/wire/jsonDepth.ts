@@ -119,6 +119,12 @@ export const innerJson = (text: string): unknown => {
  */
 export const mostAnswerValues = 4_000_000
 
+/**
+ * The same for answers with vectors, without the numbers in lists: about 100,000 vectors. Each list takes a microsecond
+ * or two, so the number of lists that other answers may have would block the process for seconds.
+ */
+export const mostVectorValues = 500_000
+
 /** Characters. A text of up to this length has too few values to block other requests, so it is parsed at once. */
 export const parsedAtOnce = 524_288
 
@@ -172,7 +178,7 @@ export class JsonCount {
     }
     this.depth = depth
     this.values = values
-    if (values > mostAnswerValues) this.excess = "values"
+    if (values > (this.skipsNumbers ? mostVectorValues : mostAnswerValues)) this.excess = "values"
   }
 
   /** Continues within a string. Returns the position after it, or the length of the text. */

@@ -68,6 +68,11 @@ describe("values and nesting", () => {
     expect(excessIn(list(mostAnswerValues))).toBe("values")
     // Those of vectors do not count.
     expect(excessIn(list(mostAnswerValues), true)).toBeUndefined()
+    // 8 MB of such lists took 3.5 s of CPU.
+    const lists = (count: number) => `[${"[1],".repeat(count)}[1]]`
+    expect(excessIn(lists(1_900_000), true)).toBe("values")
+    const vectors = (count: number) => `[${'{"object":"embedding","index":0,"embedding":[1]},'.repeat(count)}{}]`
+    expect(excessIn(vectors(90_000), true)).toBeUndefined()
     expect(excessIn("[".repeat(deepest))).toBeUndefined()
     expect(excessIn("[".repeat(deepest + 1))).toBe("depth")
   })

@@ -4,7 +4,10 @@
  */
 import { isJsonObject } from "../../domain/json/json.ts"
 import { endOfNumbers, numberList } from "../../domain/json/numberList.ts"
-import { endOfString, mostAnswerValues, valuesIn } from "../jsonDepth.ts"
+import { endOfString, mostVectorValues, valuesIn } from "../jsonDepth.ts"
+
+/** Here each list of numbers counts as one more value, and so does a value after a blank. */
+const mostValues = 3 * mostVectorValues
 
 /** A JSON text without its lists of numbers. It is valid JSON if the whole text is. */
 interface WithoutNumbers {
@@ -46,7 +49,7 @@ const withoutNumbers = (text: string): WithoutNumbers => {
  */
 export const readKeepingNumbers = (whole: string): unknown => {
   const { text, lists } = withoutNumbers(whole)
-  if (text.length > mostAnswerValues && valuesIn(text, mostAnswerValues) > mostAnswerValues) return whole
+  if (text.length > mostValues && valuesIn(text, mostValues) > mostValues) return whole
   try {
     const value: unknown = JSON.parse(text)
     return lists.length === 0 ? value : restored(value, lists)

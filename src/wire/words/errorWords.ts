@@ -109,14 +109,23 @@ export const sureReason = (status: number | undefined, error: unknown): HostReas
   return reason === "not-found" && !ofModels.has(status) ? undefined : reason
 }
 
-const byCode = (error: unknown): HostReason | undefined => inTable(sureCodes, wordsOf(error))
+/** Of a code that is a sentence only the beginning counts, as of any other: it may quote what is in the request. */
+const isSentence = (word: string): boolean => /\s/.test(word)
+
+const byCode = (error: unknown): HostReason | undefined =>
+  inTable(
+    sureCodes,
+    wordsOf(error).filter((word) => !isSentence(word)),
+  )
 
 const bySentence = (error: unknown): HostReason | undefined => {
-  if (!wordsOf(error).every((code) => sayNothing.test(spelt(code)) || /\s/.test(code))) return undefined
-  const sentence = messageOf(error)?.trimStart().slice(0, longestBeginning).toLowerCase()
-  if (sentence === undefined) return undefined
-  if (accountSentences.some((form) => form.test(sentence))) return "account"
-  return modelSentences.some((form) => form.test(sentence)) ? "not-found" : undefined
+  const words = wordsOf(error)
+  if (!words.every((code) => sayNothing.test(spelt(code)) || isSentence(code))) return undefined
+  const message = messageOf(error)
+  const said = [...words.filter(isSentence), ...(message === undefined ? [] : [message])]
+  const sentences = said.map((text) => text.trimStart().slice(0, longestBeginning).toLowerCase())
+  if (sentences.some((sentence) => accountSentences.some((form) => form.test(sentence)))) return "account"
+  return sentences.some((sentence) => modelSentences.some((form) => form.test(sentence))) ? "not-found" : undefined
 }
 
 /** Characters of a message that are examined. */

@@ -95,6 +95,7 @@ describe("a request that quotes such words is still at fault itself:", () => {
     ["in quotes", invalid(`"${balance}" is no tool of this request`)],
     ["as the beginning of a longer sentence", invalid(`${balance} is not a valid name of a function`)],
     ["beside a code that says more", { ...invalid(`${balance}`), code: "string_above_max_length" }],
+    ["within a code that is a sentence", { code: "The argument my-billing-tool: insufficient balance", message: "no" }],
     ["beside the code of a filter", { code: "content_filter", message: "This organization has been disabled." }],
     ["in a text", `unknown tool: billing`],
     ["in a template", invalid("The template failed: this organization has been disabled.")],

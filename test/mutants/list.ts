@@ -58,6 +58,22 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/http/batches.test.ts"],
   },
   {
+  },
+  {
+    name: "callers of many keys who take their answers slowly are not cut",
+    file: "src/services/request/AnswerBytes.ts",
+    from: "if (this.inAll > 2 * this.bounds.ofProcess) this.makeRoom()",
+    to: "if (this.inAll < 0) this.makeRoom()",
+    tests: ["test/services/request/answerBytes.test.ts"],
+  },
+  {
+    name: "prompts of others make a key pay more than by the rule of thumb",
+    file: "src/domain/hosts/PromptDensity.ts",
+    from: "known.all.perByte(mostOfOthers)",
+    to: "known.all.perByte(mostPerByte)",
+    tests: ["test/domain/hosts/promptDensity.test.ts"],
+  },
+  {
     name: "an event beyond a limit is free where it is the first",
     file: "src/wire/HostStream.ts",
     from: 'if (this.state === "speaking" || speaks || beginsAnswer(json))',

@@ -183,6 +183,21 @@ describe("backup", () => {
 })
 
 test(
+  "backup --force replaced the database of a running gateway, which lost what it wrote: refused, for the files beside it too",
+  async () => {
+    const { database } = installation
+    const before = statSync(database).ino
+    for (const file of [database, `${database}-wal`, `${database}.lock`]) {
+      const message = `${file} belongs to the database of a running gateway (pid ${gateway.pid})`
+      expect(await headgate("backup", file, "--force")).toEqual({ code: 73, out: "", err: `headgate: ${message}\n` })
+    }
+    expect(statSync(database).ino).toBe(before)
+    expect((await ask()).status).toBe(200)
+  },
+  patience,
+)
+
+test(
   "restore: refused while the gateway runs; then only with --force where something is lost; a request that was in flight is booked once",
   async () => {
     // A stream is in flight, and in the journal, when the backup is made; it ends normally after that.

@@ -9,7 +9,9 @@ import { backupDigestHeader, backupSizeHeader } from "../../http/headers.ts"
 import { type Say, withProgress, withProgressBeside } from "../../process/withProgress.ts"
 import { syncClosed } from "../../sql/files/closedFile.ts"
 import { createPrivateFile } from "../../sql/files/privateFile.ts"
+import { realPath } from "../../sql/files/realPath.ts"
 import { databaseFacts } from "../../sql/sqlite/databaseFacts.ts"
+import { gatewayUsing } from "../../sql/sqlite/sqliteProbe.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import { connect, type Download, type Gateway, urlOption } from "../gatewayClient.ts"
 import { jsonOption } from "../keyFlags.ts"
@@ -62,16 +64,21 @@ const toOutput = (gateway: Gateway) =>
     yield* withProgress((say) => whole(download, say, pass))
   })
 
+const notWritten = (message: string) => Effect.fail(new CommandFailed({ code: exitCodes.cannotWrite, message }))
+
+/** The gateway that uses a file as its database, or as one of the files beside it; `undefined`: none does. */
+const holderOf = (file: string): number | undefined =>
+  gatewayUsing(realPath(file)) ?? gatewayUsing(realPath(file.replace(/(?:-wal|-shm|\.lock|\.ballast)$/, "")))
+
 /** Writes into `<file>.part`, which takes the name of the file when it is whole, checked and durable. */
 const toFile = (gateway: Gateway, file: string, force: boolean) => {
   const part = `${file}.part`
-  const free = Effect.suspend(() =>
-    !force && existsSync(file)
-      ? Effect.fail(
-          new CommandFailed({ code: exitCodes.cannotWrite, message: `${file} is there already; --force replaces it` }),
-        )
-      : Effect.void,
-  )
+  const free = Effect.suspend(() => {
+    if (!existsSync(file)) return Effect.void
+    const pid = holderOf(file)
+    if (pid !== undefined) return notWritten(`${file} belongs to the database of a running gateway (pid ${pid})`)
+    return force ? Effect.void : notWritten(`${file} is there already; --force replaces it`)
+  })
   const received = (say: Say) =>
     Effect.gen(function* () {
       yield* free

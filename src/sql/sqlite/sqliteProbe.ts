@@ -16,7 +16,7 @@ export type Probed =
   | { readonly state: "corrupt"; readonly why: string }
 
 export const probeFile = (path: string): Probed => {
-  const pid = holderOf(`${path}.lock`)
+  const pid = gatewayUsing(path)
   if (pid !== undefined) return { state: "in-use", pid }
   const folderFault = probeFolder(dirname(path))
   if (folderFault !== undefined) return { state: "unwritable", why: folderFault }
@@ -27,6 +27,9 @@ export const probeFile = (path: string): Probed => {
   return stranger === undefined ? { state: "ready" } : { state: "corrupt", why: stranger }
 }
 
+/** The gateway that uses the database at this path, which may be absent; `undefined`: none does. */
+export const gatewayUsing = (path: string): number | undefined => holderOf(`${path}.lock`)
+
 /** Why a folder cannot be made or written; `undefined`: it can. */
 export const probeFolder = (path: string): string | undefined => {
   const folder = nearestFolder(path)
@@ -35,7 +38,7 @@ export const probeFolder = (path: string): string | undefined => {
 
 /** The gateway that has another file open than the one at this path, which was removed or replaced; as far as can be found out. */
 export const strandedGateway = (path: string): number | undefined => {
-  const pid = holderOf(`${path}.lock`)
+  const pid = gatewayUsing(path)
   return pid !== undefined && lacksOpen(pid, path) === true ? pid : undefined
 }
 

@@ -192,7 +192,7 @@ test(
       expect(await headgate("backup", file, "--force")).toEqual({ code: 73, out: "", err: `headgate: ${message}\n` })
     }
     expect(statSync(database).ino).toBe(before)
-    expect((await ask()).status).toBe(200)
+    expect((await fetch(url.replace("/api/v1", "/readyz"))).status).toBe(200)
   },
   patience,
 )

@@ -5,9 +5,11 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { version } from "../../process/version.ts"
 import type { Prefix } from "../Mount.ts"
 import { at, withDataPlane } from "../openapi/document.ts"
+import { mapped } from "../openapi/mapped.ts"
 import { ActivityGroup } from "./activity/activity.ts"
 import { AnalyticsGroup } from "./activity/analytics.ts"
 import { BackupGroup } from "./backup.ts"
@@ -30,7 +32,27 @@ import { VersionGroup } from "./version.ts"
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const complete = (document: Readonly<Record<string, unknown>>) => withSummaries(withDataPlane(withExamples(document)))
+/**
+ * The document without 429 where no operation answers so: reads are refused where too many wait (`Reads.ts`), and who signs in too often.
+ * `Authorize` documents it for all.
+ */
+const withoutTooMany = (document: JsonObject): JsonObject => ({
+  ...document,
+  paths: eachIn(document["paths"], (path) =>
+    eachIn(path, (operation, method) => {
+      if (!isJsonObject(operation) || !isJsonObject(operation["responses"])) return operation
+      const id = operation["operationId"]
+      if ((method === "get" && id !== "backup.backup") || id === "session.signIn") return operation
+      const { 429: _, ...responses } = operation["responses"]
+      return { ...operation, responses }
+    }),
+  ),
+})
+
+const eachIn = (value: unknown, each: (inner: unknown, name: string) => unknown): unknown =>
+  isJsonObject(value) ? mapped(value, each) : value
+
+const complete = (document: JsonObject) => withSummaries(withDataPlane(withExamples(withoutTooMany(document))))
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)

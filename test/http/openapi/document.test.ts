@@ -53,6 +53,19 @@ test("every route of the data plane is described", async () => {
   expect(described.toSorted()).toEqual(served.map(String).toSorted())
 })
 
+test("429 was described for operations that never answer so: it is for reads, signing in, and requests to models", () => {
+  const changes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      const isOfModels = operation.tags?.includes("inference") === true
+      const has429 = "responses" in operation && Object.keys(Object(operation.responses)).includes("429")
+      return has429 && method !== "get" && !isOfModels ? [`${method} ${path}`] : []
+    }),
+  )
+  expect(changes).toEqual(["post /api/v1/session"])
+  const has = (path: string) => Object.keys(Object(Object(paths[path]?.["get"]).responses)).includes("429")
+  expect([has("/api/v1/requests"), has("/api/v1/keys"), has("/api/v1/backup")]).toEqual([true, true, false])
+})
+
 test("every reference leads to a schema", () => {
   const schemas = Object.keys(document.components.schemas)
   const wanted = references(document).map((reference) => reference.replace("#/components/schemas/", ""))

@@ -46,7 +46,7 @@ export interface RequestDetail {
   readonly route: {
     readonly strategy: string | null
     readonly seed: number | null
-    readonly order: ReadonlyArray<Pick<Attempt, "model" | "host" | "outcome">>
+    readonly order: ReadonlyArray<Pick<Attempt, "model" | "host" | "outcome" | "fault">>
     readonly excluded: ReadonlyArray<{
       readonly model: string
       readonly host: string

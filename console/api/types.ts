@@ -99,6 +99,8 @@ export interface Attempt {
   readonly outcome: string
   readonly status?: number | null
   readonly duration_ms?: number | null
+  /** What kept the host from being reached. */
+  readonly fault?: string | null
 }
 
 export interface RequestRow {

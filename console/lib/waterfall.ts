@@ -21,6 +21,7 @@ interface Call {
   readonly host: string
   readonly outcome: string
   readonly duration_ms?: number | null
+  readonly fault?: string | null
 }
 
 const isAnswer = (outcome: string): boolean => outcome === "finished" || outcome === "ok" || outcome === "cut"
@@ -47,7 +48,8 @@ export const waterfall = (
     const isLast = place === calls.length - 1
     const from = isLast ? Math.min(at, Math.max(begun ?? 0, total - took)) : at
     const to = Math.min(total, from + took)
-    spans.push({ title: call.host, from, to, kind: isAnswer(call.outcome) ? "host" : "failed" })
+    const title = call.fault == null ? call.host : `${call.host}: ${call.fault}`
+    spans.push({ title, from, to, kind: isAnswer(call.outcome) ? "host" : "failed" })
     at = Math.max(at, to)
   }
   if (calls.length === 0 && host !== null) {

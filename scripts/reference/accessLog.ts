@@ -22,6 +22,7 @@ The names are those of \`GET /api/v1/requests\`; unknown values are left out.
 ${rows.join("\n")}
 
 In JSON, \`attempts\` is a list with \`model\`, \`host\`, \`outcome\`, \`status\` and \`duration_ms\` of each call.
+\`fault\` says what kept the host from being reached, where that is known: [a word](../requests.md#faults).
 Otherwise it is a text such as \`acme/eu:429:120.4ms,acme/us:200:800ms\`: host, status and time.
-The outcome replaces the status where no answer came.
+The fault or the outcome replaces the status where no answer came: \`acme/eu:dns:5.1ms\`.
 `

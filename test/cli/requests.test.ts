@@ -118,12 +118,12 @@ test("a line for each, of all pages up to the limit, by the filters that were gi
 test("a request that a second host answered says how the first one failed, and how long that took", async () => {
   const attempts = [
     { model: "acme/small", host: "acme/eu", outcome: "overloaded", status: 503, duration_ms: 812.4 },
-    { model: "acme/small", host: "acme/ap", outcome: "timeout", status: null, duration_ms: null },
+    { model: "acme/small", host: "acme/ap", outcome: "unreachable", status: null, duration_ms: 5, fault: "dns" },
     { model: "acme/small", host: "acme/us", outcome: "finished", status: 200, duration_ms: 90 },
   ]
   answer = () => ({ data: [item("r1", { why: null, outcome: "ok", attempts })], next: null, position: "1.1" })
   const { out } = await headgate()
-  expect(out.split("\t").at(-1)).toBe("acme/eu overloaded 503 after 812 ms; acme/ap timeout\n")
+  expect(out.split("\t").at(-1)).toBe("acme/eu overloaded 503 after 812 ms; acme/ap unreachable: dns after 5 ms\n")
 })
 
 test("--json is what the gateway answers", async () => {

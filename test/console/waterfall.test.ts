@@ -8,13 +8,13 @@ const times = { admitted: 1, first_attempt: 3, first_token: null, first_byte: 90
 
 test("calls of hosts follow one another, and one that failed is told apart", () => {
   const calls = [
-    { host: "a", outcome: "overloaded", duration_ms: 200 },
-    { host: "b", outcome: "finished", duration_ms: 690 },
+    { host: "a", outcome: "unreachable", duration_ms: 200, fault: "dns" },
+    { host: "b", outcome: "finished", duration_ms: 690, fault: null },
   ]
   expect(waterfall(times, calls, 905, "b")).toEqual([
     { title: "read and admitted", from: 0, to: 1, kind: "gateway" },
     { title: "planned, money reserved", from: 1, to: 3, kind: "gateway" },
-    { title: "a", from: 3, to: 203, kind: "failed" },
+    { title: "a: dns", from: 3, to: 203, kind: "failed" },
     { title: "b", from: 203, to: 893, kind: "host" },
     { title: "cost written to the ledger", from: 893, to: 905, kind: "gateway" },
   ])

@@ -33,6 +33,13 @@ test("is read as it was written: order, exclusions with their rules, and what be
   })
 })
 
+test("of a host that could not be reached: why", () => {
+  const ended = { model: "acme/small", host: "a", outcome: "unreachable", status: null, ms: 5.1, fault: "dns" }
+  const text = withEnds("1", [ended])
+  expect(text).toBe("1\n=acme/small\n!unreachable\ta\t\t5.1\tdns\n")
+  expect(readRouted(text)?.ended).toEqual([ended])
+})
+
 test("one host alone takes one character, and nothing is known of a row without any", () => {
   const text = routedOf({ attempts: [at("acme/small", "a")], excluded: [] })
   expect(text).toBe("1")

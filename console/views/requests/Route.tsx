@@ -35,7 +35,7 @@ export const Route = ({ detail: { route } }: { readonly detail: RequestDetail })
     ) : (
       <>
         <ol class="route">
-          {route.order.map(({ model, host, outcome }, at) => (
+          {route.order.map(({ model, host, outcome, fault }, at) => (
             <li key={`${at} ${host}`}>
               <span class="number muted">{at + 1}</span>
               <span class="route-host" title={model}>
@@ -43,6 +43,7 @@ export const Route = ({ detail: { route } }: { readonly detail: RequestDetail })
               </span>
               <Badge tone={toneOf(outcome)}>
                 {words[outcome] ?? outcome.replaceAll("-", " ").replaceAll("_", " ")}
+                {fault == null ? null : `: ${fault}`}
               </Badge>
             </li>
           ))}

@@ -1,6 +1,7 @@
 /** `headgate requests --id`: one request, with the hosts of its plan, and its price line by line, from `GET /api/v1/generation`. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { endText } from "../../domain/routing/routed.ts"
 import { CommandFailed, exitCodes } from "../CommandFailed.ts"
 import type { Gateway } from "../gatewayClient.ts"
 import { type Column, writeJson, writeRecord, writeTable } from "../output.ts"
@@ -18,7 +19,13 @@ const Opened = Schema.Struct({
     Schema.Struct({
       strategy: Schema.NullOr(Schema.String),
       seed: Schema.NullOr(Schema.Number),
-      order: Schema.Array(Schema.Struct({ model: Schema.String, host: Schema.String, outcome: Schema.String })),
+      order: Schema.Array(
+        Schema.Struct({
+          ...{ model: Schema.String, host: Schema.String, outcome: Schema.String },
+          /** Absent in answers of earlier versions. */
+          fault: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
+        }),
+      ),
       excluded: Schema.Array(
         Schema.Struct({ model: Schema.String, host: Schema.String, by: Schema.String, reason: Schema.String }),
       ),
@@ -54,7 +61,7 @@ interface Routed {
 }
 
 const routedIn = ({ route }: Opened): ReadonlyArray<Routed> => [
-  ...(route?.order ?? []).map(({ model, host, outcome }, at) => ({ rank: at + 1, model, host, what: outcome })),
+  ...(route?.order ?? []).map(({ model, host, ...end }, at) => ({ rank: at + 1, model, host, what: endText(end) })),
   ...(route?.excluded ?? []).map(({ model, host, by, reason }) => ({
     ...{ rank: null, model, host },
     what: `${by}: ${reason}`,

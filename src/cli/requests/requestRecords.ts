@@ -1,6 +1,7 @@
 /** Requests as the gateway lists them, and how the command shows them. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { endText } from "../../domain/routing/routed.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 import type { Column } from "../output.ts"
 
@@ -22,6 +23,8 @@ const Request = Schema.Struct({
         outcome: Schema.String,
         status: Schema.NullOr(Schema.Number),
         duration_ms: Schema.NullOr(Schema.Number),
+        /** Absent in answers of earlier versions. */
+        fault: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
       }),
     ),
   ),
@@ -59,11 +62,14 @@ const whyOf = ({ why, requests, attempts }: Request): string => {
   return [...more, ...(why === null ? [] : [why]), ...failed].join("; ")
 }
 
-/** `acme/eu overloaded 503 after 812 ms` */
-const callOf = ({ host, outcome, status, duration_ms: ms }: NonNullable<Request["attempts"]>[number]): string =>
-  [host, outcome, ...(status === null ? [] : [status]), ...(ms === null ? [] : [`after ${Math.round(ms)} ms`])].join(
-    " ",
-  )
+/** `acme/eu overloaded 503 after 812 ms`, `acme/eu unreachable: dns after 5 ms` */
+const callOf = ({ host, status, duration_ms: ms, ...end }: NonNullable<Request["attempts"]>[number]): string =>
+  [
+    host,
+    endText(end),
+    ...(status === null ? [] : [status]),
+    ...(ms === null ? [] : [`after ${Math.round(ms)} ms`]),
+  ].join(" ")
 
 export const columns: ReadonlyArray<Column<Request>> = [
   { title: "TIME", value: ({ created_at }) => created_at, short: ({ created_at }) => shortTime(created_at) },

@@ -5,7 +5,8 @@ export const hostEvents = {
   breaker_opened: {
     level: "warn",
     text: "a circuit breaker opened",
-    means: "A host failed several times in a row (`reason`). It gets no calls but probes.",
+    means:
+      "A host failed several times in a row (`reason`; `fault`: what kept it from being reached). It gets no calls but probes.",
     remedy: "Look at the host's status page. Other hosts of the model take its requests.",
   },
   breaker_closed: {

@@ -10,6 +10,8 @@
  *   -max_price<TAB>azure       left out by max_price
  *   !timeout<TAB>openai<TAB>504<TAB>812.4
  *                              how its call ended, the status of its answer ("": none), and the milliseconds that it took ("": not called)
+ *   !unreachable<TAB>openai<TAB><TAB>5.1<TAB>dns
+ *                              and what kept it from being reached, where that is known
  *
  * Its first line is "1" for a plan of one host that left none out: that is the host of the request's row or record.
  */
@@ -33,7 +35,16 @@ export interface RoutedHost {
 /** What became of a host of a plan. */
 export interface RoutedEnd extends RoutedHost {
   readonly outcome: string
+  /** What kept it from being reached, such as `dns` (`ConnectionFault`). Absent: nothing, or it is not known. */
+  readonly fault?: string
 }
+
+/** Such as `timeout`, or `unreachable: dns`. */
+export const endText = ({
+  outcome,
+  fault,
+}: Pick<RoutedEnd, "outcome"> & { readonly fault?: string | null | undefined }): string =>
+  fault == null ? outcome : `${outcome}: ${fault}`
 
 /** How the call of a host ended, or why it could not be called. */
 export interface EndedCall extends RoutedEnd {
@@ -100,9 +111,10 @@ const cut = (text: string): string => text.slice(0, text.lastIndexOf("\n", mostO
 /** `routed` with a line for each call, up to the bound. */
 export const withEnds = (routed: string, ends: ReadonlyArray<EndedCall>): string => {
   let text = routed
-  for (const { model, host, outcome, status, ms } of ends) {
+  for (const { model, host, outcome, status, ms, fault } of ends) {
+    const took = ms === null ? "" : Math.round(ms * 10) / 10
     // A line of its own for each, since it need not be of the model before it.
-    const line = `=${model}\n!${outcome}\t${host}\t${status ?? ""}\t${ms === null ? "" : Math.round(ms * 10) / 10}\n`
+    const line = `=${model}\n!${outcome}\t${host}\t${status ?? ""}\t${took}${fault === undefined ? "" : `\t${fault}`}\n`
     if (text === alone) text += "\n"
     if (text.length + line.length + more.length > mostInAll) return text + more
     text += line
@@ -119,12 +131,15 @@ export const readRouted = (text: string): Routed | undefined => {
   let model = ""
   for (const line of text.split("\n")) {
     const rest = line.slice(1)
-    const [what = "", host = "", status = "", ms = ""] = rest.split("\t")
+    const [what = "", host = "", status = "", ms = "", fault] = rest.split("\t")
     if (line.startsWith("=")) model = rest
     else if (line.startsWith("+")) order.push({ model, host: rest })
     else if (line.startsWith("-")) excluded.push({ model, host, by: what })
     else if (line.startsWith("!"))
-      ended.push({ model, host, outcome: what, status: numberOrNull(status), ms: numberOrNull(ms) })
+      ended.push({
+        ...{ model, host, outcome: what, status: numberOrNull(status), ms: numberOrNull(ms) },
+        ...(fault === undefined ? {} : { fault }),
+      })
   }
   const isAlone = text === alone || text.startsWith(`${alone}\n`)
   return { order: isAlone ? null : order, excluded, ended, isCut: text.includes(more) }

@@ -196,8 +196,8 @@ const special: Readonly<Record<string, JsonObject>> = {
     route: {},
     seed: 1_042_883_310,
     order: [
-      { model: "openai/gpt-5-mini", host: "openai", outcome: "finished" },
-      { model: "openai/gpt-5-mini", host: "other", outcome: "not_called" },
+      { model: "openai/gpt-5-mini", host: "openai", outcome: "finished", fault: null },
+      { model: "openai/gpt-5-mini", host: "other", outcome: "not_called", fault: null },
     ],
     excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
     cut: false,

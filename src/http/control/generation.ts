@@ -96,6 +96,8 @@ const FollowedRoute = Schema.Struct({
       host: Schema.String,
       /** How its answer ended, why its call failed, `lost` where another call was faster, `skipped` or `not_called`. */
       outcome: Schema.String,
+      /** What kept it from being reached, such as `dns`; `null`: nothing, or it is not known. */
+      fault: Schema.NullOr(Schema.String),
     }),
   ),
   excluded: Schema.Array(

@@ -19,11 +19,11 @@ const codesOf = (failure: HostFailed): ReadonlyArray<string> => {
 /** Why a connection could not be made, or broke. */
 export type ConnectionFault =
   | "dns"
-  | "address not allowed"
-  | "no route"
+  | "address-not-allowed"
+  | "no-route"
   | "refused"
   | "tls"
-  | "connect timeout"
+  | "connect-timeout"
   | "closed"
 
 /** Codes of Node's resolver, sockets and OpenSSL, and the texts of the dialler; the first that matches counts. */
@@ -37,10 +37,10 @@ const faults: ReadonlyArray<
   ],
   [
     /may not be called/,
-    "address not allowed",
+    "address-not-allowed",
     (host) => `${host} is a private address or one that is never called: a server of your own needs network: "private"`,
   ],
-  [/ENETUNREACH|EHOSTUNREACH|ENETDOWN/, "no route", (host) => `no network leads to ${host}`],
+  [/ENETUNREACH|EHOSTUNREACH|ENETDOWN/, "no-route", (host) => `no network leads to ${host}`],
   [
     /ConnectionRefused|ECONNREFUSED|Unable to connect|Failed to connect/i,
     "refused",
@@ -51,7 +51,7 @@ const faults: ReadonlyArray<
     "tls",
     (host, text) => `TLS to ${host} failed: ${text}`,
   ],
-  [/no connection after/, "connect timeout", (host) => `${host} does not answer: no connection after 5 seconds`],
+  [/no connection after/, "connect-timeout", (host) => `${host} does not answer: no connection after 5 seconds`],
   [/ECONNRESET|closed|EPIPE/i, "closed", (host) => `${host} closed the connection`],
 ]
 
@@ -60,6 +60,12 @@ export const connectionFault = (failure: HostFailed): ConnectionFault | undefine
   if (failure.reason !== "unreachable") return undefined
   const text = codesOf(failure).join(" ")
   return faults.find(([pattern]) => pattern.test(text))?.[1]
+}
+
+/** As a member of a call that ended. */
+export const faultOf = (failure: HostFailed | undefined): { readonly fault?: ConnectionFault } => {
+  const fault = failure === undefined ? undefined : connectionFault(failure)
+  return fault === undefined ? {} : { fault }
 }
 
 /** Host and port of a URL, without user, password, path and query. */

@@ -23,6 +23,7 @@ import { endpointKey, type Host } from "../../domain/hosts/Host.ts"
 import { randomSequence, seedFrom } from "../../domain/structures/randomSequence.ts"
 import { lasted } from "../../process/log/LoggedState.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
+import { connectionFault } from "../calls/callFault.ts"
 import { makeEffectRunner } from "../request/EffectRunner.ts"
 import { monotonic } from "../request/RequestContext.ts"
 import {
@@ -285,7 +286,9 @@ class Health {
     if (!isClosed) return
     state.openedAt = now
     const forS = Math.round(state.breaker.waitMs(now) / 1000)
-    this.log(logEvent("breaker_opened", { ...state.names, reason: failure.reason, forS }))
+    this.log(
+      logEvent("breaker_opened", { ...state.names, reason: failure.reason, fault: connectionFault(failure), forS }),
+    )
   }
 
   /** A probe was answered. */

@@ -6,6 +6,7 @@ import type { Slice } from "../../domain/money/Slice.ts"
 import { parseUsage } from "../../domain/price/Usage.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { type EndedCall, withEnds } from "../../domain/routing/routed.ts"
+import { faultOf } from "../calls/callFault.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { type LedgerRow, type ReservedIn, rareUsage } from "../storage/ledger.ts"
 import type { Reservation, Settlement, Streamed } from "./Reservation.ts"
@@ -95,8 +96,9 @@ export const ledgerRow = (
  */
 const routedWith = ({ routed, failed, lost, calling }: RequestContext, answered: Host | undefined): string => {
   if (failed.length === 0 && lost === undefined) return routed
-  const ends = failed.map(({ model, host, failure: { reason, status = null }, durationMs }): EndedCall => {
-    return { model, host, outcome: reason, status, ms: durationMs }
+  const ends = failed.map(({ model, host, failure, durationMs }): EndedCall => {
+    const { reason, status = null } = failure
+    return { model, host, outcome: reason, status, ms: durationMs, ...faultOf(failure) }
   })
   if (lost !== undefined) ends.push(endedCall(lost.host, { outcome: "lost", status: null, ms: lost.durationMs }))
   if (answered !== undefined) {

@@ -23,12 +23,14 @@ class CalledHosts {
   }
 
   toJSON() {
-    return this.attempts.map(({ ms, ...attempt }) => ({ ...attempt, duration_ms: ms }))
+    return this.attempts.map(({ ms, fault, ...attempt }) => ({ ...attempt, duration_ms: ms, fault: fault ?? null }))
   }
 
-  /** Host, status (or how it ended, where there was none) and time of each: `acme/eu:429:120.4ms,acme/us:200:800ms`. */
+  /** Host, status (or why there was none) and time of each: `acme/eu:429:120.4ms,acme/us:dns:5ms`. */
   toString(): string {
-    return this.attempts.map(({ host, status, outcome, ms }) => `${host}:${status ?? outcome}:${ms}ms`).join(",")
+    return this.attempts
+      .map(({ host, status, outcome, fault, ms }) => `${host}:${status ?? fault ?? outcome}:${ms}ms`)
+      .join(",")
   }
 }
 

@@ -5,7 +5,7 @@ import { formPaths } from "../../domain/request/forms.ts"
 import { isModelName } from "../../domain/request/modelName.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { routedOfExcluded } from "../../domain/routing/routed.ts"
-import { connectionFault } from "../calls/callFault.ts"
+import { connectionFault, faultOf } from "../calls/callFault.ts"
 import type { ObservedAttempt } from "../request/Observation.ts"
 import type { RequestEnd } from "../request/RequestEnds.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
@@ -92,6 +92,7 @@ const attemptOf = ({ host, outcome, failure, began, ended }: ObservedAttempt): R
   outcome: failure?.reason ?? outcome,
   status: failure === undefined ? (unanswered.has(outcome) ? null : 200) : (failure.status ?? null),
   ms: rounded(ended - began),
+  ...faultOf(failure),
 })
 
 const timesOf = ({ times: { receivedAt: _, ended: __, ...times } }: RequestEnd): RecordedTimes => {

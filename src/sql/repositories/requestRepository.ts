@@ -37,6 +37,7 @@ const Attempt = Schema.Struct({
   outcome: Schema.String,
   status: Schema.NullOr(Schema.Number),
   ms: Schema.Number,
+  fault: Schema.optionalWith(Schema.String, { exact: true }),
 })
 
 const records = table<RequestRecord>({

@@ -92,7 +92,14 @@ describe.each(kinds)("%s", (_, start) => {
       ...{ bytes_in: JSON.stringify(body).length, bytes_out: (await sent.bytes()).byteLength },
     })
     expect(attempts).toEqual([
-      { model: "acme/small", host: "a", outcome: "finished", status: 200, duration_ms: attempts[0].duration_ms },
+      {
+        model: "acme/small",
+        host: "a",
+        outcome: "finished",
+        status: 200,
+        duration_ms: attempts[0].duration_ms,
+        fault: null,
+      },
     ])
     for (const time of [duration_ms, overhead_ms, attempts[0].duration_ms]) expect(time).toBeNumber()
     if (stream) expect(first_token_ms).toBeNumber()

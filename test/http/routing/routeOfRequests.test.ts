@@ -44,9 +44,9 @@ describe("the route of a request", () => {
       strategy: "price",
       seed: plan?.seed ?? -1,
       order: [
-        { model: small, host: "a", outcome: "overloaded" },
-        { model: small, host: "b", outcome: "finished" },
-        { model: small, host: "c", outcome: "not_called" },
+        { model: small, host: "a", outcome: "overloaded", fault: null },
+        { model: small, host: "b", outcome: "finished", fault: null },
+        { model: small, host: "c", outcome: "not_called", fault: null },
       ],
       excluded: [{ model: small, host: "d", by: "ignore", reason: "among the ignored providers" }],
       cut: false,
@@ -65,8 +65,8 @@ describe("the route of a request", () => {
     expect(one).toMatchObject({ outcome: "ok", bytes_in: null })
     const took = expect.any(Number)
     expect(one?.["attempts"]).toEqual([
-      { model: small, host: "a", outcome: "overloaded", status: 503, duration_ms: took },
-      { model: small, host: "b", outcome: "finished", status: 200, duration_ms: took },
+      { model: small, host: "a", outcome: "overloaded", status: 503, duration_ms: took, fault: null },
+      { model: small, host: "b", outcome: "finished", status: 200, duration_ms: took, fault: null },
     ])
   })
 

@@ -19,6 +19,8 @@ export const ProviderResponse = Schema.Struct({
   /** Milliseconds to the first token; of a call that failed or lost, those that it took. 0: it was not kept. */
   latency: Schema.Number,
   model_permaslug: Schema.String,
+  /** What kept the host from being reached; `null`: nothing, or it is not known. */
+  fault: Schema.NullOr(Schema.String),
 })
 
 type NameOf = (provider: string) => string
@@ -35,7 +37,7 @@ export const responsesOf = ({ attempts }: RequestRecord, nameOf: NameOf) =>
   attempts.map((attempt) => responseOf(attempt, nameOf))
 
 const responseOf = (
-  { host, model, status, ms }: Omit<EndedCall, "outcome">,
+  { host, model, status, ms, fault }: Omit<EndedCall, "outcome">,
   nameOf: NameOf,
 ): typeof ProviderResponse.Type => ({
   status,
@@ -44,6 +46,7 @@ const responseOf = (
   is_byok: false,
   latency: ms ?? 0,
   model_permaslug: model,
+  fault: fault ?? null,
 })
 
 /** The provider of a host, by its tag. */

@@ -22,6 +22,8 @@ const RequestAttempt = Schema.Struct({
   status: Schema.NullOr(Schema.Int),
   /** `null`: it was not kept. */
   duration_ms: Schema.NullOr(Schema.Number),
+  /** What kept the host from being reached; `null`: nothing, or it is not known. */
+  fault: Schema.NullOr(Schema.String),
 }).annotations({ identifier: "RequestAttempt" })
 
 const milliseconds = Schema.NullOr(Schema.Number)
@@ -126,7 +128,11 @@ const paidOf = ({ cost, promptTokens, completionTokens }: LedgerRow) => ({
   tokens_completion: completionTokens,
 })
 
-const attemptOf = ({ ms, ...attempt }: EndedCall): typeof RequestAttempt.Type => ({ ...attempt, duration_ms: ms })
+const attemptOf = ({ ms, fault, ...attempt }: EndedCall): typeof RequestAttempt.Type => ({
+  ...attempt,
+  duration_ms: ms,
+  fault: fault ?? null,
+})
 
 const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPaid> => ({
   request_id: record.requestId,

@@ -6,7 +6,7 @@ import type { RequestRecord } from "../../../services/storage/requests.ts"
 export interface FollowedRoute {
   readonly strategy: string | null
   readonly seed: number | null
-  readonly order: ReadonlyArray<RoutedEnd>
+  readonly order: ReadonlyArray<Omit<RoutedEnd, "fault"> & { readonly fault: string | null }>
   readonly excluded: ReadonlyArray<RoutedHost & { readonly by: string; readonly reason: string }>
   readonly cut: boolean
 }
@@ -38,12 +38,13 @@ const endsOf = (
 ): ReadonlyArray<RoutedEnd> => [...ended, ...(record?.attempts ?? []), ...(row === null ? [] : [row])]
 
 /** Of several ends of a host the last one counts. One before a host that was called was passed over. */
-const outcomesOf = (order: ReadonlyArray<RoutedHost>, ends: ReadonlyArray<RoutedEnd>): ReadonlyArray<RoutedEnd> => {
+const outcomesOf = (order: ReadonlyArray<RoutedHost>, ends: ReadonlyArray<RoutedEnd>): FollowedRoute["order"] => {
   const endOf = ({ model, host }: RoutedHost) => ends.findLast((end) => end.model === model && end.host === host)
   const lastCalled = order.findLastIndex((one) => endOf(one) !== undefined)
   return order.map(({ model, host }, at) => ({
     model,
     host,
     outcome: endOf({ model, host })?.outcome ?? (at < lastCalled ? "skipped" : "not_called"),
+    fault: endOf({ model, host })?.fault ?? null,
   }))
 }

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
-import type { ProviderError } from "../../../services/hosts/ProviderFailures.ts"
+import { endText } from "../../../domain/routing/routed.ts"
 import type { ProviderState } from "../../../services/state/providerStates.ts"
 
 const KeyState = Schema.Struct({
@@ -67,13 +67,14 @@ export const writtenProvider = (state: ProviderState): typeof ProviderStateAnswe
     last_error:
       lastError === null
         ? null
-        : { at: isoTime(lastError.at), model: lastError.model, host: lastError.host, why: writtenError(lastError) },
+        : {
+            at: isoTime(lastError.at),
+            model: lastError.model,
+            host: lastError.host,
+            why: endText({ outcome: lastError.reason, fault: lastError.fault }),
+          },
   }
 }
-
-/** For example `unreachable: dns`. */
-const writtenError = ({ reason, fault }: ProviderError): string =>
-  fault === undefined ? reason : `${reason}: ${fault}`
 
 const writtenKey = ({ label, why, restsUntil, spent }: ProviderState["keys"][number]): typeof KeyState.Type => ({
   label,

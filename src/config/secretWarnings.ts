@@ -48,17 +48,30 @@ const passwordsOf = (url: string): ReadonlyArray<Found> => {
   ]
 }
 
-/** Warnings about the secrets of enabled providers. */
+/** Warnings about the secrets of enabled providers. A plugin\'s own secret has no member name here. */
 export const providerSecretWarnings = (providers: Providers): ReadonlyArray<string> =>
-  warningsFor(
-    [...providers].flatMap(([slug, loaded]): ReadonlyArray<Found> => {
-      if (!loaded.callable) return []
-      const { apiKey, apiKeys } = loaded.settings
-      return [
-        [renderPath(["providers", slug, "api_key"]), apiKey],
-        ...(apiKeys ?? []).map(
-          ({ key }, at): Found => [renderPath(["providers", slug, "api_keys", at, "key"]), key.secret],
-        ),
-      ]
-    }),
-  )
+  [...providers].flatMap(([slug, loaded]) => {
+    if (!loaded.callable) return []
+    const { settings, provider, network } = loaded
+    const keys: ReadonlyArray<Found> = [
+      [renderPath(["providers", slug, "api_key"]), settings.apiKey],
+      ...(settings.apiKeys ?? []).map(
+        ({ key }, at): Found => [renderPath(["providers", slug, "api_keys", at, "key"]), key.secret],
+      ),
+    ]
+    const texts = new Set(keys.map(([, secret]) => (secret == null ? "" : Redacted.value(secret))))
+    const own = provider.secrets.all().filter((secret) => !texts.has(secret))
+    return [
+      ...warningsFor(keys),
+      ...warningsFor(own.map((secret): Found => [renderPath(["providers", slug]), Redacted.make(secret)])),
+      ...(network === "public" ? keys.flatMap(shortWarning) : []),
+    ]
+  })
+
+/** Characters. Servers on this machine and in the own network take any word for a key. */
+const shortestKey = 8
+
+const shortWarning = ([name, secret]: Found): ReadonlyArray<string> =>
+  secret == null || Redacted.value(secret).length >= shortestKey || secretDoubt(Redacted.value(secret)) !== undefined
+    ? []
+    : [`${name}: the secret has fewer than ${shortestKey} characters, so it is probably no key of a vendor.`]

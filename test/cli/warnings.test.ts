@@ -195,6 +195,26 @@ test.each([
   ],
 ])("%s is doubted", (text) => expect(secretDoubt(text)).toBeDefined())
 
+test(
+  "a placeholder in a plugin's own secret, and a word in the place of a vendor's key, passed without a word",
+  async () => {
+    const bedrock = { access_key_id: "AKIDEXAMPLE", secret_access_key: { env: "AWS" }, region: "eu-west-1" }
+    const local = { plugin: "openai-compatible", base_url: "http://127.0.0.1:9/v1", network: "private" }
+    const { code, warnings } = await check(
+      config({
+        providers: { bedrock, openai: { api_key: { env: "OPENAI" } }, local: { ...local, api_key: { env: "LOCAL" } } },
+      }),
+      { AWS: "<your secret access key>", OPENAI: "none", LOCAL: "none" },
+    )
+    expect(code).toBe(0)
+    expect(warnings.toSorted()).toEqual([
+      "providers.bedrock: the secret looks like a placeholder.",
+      "providers.openai.api_key: the secret has fewer than 8 characters, so it is probably no key of a vendor.",
+    ])
+  },
+  patience,
+)
+
 // Local servers take any key, and are often given such ones.
 test.each([
   ...["sk-proj-abc123", "test", "EMPTY", "none", "dummy", "not-needed", "key-of-a", '"', "p$ssword", "yourself"],

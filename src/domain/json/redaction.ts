@@ -1,5 +1,11 @@
 /** Removes secrets from texts in which a host, a plugin or an error of the runtime may repeat them. Pure. */
 
+/**
+ * A shorter secret is removed only as a word of its own. No vendor issues such a key, but local servers accept any word,
+ * and removing parts of other words would hide what agents act on.
+ */
+const shortestInWords = 8
+
 /** Replaces a secret. */
 const mark = "[secret]"
 /** Several in a row, as a secret that was found in parts leaves them. */
@@ -13,7 +19,8 @@ const shortestPart = 12
 
 /**
  * Removes secrets from a text: each as it is, as it is written in JSON, in a URL or on one line, and a part of it at its beginning
- * or end. A secret of fewer than 12 characters is removed as a whole, or where the text ends within it.
+ * or end. A secret of fewer than 12 characters is removed as a whole, or where the text ends within it; one of fewer than 8, such as `none`,
+ * only where it is no part of a longer word.
  */
 export const hiding = (secrets: Iterable<string>): ((text: string) => string) => {
   const forms = [...new Set(Array.from(secrets).flatMap(formsOf))].filter((form) => form !== "")
@@ -56,10 +63,26 @@ const inBase64 = (secret: Buffer): ReadonlyArray<string> => {
   })
 }
 
-const withoutWhole = (text: string, secret: string): string =>
-  text.includes(secret) ? text.replaceAll(secret, mark) : text
+const withoutWhole = (text: string, secret: string): string => {
+  if (secret.length < shortestInWords) return withoutWord(text, secret)
+  return text.includes(secret) ? text.replaceAll(secret, mark) : text
+}
 
-const withoutParts = (text: string, secret: string): string => withoutEnds(withoutBeginnings(text, secret), secret)
+const withoutParts = (text: string, secret: string): string =>
+  secret.length < shortestInWords ? text : withoutEnds(withoutBeginnings(text, secret), secret)
+
+const withinWord = /[\p{L}\p{N}_]/u
+
+const withoutWord = (text: string, word: string): string => {
+  let shown = text
+  for (let at = shown.indexOf(word); at >= 0; at = shown.indexOf(word, at + 1)) {
+    const after = at + word.length
+    if (withinWord.test(shown.slice(at - 1, at)) || withinWord.test(shown.slice(after, after + 1))) continue
+    shown = shown.slice(0, at) + mark + shown.slice(after)
+    at += mark.length - 1
+  }
+  return shown
+}
 
 const withoutBeginnings = (text: string, secret: string): string => {
   const start = secret.slice(0, shortestCut)

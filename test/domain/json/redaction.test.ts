@@ -21,6 +21,15 @@ test.each([
   expect(hiding([secret, pem, "a/b c/d-0123", "4711"])(text)).toBe(shown)
 })
 
+test("a placeholder for a key took letters out of words: ma[secret]imum context length", () => {
+  const hide = hiding(["x", "none", "tokens"])
+  for (const text of ["the maximum context length", "nonetheless, cannonex", "max_tokens exceed", "tokens_limit"])
+    expect(hide(text)).toBe(text)
+  expect(hide("x, none and (tokens) none")).toBe("[secret], [secret] and ([secret]) [secret]")
+  // Where a text was cut off.
+  expect(hide("it was non")).toBe("it was non")
+})
+
 test("a secret that begins with another one is removed as a whole", () => {
   expect(hiding(["abcdefgh", "abcdefgh-ijklmnop"])("abcdefgh-ijklmnop abcdefgh")).toBe("[secret] [secret]")
 })

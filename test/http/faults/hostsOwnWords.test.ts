@@ -1,7 +1,9 @@
 /** What hosts say with the status of a request's fault, and is none: which host and which key is called next. docs/guarantees.md#g10 */
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
+import { eventStreamMessage } from "../../../src/testing/eventStream.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+import { unaryScene } from "../../support/hosts/unaryHosts.ts"
 
 closeAfterEach()
 
@@ -127,3 +129,97 @@ test.each<[string, Readonly<Record<string, string>>, string, string]>([
   const response = await gateway.chat(ask(false))
   expect([response.status, response.headers.get("retry-after")]).toEqual([429, seconds])
 })
+
+const sse = (data: object) => [`data: ${JSON.stringify(data)}\n\n`, "text/event-stream"] as const
+const exception = (message: string) =>
+  [
+    eventStreamMessage(
+      { ":message-type": "exception", ":exception-type": "validationException" },
+      JSON.stringify({ message }),
+    ),
+    "application/vnd.amazon.eventstream",
+  ] as const
+
+type InStream = (message: string) => readonly [body: string | Uint8Array, type: string]
+
+/** An error as the first event of an answer that began well. */
+const inStream: ReadonlyArray<readonly [plugin: string, settings: object, written: InStream]> = [
+  [
+    "google-ai-studio",
+    { api_key: "key-of-host" },
+    (message) => sse({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
+  ],
+  ["cohere", { api_key: "key-of-host" }, (message) => sse({ error: { code: "invalid_request", message } })],
+  ["ollama", {}, (message) => [`${JSON.stringify({ error: message })}\n`, "application/x-ndjson"]],
+  [
+    "bedrock",
+    { region: "eu-west-1", access_key_id: "AKIDEXAMPLE", secret_access_key: "wJalrXUtnFEMI-own-EXAMPLEKEY" },
+    exception,
+  ],
+]
+
+describe.each(inStream)("the first event of a stream of %s is an error", (plugin, more, written) => {
+  const sceneOf = async () => {
+    let message = ""
+    const host = opened(
+      scriptedHost(() => {
+        const [body, type] = written(message)
+        return new Response(typeof body === "string" ? body : Buffer.from(body), { headers: { "content-type": type } })
+      }),
+    )
+    const other = opened(scriptedHost(() => wholeAnswer("fine")))
+    const { providers, models } = configFor({ host, other })
+    const base_url = host.url.replace("/v1", "")
+    const changed = { ...providers, host: { plugin, base_url, network: "private", ...more } }
+    const gateway = await startWatched({ config: { providers: changed, models, limits } })
+    const post = (text: string, stream: boolean, provider: object) => {
+      message = text
+      return gateway.chat({ ...ask(stream), provider })
+    }
+    return { gateway, other, post }
+  }
+
+  test("about our account: the next host is called, and nothing of it is shown", async () => {
+    const { other, post } = await sceneOf()
+    const said = "Your account org-77 is suspended, please recharge."
+    const answer = await post(said, true, { only: ["host"] })
+    expect(answer.status).toBe(502)
+    expect(await answer.text()).not.toContain("org-77")
+    expect((await post(said, true, { order: ["host", "other"] })).status).toBe(200)
+    expect(other.calls).toHaveLength(1)
+  })
+
+  test("about a prompt that is too long: 400 in the host's words", async () => {
+    const { post } = await sceneOf()
+    const said = "prompt is too long: 9000 tokens > 8192 maximum context length"
+    const answer = await post(said, true, { only: ["host"] })
+    expect(answer.status).toBe(400)
+    const text = await answer.text()
+    expect(text).toContain(`host rejected the request: ${said}`)
+    expect(text).toContain('"error_type":"context_length_exceeded"')
+  })
+})
+
+test.each(["embeddings", "rerank"] as const)(
+  "%s: a spend limit was the client's fault, and the second host was not called",
+  async (operation) => {
+    const fine =
+      operation === "embeddings"
+        ? { data: [{ index: 0, embedding: [0.5] }], usage: { prompt_tokens: 1, total_tokens: 1 } }
+        : { results: [{ index: 0, relevance_score: 0.5 }], usage: { total_tokens: 1 } }
+    const scene = opened(
+      await unaryScene(operation, {
+        first: () => Response.json(capped, { status: 400 }),
+        second: () => Response.json(fine),
+      }),
+    )
+    const asked = operation === "embeddings" ? { input: "hi" } : { query: "hi", documents: ["a"] }
+    const response = await scene.post({ ...asked, provider: { order: ["first", "second"] } })
+    expect(response.status).toBe(200)
+    expect(scene.hosts["second"]?.calls).toHaveLength(1)
+    const alone = await scene.post({ ...asked, provider: { only: ["first"] } })
+    // It rests since it refused.
+    expect([502, 503]).toContain(alone.status)
+    expect(await alone.text()).not.toContain("usage limits")
+  },
+)

@@ -195,6 +195,10 @@ const gathered = async (): Promise<void> => {
   await turns()
 }
 
+/** Without the members that are undefined. */
+const given = (members: object): object =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+
 const configOf = ({
   hosts = ["a"],
   providers: more = {},
@@ -210,7 +214,7 @@ const configOf = ({
   const { providers, models } = configFor(Object.fromEntries(urls))
   const named = Object.entries(providers).map(([slug, settings]) => [
     slug,
-    { ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) },
+    given({ ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) }),
   ])
   const changed = models.map((one) => ({ ...one, ...model, hosts: one.hosts.map((each) => ({ ...each, ...host })) }))
   return { providers: Object.fromEntries(named), models: changed, limits, routing, alerts }

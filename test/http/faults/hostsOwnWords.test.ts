@@ -170,7 +170,7 @@ describe.each(inStream)("the first event of a stream of %s is an error", (plugin
     const other = opened(scriptedHost(() => wholeAnswer("fine")))
     const { providers, models } = configFor({ host, other })
     const base_url = host.url.replace("/v1", "")
-    const changed = { ...providers, host: { plugin, base_url, network: "private", ...more } }
+    const changed = { ...providers, host: { plugin, base_url, network: "private" as const, ...more } }
     const gateway = await startWatched({ config: { providers: changed, models, limits } })
     const post = (text: string, stream: boolean, provider: object) => {
       message = text

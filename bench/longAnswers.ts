@@ -1,7 +1,7 @@
 /**
- * What hosts' answers that are long cost the others: `bun bench/longAnswers.ts [NAME [AT ONCE]]`, by default all. The memory of the gateway, the
- * processor time of its main thread, and the longest wait of another process that asks `/healthz` while they come. history.md has the
- * figures, and what they mean.
+ * Measures what long answers of hosts cost other requests: `bun bench/longAnswers.ts [NAME [AT ONCE]]`, by default all.
+ * Reports the gateway's memory, the processor time of its main thread, and the longest wait of another process that
+ * requests `/healthz` meanwhile. history.md has the figures and their meaning.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"

@@ -80,8 +80,9 @@ export const hostEvents = {
   },
   answer_over_limit: {
     level: "warn",
-    text: "an answer is beyond a limit of the gateway",
-    means: "It was longer than the gateway takes, and counts as failed. At most once a minute for each host.",
+    text: "an answer exceeds a limit of the gateway",
+    means:
+      "It was too long, nested too deep, or had too many values. It is charged if it began as an answer. At most once a minute for each host.",
     remedy: "If such answers are wanted: raise the limit of `limits` that `code` or the cause names.",
   },
   gateway_short: {

@@ -5,8 +5,8 @@
  *
  * - One PostgreSQL is started before the tests, for all of them (test/support/storage/postgresServer.ts).
  * - The files that take longest start first (test/timings.json). `--update-timings` writes anew how long each takes.
- * - When nothing was printed for `TEST_SILENCE_S` seconds (600), the run has failed: the files that were in hand are named,
- *   and every process of the run is ended. No time limit of a test covers the top level of a file (oven-sh/bun#14951), and
+ * - The run fails when nothing is printed for `TEST_SILENCE_S` seconds (600): the script names the files in progress
+ *   and ends every process of the run. No time limit of a test covers the top level of a file (oven-sh/bun#14951), and
  *   the runtime may lose the exit notice of a child process (oven-sh/bun#43697).
  *
  * No failed test is run again. See docs/decisions/0056-how-the-suite-runs.md.

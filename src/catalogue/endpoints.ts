@@ -35,7 +35,7 @@ export interface Endpoint {
   readonly ttfbMs: number | undefined
   /** Milliseconds of one attempt at a whole answer; `undefined`: that of the limits. */
   readonly attemptMs: number | undefined
-  /** Whether the host bills the whole answer even when its call is cancelled. */
+  /** Whether the host bills the whole answer even when its call is canceled. */
   readonly billsAfterAbort: boolean
   /** Whether its calls have a `traceparent`, while requests are traced. */
   readonly takesTraceparent: boolean

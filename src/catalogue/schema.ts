@@ -254,7 +254,7 @@ export const HostEntry = Schema.Struct({
   billsAfterAbort: setting("bills_after_abort", Schema.Boolean, {
     otherwise: false,
     description:
-      "Whether the host bills the whole answer even when its call is cancelled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false.",
+      "Whether the host bills the whole answer even when its call is canceled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false.",
   }),
   inputModalities: setting("input_modalities", names, {
     otherwise: [],

@@ -593,7 +593,7 @@ export interface ProviderInput {
   readonly ttfb_ms?: number | null | undefined
   /** Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`. */
   readonly attempt_ms?: number | null | undefined
-  /** Whether its hosts bill the whole answer even when a call is cancelled (docs/billing.md). Default: the value of each host. */
+  /** Whether its hosts bill the whole answer even when a call is canceled (docs/billing.md). Default: the value of each host. */
   readonly bills_after_abort?: boolean | null | undefined
   /**
    * `false`: it is off, and its hosts are not called.
@@ -614,7 +614,7 @@ export interface ProviderInput {
    */
   readonly tags?: ReadonlyArray<string> | undefined
   /**
-   * Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names, and members that multiply the bill, which pass to no host otherwise. None replaces a member that the gateway writes, or lifts a refusal.
+   * Additional top-level members that requests may pass to its hosts unread, beside those of the API formats and of its plugin. Members that multiply a bill pass only if named here. No name replaces a member that the gateway writes, or lifts a refusal.
    * @default []
    */
   readonly extra_members?: ReadonlyArray<string> | undefined

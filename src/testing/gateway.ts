@@ -128,7 +128,7 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
         "Decoder.event",
       )
     }
-    // The gateway reads a host on for its usage after the caller has left.
+    // The gateway reads a host for its usage after the client has left.
     const ended = await Promise.all(calls.map(({ aborted }) => within(aborted.promise, readOnAtMostMs + timeoutMs)))
     for (const [at, { kept }] of calls.entries()) {
       must(

@@ -8,12 +8,12 @@ import { endOfString } from "./jsonDepth.ts"
 /** Levels of objects and lists to keep. The usage and the parts of an answer are within these. */
 const keptLevels = 10
 const keptElements = 32
-/** Of a list of objects or of vectors: as many as a batch of embeddings may have. */
+/** Elements of a list of objects or vectors to keep: as many as a batch of embeddings may have. */
 const keptParts = 2048
 const keptMembers = 256
-/** Values in all. Those of objects and lists that come later are not kept. */
+/** Values to keep in all. Later objects and lists are dropped. */
 const keptValues = 100_000
-/** Characters of a string that are kept. */
+/** Characters of a string to keep. */
 const keptText = 1000
 
 /** The value at the beginning of a text, shortened; `undefined`: there is none. */

@@ -111,7 +111,10 @@ export const uncaughtException: Effect.Effect<Effect.Effect<never, UncaughtExcep
   },
 )
 
-/** A defect that ends the gateway is said as what is thrown outside of Effect is. Without a line nobody would know why it ended. */
+/**
+ * Reports a defect that ends the gateway like an exception outside of Effect. Otherwise the gateway would end without
+ * a reason.
+ */
 export const endedBy = (defect: unknown): Effect.Effect<never, UncaughtException> =>
   Effect.zipRight(logEvent("uncaught_exception", { because: inWords(defect) }, defect), new UncaughtException())
 

@@ -16,7 +16,10 @@ const bareTest = fileURLToPath(new URL("../../testing/bare.ts", import.meta.url)
 /** Milliseconds for all tests of a plugin. One with an endless loop blocks the test runner's own limits. */
 const patienceMs = 600_000
 
-/** Milliseconds for one test that sets no limit. A check of the kit may take longer than Bun's 5 s on a busy machine. */
+/**
+ * The time limit in milliseconds for a test that sets none. A check of the kit may exceed Bun's 5 s on a busy
+ * machine.
+ */
 const testMs = 60_000
 
 /** The exit code of the tests. */

@@ -111,7 +111,7 @@ export const ProviderFields = Schema.Struct({
   billsAfterAbort: setting("bills_after_abort", Schema.NullOr(Schema.Boolean), {
     otherwise: null,
     description:
-      "Whether its hosts bill the whole answer even when a call is cancelled (docs/billing.md). Default: the value of each host.",
+      "Whether its hosts bill the whole answer even when a call is canceled (docs/billing.md). Default: the value of each host.",
   }),
   enabled: setting("enabled", Schema.Boolean, {
     default: true,
@@ -144,7 +144,7 @@ export const ProviderFields = Schema.Struct({
   extraMembers: setting("extra_members", Schema.Array(memberName), {
     default: [],
     description:
-      "Top-level members of requests that callers may send to its hosts unread, beside those of the API formats and those that its plugin names, and members that multiply the bill, which pass to no host otherwise. None replaces a member that the gateway writes, or lifts a refusal.",
+      "Additional top-level members that requests may pass to its hosts unread, beside those of the API formats and of its plugin. Members that multiply a bill pass only if named here. No name replaces a member that the gateway writes, or lifts a refusal.",
   }),
 })
 

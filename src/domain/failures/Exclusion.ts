@@ -2,15 +2,15 @@
 import type { Picodollars } from "../price/money.ts"
 import type { FormNeed } from "../request/request.ts"
 
-/** A prompt that no tokenizer makes short enough. Tokens. */
+/** A prompt that is too long by every tokenizer's count, in tokens. */
 export interface TooLong {
-  /** It has at least as many. */
+  /** The least number of tokens in the prompt. */
   readonly fewest: number
-  /** Of the host, or where the model is not known yet of any model. */
+  /** The context length of the host; before the model is known, the longest of all models. */
   readonly maximum: number
 }
 
-/** In OpenAI's words, by which agents and libraries know it. */
+/** OpenAI's phrase, which agents and libraries recognize. */
 export const tooLongText = ({ fewest, maximum }: TooLong): string =>
   `maximum context length is ${maximum} tokens, but the request has at least ${fewest}`
 
@@ -29,7 +29,7 @@ export interface Exclusion {
   readonly required?: Picodollars | undefined
   /** With `by: "form"`: what only hosts of the caller's form can do. */
   readonly need?: FormNeed | undefined
-  /** With `by: "context_length"`. */
+  /** Present with `by: "context_length"`. */
   readonly tooLong?: TooLong
 }
 

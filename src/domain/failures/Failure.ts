@@ -17,7 +17,7 @@ export class BadRequest extends Data.TaggedError("BadRequest")<{
   readonly kind?: "context_length_exceeded" | "model_not_found" | "wrong_endpoint"
   /** Names of the models that were asked for, where the fault is about them. */
   readonly models?: ReadonlyArray<string>
-  /** With the kind `context_length_exceeded`. */
+  /** Present with the kind `context_length_exceeded`. */
   readonly tooLong?: TooLong
 }> {
   override get message() {
@@ -28,7 +28,7 @@ export class BadRequest extends Data.TaggedError("BadRequest")<{
   }
 }
 
-/** `path`: of the prompt in the body. */
+/** `path`: where the prompt is in the body. */
 export const promptTooLong = (path: string, tooLong: TooLong, models: ReadonlyArray<string> = []): BadRequest =>
   new BadRequest({
     kind: "context_length_exceeded",

@@ -48,7 +48,7 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
-  /** Whether the host bills the whole answer even when its call is cancelled. Absent: false. */
+  /** Whether the host bills the whole answer even when its call is canceled. Absent: false. */
   readonly billsAfterAbort?: boolean
   /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
   readonly inputModalities: ReadonlyArray<string>

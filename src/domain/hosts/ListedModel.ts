@@ -167,7 +167,7 @@ export interface ListedHost {
   } | null
   /** Whether the host caches prompts without `cache_control`. Default false. */
   readonly supports_implicit_caching?: boolean
-  /** Whether the host bills the whole answer even when its call is cancelled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false. */
+  /** Whether the host bills the whole answer even when its call is canceled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false. */
   readonly bills_after_abort?: boolean
   /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
   readonly input_modalities?: ReadonlyArray<string>

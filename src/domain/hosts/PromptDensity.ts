@@ -1,8 +1,9 @@
 /**
- * Tokens per byte of prompts, as hosts counted them lately. An estimate of a prompt that nobody counted goes by it: first by what the same
- * key was counted at the host, then by what everybody was. Prompts of one host have one tokenizer, and those of one key are usually alike.
- * Callers choose what they send, so the figure is bounded: nobody pays more than by the rule of thumb because of prompts of others, and no
- * prompts that compress well make later ones nearly free. In memory. See docs/billing.md.
+ * Tokens per byte of recent prompts, as counted by their hosts. It estimates prompts that no host counted: from the
+ * counts for the same key at this host, or else from the counts for all keys. The prompts of one host share a
+ * tokenizer, and those of one key are usually alike. Clients choose what they send, so the figure is bounded: the
+ * prompts of others never raise an estimate above the rule of thumb, and prompts that compress well do not make later
+ * ones nearly free. In memory. See docs/billing.md.
  */
 
 import type { KeyId } from "../ids.ts"
@@ -25,14 +26,16 @@ class Density {
   }
 }
 
-/** The longest tokens of ordinary texts: English has some five bytes a token, while a run of blanks may have eighty. */
+/**
+ * The longest tokens of ordinary text: English has about five bytes per token, while a run of spaces may have eighty.
+ */
 const fewestPerByte = 1 / 6
-/** By what others were counted: the rule of thumb (`estimate.ts`). */
+/** The bound for estimates from other keys' counts: the rule of thumb (`estimate.ts`). */
 const mostOfOthers = 1 / bytesOfTokens(1)
 /** A token is at least one byte. */
 const mostPerByte = 1
 
-/** What is left of the earlier prompts with each new one. */
+/** The weight that each new prompt leaves to the earlier ones. */
 const kept = 0.9
 /** Bytes. In shorter prompts, the framing around the text distorts the ratio. */
 const shortest = 1024
@@ -50,7 +53,7 @@ export class PromptDensity {
     all.add(tokens, bytes)
     const own = byKey.get(key) ?? new Density()
     own.add(tokens, bytes)
-    // The key that was counted the longest ago is the first.
+    // The first key is the one whose last count is oldest.
     byKey.delete(key)
     byKey.set(key, own)
     const [first] = byKey.size > mostKeys ? byKey.keys() : []

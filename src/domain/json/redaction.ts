@@ -26,7 +26,7 @@ export const hiding = (secrets: Iterable<string>): ((text: string) => string) =>
   const forms = [...new Set(Array.from(secrets).flatMap(formsOf))].filter((form) => form !== "")
   // A secret may begin with another one.
   forms.sort((a, b) => b.length - a.length)
-  // What two forms begin with alike is a part of both: whole ones go first, so that no end of one is left.
+  // Two forms may begin alike. Whole forms are replaced first, so that no end of one remains.
   return (text) => forms.reduce(withoutParts, forms.reduce(withoutWhole, text)).replace(marks, mark)
 }
 
@@ -39,13 +39,13 @@ const formsOf = (secret: string): ReadonlyArray<string> => [
   ...inBase64(Buffer.from(secret)),
 ]
 
-/** Hex digits of both cases are usual. */
+/** Hexadecimal digits occur in both cases. */
 const inUrl = (secret: string): ReadonlyArray<string> => {
   const written = encodeURIComponent(secret.toWellFormed())
   return [written, written.replace(/%../g, (code) => code.toLowerCase())]
 }
 
-/** Bytes of a secret whose base64 is looked for: that of a shorter one may stand in any text. */
+/** The fewest bytes of a secret whose base64 is searched for: that of a shorter one may occur in any text. */
 const shortestInBase64 = 8
 
 /**

@@ -4,15 +4,16 @@ import type { Picodollars } from "../price/money.ts"
 
 type Windows = Record<LimitReset, { start: number; amount: Picodollars }>
 
-/** The windows of `now`, with `more` than `spend` has. */
+/** The windows at `now`, with `more` added to `spend`. */
 const opened = (spend: Spend, now: number, more: Picodollars): Windows => {
   const window = (reset: LimitReset) => ({ start: windowStart(reset, now), amount: spend[reset] + more })
   return { daily: window("daily"), weekly: window("weekly"), monthly: window("monthly") }
 }
 
 /**
- * One key's account. Its windows only move forward: a clock that steps back does not reopen one, and what is spent meanwhile counts in the
- * windows that are open. Where they are more than a day ahead of the clock, that was wrong before, and they are opened anew (`reopen`).
+ * One key's account. Its windows only move forward: a clock that steps back does not reopen one, and amounts spent
+ * meanwhile count in the open windows. If the windows are more than a day ahead of the clock, the clock was wrong
+ * before, and `reopen` opens them again.
  */
 export class KeyAccount {
   reserved: Picodollars = 0n
@@ -21,7 +22,7 @@ export class KeyAccount {
   /** Spent since the key was made. */
   total: Picodollars
   private windows: Windows
-  /** Whether the clock, when it was last asked, was before the day that is open. */
+  /** Whether the clock was before the open day when it was last read. */
   private isAhead = false
 
   constructor(spend: Spend, now: number) {
@@ -29,14 +30,14 @@ export class KeyAccount {
     this.windows = opened(spend, now, 0n)
   }
 
-  /** Whether a clock that was wrong has opened the windows. */
+  /** Whether a wrong clock opened the windows. */
   isOpenedTooEarly(now: number): boolean {
     return now < this.windows.daily.start - dayMs
   }
 
-  /** `spend`: what the ledger has for the windows of `now`. */
+  /** `spend`: the ledger's sums for the windows at `now`. */
   reopen(spend: Spend, now: number): void {
-    // What is booked in one of the two only is of these windows: it was booked just now.
+    // An amount that only one of the two has belongs to these windows: it was booked just now.
     this.windows = opened(spend, now, this.total - spend.total)
     this.isAhead = false
   }

@@ -2,7 +2,10 @@
 import type { HostFailed } from "../failures/Failure.ts"
 import type { Host } from "../hosts/Host.ts"
 
-/** Codes: OpenAI and its kind, llama.cpp (`exceed_context_size_error`), Anthropic (`request_too_large`), GitHub (`tokens_limit_reached`), Z.AI (1261). */
+/**
+ * Codes: OpenAI and compatible APIs, llama.cpp (`exceed_context_size_error`), Anthropic (`request_too_large`), GitHub
+ * (`tokens_limit_reached`), Z.AI (1261).
+ */
 const codes =
   /context_?(?:length|window|size)|(?:prompt|input|string|request)_?too_?(?:long|large)|tokens?_limit_(?:reached|exceeded)|^1261$/i
 

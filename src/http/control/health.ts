@@ -19,15 +19,15 @@ import { unavailable } from "../refusals.ts"
 const Ok = Schema.Struct({ status: Schema.Literal("ok") })
 const ok = { status: "ok" } as const
 
-/** Milliseconds that `/readyz` waits for the database: those who ask wait for a second where nothing else is set. */
+/** Milliseconds that `/readyz` waits for the database, by default: probes usually wait for one second. */
 const patienceMs = 500
-/** Milliseconds after which a database that has not answered takes no requests. */
+/** Milliseconds without an answer after which the gateway takes no requests. */
 const silenceMs = 5000
 const silent: Hindrance = { kind: "away", cause: "it has not answered for five seconds" }
 
 /**
- * One question to the database for all who ask at the same time. Whoever has waited long enough gets `late`, which is given for how long the
- * question has been open, milliseconds.
+ * Shares one database query among all concurrent callers. A caller that has waited long enough gets `late`, which
+ * takes how long the query has run, in milliseconds.
  */
 const sharedLook = <E>(look: Effect.Effect<void, E>, late: (openMs: number) => Effect.Effect<void, E>) => {
   let running: { readonly sinceMs: number; readonly answer: Deferred.Deferred<void, E> } | undefined

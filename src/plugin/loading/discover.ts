@@ -190,7 +190,10 @@ const usable = (exported: unknown, invalid: Invalid): Effect.Effect<Plugin, Plug
     return mismatch === undefined ? plugin : yield* invalid("shape", mismatch)
   })
 
-/** Members of a plugin may be getters. One that throws does so here, where it is known whose it is. `undefined`: it is no plugin. */
+/**
+ * Reads the members of a plugin, which may be getters, so that one that throws is attributed to the plugin;
+ * `undefined`: it is not a plugin.
+ */
 const readable = (exported: unknown, invalid: Invalid): Effect.Effect<Plugin | undefined, PluginInvalid> =>
   Effect.try({
     try: () => (isPlugin(exported) && Object.values(exported).length > 0 ? exported : undefined),

@@ -250,7 +250,7 @@ export class Attempt implements AnswerSource {
     this.onStop = undefined
     this.onClose?.()
     this.onClose = undefined
-    // A whole answer is kept until it is written (`InFlight.leave`).
+    // The bytes of a complete answer count until it is written (`InFlight.leave`).
     if (this.held !== undefined && outcome === "finished") {
       this.held.wasRead()
       this.context.lifetime.keep(this.held)

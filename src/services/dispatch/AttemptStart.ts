@@ -54,9 +54,9 @@ export interface Begun {
   readonly endpoint: Endpoint
   readonly encoded: Encoded
   readonly answerContext: AnswerContext
-  /** What was asked for. Present where the answer comes as a whole in any case. */
+  /** The request, if its operation never streams. */
   readonly unary?: AnyUnaryRequest | undefined
-  /** Present where the request is sent in parts, of which `encoded` is the first. */
+  /** Present if the request is sent in parts. `encoded` is the first part. */
   readonly batch?: Batch | undefined
 }
 

@@ -96,7 +96,7 @@ export class EndAttempt {
     const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
     this.measure(attempt, delivered, counted, durationMs, completionTokens)
     const { bounds } = reservation
-    // What the host finds by itself is no part of the text.
+    // Tokens that the host adds by itself are not part of the text.
     if (counted !== undefined && bounds.media === undefined && bounds.unseen !== true)
       this.density.counted(attempt.host, attempt.context.key.id, counted.promptTokens, bounds.textBytes)
     return this.meter.settle(reservation, {

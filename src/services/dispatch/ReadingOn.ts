@@ -1,9 +1,12 @@
 /**
- * Reads calls on for their usage after their clients have left, and discards what comes. A stream with content is read on for a second,
- * because its host probably sends the usage soon, and for two more once it has finished, or where the estimates of many others depend on its
- * count. At a host that bills an answer even when its call is canceled (`bills_after_abort`), non-streaming answers and streams in any state
- * are read on for two minutes. The number of such calls is bounded, so that clients who leave cost next to nothing. See
- * docs/guarantees.md#g5 and #g15.
+ * Continues to read hosts after their clients have left, to learn the usage, and discards the content.
+ * - A stream with content is read for one second, because its host probably sends the usage soon.
+ * - It is read for two seconds more once it has finished, or if the estimates for many other calls depend on its
+ *   count.
+ * - At a host that bills an answer even when its call is canceled (`bills_after_abort`), answers of any kind are read
+ *   for two minutes.
+ * The number of such calls is bounded, so clients that leave cost next to nothing. See docs/guarantees.md#g5 and
+ * #g15.
  */
 import type { KeyId } from "../../domain/ids.ts"
 import type { TickTimers, Timer } from "../request/Timers.ts"
@@ -12,11 +15,11 @@ import type { HostAnswer } from "./HostAnswer.ts"
 
 /** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000
-/** The same once every choice has finished: the host makes nothing more, and only its usage is missing. */
+/** Milliseconds more once every choice has finished: only the usage is missing. */
 const afterFinishMs = 2000
-/** The longest time that a stream is read on at a host that stops when its call is canceled. */
+/** The longest time that a stream is read at a host that stops when its call is canceled. */
 export const readOnAtMostMs = readOnMs + afterFinishMs
-/** How long a call is read on that costs the same if it is cancelled. */
+/** Milliseconds for which a call is read whose cancellation saves no money. */
 const billedMs = 120_000
 
 const mostAtOnce = 32
@@ -24,7 +27,7 @@ const mostOfOneKey = 8
 
 interface OfKey {
   places: number
-  /** Calls without a place. They were cancelled, and are booked once those with one are over. */
+  /** Canceled calls without a slot. They are booked when the calls with a slot are over. */
   readonly waiting: Set<() => void>
 }
 

@@ -100,7 +100,7 @@ const unaryUsage = ({ endpoint, unary, batch }: Asked, head: ResponseHead, json:
   return answer === undefined || answer instanceof HostFailed ? promptUsage(json).usage : answer.usage
 }
 
-/** The bytes of output that its reservation pays for, or would pay for if the key had a limit. */
+/** The bytes of output that the reservation pays for, or would pay for if the key had a limit. */
 export const mostBytes = ({ reservation }: Attempt): number => bytesOfTokens(reservation.most.completionTokens)
 
 /** The exceeded limit, without a full stop. */

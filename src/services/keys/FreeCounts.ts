@@ -4,8 +4,8 @@ import type { KeyId } from "../../domain/ids.ts"
 import { dayMs, windowStart } from "../../domain/keys/limitWindows.ts"
 
 /**
- * One key's count. Its day only moves forward: a clock that steps back does not reopen one, unless by more than a day, since it was wrong
- * before then.
+ * One key's count. Its day only moves forward: a clock that steps back does not reopen one. If it steps back by more
+ * than a day, the clock was wrong before, and the day is opened again.
  */
 export class FreeCount {
   /** First Unix millisecond of the day. */

@@ -6,7 +6,7 @@ import { KeyAccount } from "../../domain/money/KeyAccount.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 
 const mostAccounts = 10_000
-/** Accounts that one question to the ledger is about. */
+/** Accounts per query of the ledger. */
 const readAtOnce = 200
 
 const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
@@ -19,7 +19,7 @@ export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   /** How often a cost was booked of a key whose account was not in memory. */
   private unread = 0
-  /** The latest time at which it was asked whether the clock has stepped back, Unix milliseconds. */
+  /** When the clock was last checked for a step back, Unix milliseconds. */
   private latest = Number.NEGATIVE_INFINITY
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
 
@@ -45,8 +45,8 @@ export class KeyAccounts<E> {
   }
 
   /**
-   * After a clock that was wrong has stepped back to `now`: opens the windows anew that it had opened too early. `spends`: what the ledger
-   * has of these keys for the windows of `now`.
+   * Reopens the windows that a wrong clock opened too early, after it has stepped back to `now`. `spends`: the
+   * ledger's sums of these keys for the windows at `now`.
    */
   correct<F>(
     now: number,

@@ -75,7 +75,7 @@ const lookEvery = 30
 
 const away: Hindrance = { kind: "away", cause: "rows are spooled" }
 
-/** Milliseconds after which a row that has no result yet keeps new requests from starting. */
+/** Milliseconds after which a row without a result stops new requests. */
 const longestWaitMs = 5000
 
 const silent: Hindrance = { kind: "away", cause: "a row has waited for more than five seconds" }

@@ -244,7 +244,7 @@ class Metering {
     })
   })
 
-  /** After a clock that was wrong has stepped back. Where the database is away, the next round asks again. */
+  /** Runs after a wrong clock has stepped back. If the database is away, the next round tries again. */
   readonly correct: Effect.Effect<void> = Effect.suspend(() => {
     const { accounts, storage, now } = this.parts
     const at = now()

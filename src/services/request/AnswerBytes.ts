@@ -1,8 +1,10 @@
 /**
- * Bounds the bytes of hosts' answers that are kept in memory, of one key and of the process. Beyond a bound the gateway stops reading the
- * sockets of later answers, so that the hosts wait. The oldest answer of a key is read to its end in any case, and so is one of the oldest in
- * the process: what has come of an answer is of no use without the rest. So callers of many keys who take theirs slowly could keep any number
- * of bytes. Beyond twice the bound of the process the oldest of those are cut. Short answers are not counted. See docs/guarantees.md#g23.
+ * Bounds the bytes of hosts' answers that are held in memory, for each key and for the process. Beyond a bound, the
+ * gateway stops reading the sockets of later answers, and the hosts wait. A part of an answer is useless without the
+ * rest, so some answer always makes progress: beyond the bound of a key its oldest answer, beyond the bound of the
+ * process the oldest of those. Slow clients with many keys could still hold any number of bytes, so beyond twice the
+ * bound of the process the oldest of their answers are cut. Short answers are not counted. See
+ * docs/guarantees.md#g23.
  */
 import type { KeyId } from "../../domain/ids.ts"
 
@@ -39,7 +41,7 @@ export class HeldAnswer {
   readonly ofKey: OfKey
   /** `undefined`: the answer was read completely. */
   source: AnswerSource | undefined
-  /** Ends the writing of it to a caller. Set while it is written piece by piece. */
+  /** Stops writing it to the client. Set while it is written piece by piece. */
   cut: (() => void) | undefined
   private readonly all: AnswerBytes
   private readonly key: KeyId
@@ -63,13 +65,13 @@ export class HeldAnswer {
     this.all.wake()
   }
 
-  /** More of it will come, from another call. Whether that is held back is decided anew with its first bytes. */
+  /** More of it will come from another call, whose first bytes decide anew whether it is held back. */
   readAgain(source: AnswerSource): void {
     this.source = source
     this.isHeldBack = false
   }
 
-  /** Its bytes are in memory no more. Does nothing the second time. */
+  /** Its bytes are no longer in memory. Idempotent. */
   release(): void {
     this.all.release(this, this.key)
   }
@@ -132,13 +134,13 @@ export class AnswerBytes {
     }
   }
 
-  /** Cuts callers who take their answers slowly, those with the oldest ones, as many as are enough. */
+  /** Cuts slow clients, those with the oldest answers first, until enough bytes will be freed. */
   private makeRoom(): void {
     let excess = this.inAll - 2 * this.bounds.ofProcess
     for (const { cut, bytes } of this.held) {
       if (excess <= 0) return
       if (cut === undefined) continue
-      // Its bytes are released once its request has ended. Until then they are subtracted again each time.
+      // The bytes are released when the request ends. Until then they are subtracted again each time.
       excess -= bytes
       cut()
     }

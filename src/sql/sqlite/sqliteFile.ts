@@ -37,7 +37,7 @@ export class Refused extends Data.TaggedError("Refused")<Refusal> {}
 /** "hdgt": tells our files from those of other programs. */
 export const applicationId = 0x68646774
 
-/** How long to wait for our own lock, milliseconds. When it is held for longer, another gateway is running. */
+/** Milliseconds to wait for the gateway's own lock. If it is held longer, another gateway is running. */
 const lockTimeoutMs = 250
 
 export const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {

@@ -1,6 +1,6 @@
 /**
- * How long the thread of the database waits for the lock of another program. It can do nothing else meanwhile, reads included, so after one
- * write that has waited in vain it waits little, until a write succeeds.
+ * How long the database thread waits for another program's lock. It can do nothing else meanwhile, not even read. So
+ * after a write has waited in vain, it waits only briefly until a write succeeds.
  */
 import type { Database } from "bun:sqlite"
 import type { Hindrance } from "../../services/storage/Outage.ts"
@@ -8,7 +8,7 @@ import { sqliteCode } from "../failure.ts"
 
 /** Milliseconds that a write waits. */
 export const busyTimeoutMs = 5000
-/** The same while another program is known to have had the lock for longer. */
+/** The same while another program is known to hold the lock for longer. */
 const knownBusyMs = 250
 
 const isBusy = (error: unknown): boolean => sqliteCode(error)?.startsWith("SQLITE_BUSY") === true
@@ -17,16 +17,16 @@ export class WriteLock {
   private readonly db: Database
   private readonly nowMs: () => number
   private waits = busyTimeoutMs
-  /** When a look first found the lock taken; `undefined`: the last one found it free, or a write did. */
+  /** When a check first found the lock taken; `undefined`: the last check found it free, or a write succeeded. */
   private takenSince: number | undefined
 
-  /** `nowMs`: a clock that never steps back. */
+  /** `nowMs`: a monotonic clock. */
   constructor(db: Database, nowMs: () => number = () => performance.now()) {
     this.db = db
     this.nowMs = nowMs
   }
 
-  /** A write has failed. */
+  /** A write failed. */
   failed(error: unknown): void {
     if (isBusy(error)) this.wait(knownBusyMs)
   }
@@ -37,7 +37,9 @@ export class WriteLock {
     if (this.waits !== busyTimeoutMs) this.wait(busyTimeoutMs)
   }
 
-  /** Whether another program keeps everybody from writing: looks that are five seconds apart have found it so. Waits for nothing. */
+  /**
+   * Whether another program blocks all writes: two checks at least five seconds apart found its lock. Does not wait.
+   */
   hindrance(): Hindrance | undefined {
     if (this.isFree()) {
       this.succeeded()
@@ -58,7 +60,7 @@ export class WriteLock {
       this.db.run("ROLLBACK")
       return true
     } catch (error) {
-      // What else keeps from writing is met by who writes.
+      // Other obstacles are reported by the connection that writes.
       return !isBusy(error)
     } finally {
       this.wait(waits)

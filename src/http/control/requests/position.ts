@@ -1,6 +1,7 @@
 /**
- * Places in the requests of all keys, as answers have them: sealed, and each time in other words. A position in the order in which requests
- * are written would tell a key how many requests all keys have made, and the id at which a look ended may be that of another key's request.
+ * Encrypts positions in the list of requests, differently each time, because answers show them. The numbers of a
+ * position would tell a key how many requests all keys have made, and the id at which a search ended may belong to
+ * another key's request.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
 import type { WrittenTo } from "../../../services/storage/requests.ts"
@@ -21,7 +22,7 @@ const seal = (bytes: Buffer, secret: string): string => {
   return Buffer.concat([nonce, text, cipher.getAuthTag()]).toString("base64url")
 }
 
-/** `undefined`: it was not sealed with this secret. */
+/** `undefined`: the text was not encrypted with this secret. */
 const unseal = (sealed: string, secret: string): Buffer | undefined => {
   const bytes = Buffer.from(sealed, "base64url")
   if (bytes.byteLength < nonceBytes + tagBytes) return undefined
@@ -34,7 +35,7 @@ const unseal = (sealed: string, secret: string): Buffer | undefined => {
   }
 }
 
-/** Of one length, whatever the numbers are. */
+/** Padded to one length, whatever the numbers are. */
 const positionBytes = 16
 
 export const sealed = ({ record, row }: WrittenTo, secret: string): string => {
@@ -44,7 +45,7 @@ export const sealed = ({ record, row }: WrittenTo, secret: string): string => {
   return seal(numbers, secret)
 }
 
-/** `undefined`: it is none of this installation. */
+/** `undefined`: this installation did not make it. */
 export const unsealed = (position: string, secret: string): WrittenTo | undefined => {
   const numbers = unseal(position, secret)
   if (numbers?.byteLength !== positionBytes) return undefined
@@ -53,5 +54,5 @@ export const unsealed = (position: string, secret: string): WrittenTo | undefine
 
 export const sealedId = (id: string, secret: string): string => seal(Buffer.from(id), secret)
 
-/** The id that was sealed; what was not is an id itself. */
+/** The encrypted id; a text that is not encrypted is an id itself. */
 export const unsealedId = (after: string, secret: string): string => unseal(after, secret)?.toString() ?? after

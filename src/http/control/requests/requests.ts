@@ -138,7 +138,7 @@ export const requestsHandlers = HttpApiBuilder.group(
           const at = yield* reached(requests.writtenTo())
           const after = query.after === undefined ? "" : unsealedId(query.after, secret)
           const { data, next } = yield* page(filter, after, query.limit)
-          // Where the look ended at a request that is not on the page, that may be another key's.
+          // The search may have ended at a request that is not on the page, and that belongs to another key.
           const isSeen =
             next === null ||
             filter.key === undefined ||

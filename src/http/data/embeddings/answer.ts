@@ -18,10 +18,13 @@ import { type AnswerNames, usageBody } from "../chat/answer.ts"
 /** Characters of a piece of a long answer. A shorter answer is written at once. */
 const pieceLength = 262_144
 
-/** Characters of lists of numbers that are passed on although they are no vectors. */
+/** Characters of number lists that pass on although they are not vectors. */
 const otherNumbers = 65_536
 
-/** An entry of `data`. Its vector is written when it is its turn, since its numbers take more room than what the host sent. */
+/**
+ * An entry of `data`. Its vector is converted only when it is written, because numbers take more memory than the
+ * host's text.
+ */
 interface Entry {
   readonly head: string
   readonly vector: () => Iterable<string>
@@ -73,7 +76,7 @@ function* piecesOf(head: string, entries: ReadonlyArray<Entry>, usage: string): 
 
 const unreadable = new HostFailed({ reason: "malformed" })
 
-/** `undefined`: the vector cannot be written in the wanted encoding. */
+/** `undefined`: the vector cannot be written in the requested encoding. */
 const entryFor = (entry: Embedding, payload: EmbeddingsPayload, room: { characters: number }): Entry | undefined => {
   const { embedding, index, ...more } = entry
   const vector = vectorFor(embedding, payload)

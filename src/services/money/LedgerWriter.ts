@@ -47,9 +47,9 @@ export interface LedgerWriter {
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
   /**
-   * Why no new request may start; `undefined`: it may. There are entries that the database could not take, or a row was spooled,
-   * or one has waited for five seconds, or `LedgerRepository.takesRequests` says so: that is asked a second after each commit, and
-   * twice a minute without any.
+   * Why no new request may start; `undefined`: it may. The database could not take some entries, a row was spooled, a row
+   * has waited for five seconds, or `LedgerRepository.takesRequests` says so. That is checked a second after each commit,
+   * and twice a minute otherwise.
    */
   readonly hindrance: () => Hindrance | undefined
   /** Rows that are not in the ledger. `now`: Unix milliseconds. */

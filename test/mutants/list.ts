@@ -58,8 +58,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     tests: ["test/http/batches.test.ts"],
   },
   {
-  },
-  {
     name: "callers of many keys who take their answers slowly are not cut",
     file: "src/services/request/AnswerBytes.ts",
     from: "if (this.inAll > 2 * this.bounds.ofProcess) this.makeRoom()",

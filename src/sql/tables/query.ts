@@ -1,6 +1,6 @@
 /** Runs statements for the repositories. */
 import { type SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
+import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { StorageUnavailable } from "../../services/storage/StorageUnavailable.ts"
@@ -15,15 +15,22 @@ import type { Table } from "./table.ts"
 export const query = <A>(
   statement: Effect.Effect<A, SqlError | StorageUnavailable>,
 ): Effect.Effect<A, StorageUnavailable> => {
-  const orAgain = Effect.catchAll(statement, (error) => {
+  const failing = withFailingEnds(statement)
+  const orAgain = Effect.catchAll(failing, (error) => {
     const failure = unavailable(error)
     if (failure.refusedBy !== "session") return Effect.fail(failure)
     return Effect.flatMap(Effect.serviceOption(TransactionConnection), (transaction) =>
-      Option.isSome(transaction) ? Effect.fail(failure) : Effect.mapError(statement, unavailable),
+      Option.isSome(transaction) ? Effect.fail(failure) : Effect.mapError(failing, unavailable),
     )
   })
   return Effect.withTracerEnabled(orAgain, false)
 }
+
+/** For @effect/sql a COMMIT or ROLLBACK that fails is a defect. It is a failure like that of any statement, such as a lost connection. */
+const withFailingEnds = <A, E>(statement: Effect.Effect<A, E>): Effect.Effect<A, E | SqlError> =>
+  Effect.catchSomeDefect(statement, (defect) =>
+    defect instanceof SqlError ? Option.some(Effect.fail(defect)) : Option.none(),
+  )
 
 /** The rows of a statement that selects `table.selection`. A row that does not decode is a failure of the database. */
 export const rowsOf = <A>(

@@ -4,6 +4,7 @@ import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import sqlPg from "@effect/sql-pg/package.json"
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -486,6 +487,18 @@ describePostgres("a connection that breaks", () => {
       "unconfirmed",
       "before",
     ])
+  })
+
+  test("at the confirmation of a change, which was a defect and a 500: the database could not be asked", async () => {
+    const { proxy, storage } = await throughProxy()
+    const change = { action: "request.stop", object: "req_1", changes: "{}" } as const
+    const lost = proxy.loseReplyTo("COMMIT")
+    const exit = await Effect.runPromiseExit(storage.audit.record(change, { actor: "gateway", at }))
+    await lost
+    expect(Exit.isFailure(exit) && Cause.failureOption(exit.cause)).toMatchObject({
+      _tag: "Some",
+      value: { _tag: "StorageUnavailable" },
+    })
   })
 
   test("at the row that makes enough for the sums by day: they did not advance, since it came in by a second try", async () => {

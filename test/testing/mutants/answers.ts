@@ -79,7 +79,7 @@ export const answers: ReadonlyArray<Mutant> = [
     plugin: "geminiLike",
     fault: "RetryInfo ignored",
     file: "failure",
-    edits: [["seconds === undefined ? {}", "true ? {}"]],
+    edits: [["seconds === undefined ? {}", "true ? { retryAfterSeconds: undefined }"]],
     check: "error(): a rate limit is rate-limited",
     says: "error() of a rate limit has retryAfterSeconds undefined, expected 35: the host would be called again too soon, or too late",
   },
@@ -87,7 +87,7 @@ export const answers: ReadonlyArray<Mutant> = [
     plugin: "geminiLike",
     fault: "a wrong key is the caller's fault",
     file: "failure",
-    edits: [["keyInvalid ||", ""]],
+    edits: [["...(ofAccount ? {", `...(keyInvalid ? { reason: "request" } : ofAccount ? {`]],
     check: "error(): a key that is not valid is account",
     says: `error() of a key that is not valid is "request", expected "account"`,
   },
@@ -261,7 +261,7 @@ export const answers: ReadonlyArray<Mutant> = [
     edits: [
       [
         `if (data["error"] != null) return refined(errorInBody(data["error"]), data["error"])`,
-        `if (data["error"] != null) return errorInBody(data["error"])`,
+        `if (data["error"] != null) return errorInBody(data["error"]).with({ retryAfterSeconds: undefined })`,
       ],
     ],
     check: "generate_content: a rate limit within fails as is expected",

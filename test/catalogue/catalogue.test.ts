@@ -48,6 +48,7 @@ describe("a model", () => {
       supportedParameters: [],
       supportsToolChoice: all,
       supportsImplicitCaching: false,
+      billsAfterAbort: false,
       inputModalities: [],
       outputModalities: [],
       privacy: facts.privacy,

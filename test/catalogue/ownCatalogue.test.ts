@@ -249,6 +249,8 @@ describe("a catalogue as a file", () => {
 })
 
 describe("a start", () => {
+  /** Looks like a key of a vendor: a shorter one would be warned of. */
+  const key = "key-of-the-tests"
   const started = async (env: Readonly<Record<string, string>>) => {
     const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/hosts/loadedPlugins.ts")], {
       env: { PATH: process.env["PATH"] ?? "", ...env },
@@ -263,7 +265,7 @@ describe("a start", () => {
   }
 
   test("reads the models and the code of providers with a key, and of no other", async () => {
-    const { files, listed } = await started({ GEMINI_API_KEY: "k" })
+    const { files, listed } = await started({ GEMINI_API_KEY: key })
     // The deviations of a host that is data are part of its index.
     const own = /^(?:echo|google-ai-studio)\/|^mistral\/payload\.ts$/
     expect(files.filter((path) => !own.test(path))).toEqual([])
@@ -274,7 +276,7 @@ describe("a start", () => {
   }, 600_000)
 
   test("gives a model as many hosts as there are keys", async () => {
-    const { listed } = await started({ GROQ_API_KEY: "k", TOGETHER_API_KEY: "k", DEEPINFRA_API_KEY: "k" })
+    const { listed } = await started({ GROQ_API_KEY: key, TOGETHER_API_KEY: key, DEEPINFRA_API_KEY: key })
     expect(listed.get("meta-llama/llama-3.3-70b-instruct")?.toSorted()).toEqual(["deepinfra", "groq", "together"])
   }, 600_000)
 })

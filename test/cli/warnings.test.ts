@@ -208,7 +208,7 @@ test(
     )
     expect(code).toBe(0)
     expect(warnings.toSorted()).toEqual([
-      "providers.bedrock: the secret looks like a placeholder.",
+      "providers.bedrock: the secret looks like a placeholder: replace it.",
       "providers.openai.api_key: the secret has fewer than 8 characters, so it is probably no key of a vendor.",
     ])
   },

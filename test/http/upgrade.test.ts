@@ -65,6 +65,7 @@ const refused = {
       code: 426,
       message: "This gateway speaks no WebSocket: send the request with POST, over HTTP.",
       metadata: { error_type: "upgrade_required" },
+      type: "upgrade_required",
     },
   },
 }

@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux").concurrent("a run of the tests", (
   }, 600_000)
 
   test.each([
-    ["alone", ["crashes.ts"], "The tests ended before they were all run."],
+    ["alone", ["crashes.ts"], "The run ended before all tests had run."],
     ["beside others", ["crashes.ts", "passes.ts"], "1 fail"],
   ])("fails when a file ends its process, %s", async (_, files, says) => {
     const { code, text } = await runOf(...files)

@@ -125,8 +125,8 @@ export const faultsBefore: ReadonlyArray<Fault> = [
   fault("no JSON", 502, "malformed", body('{"choices":[')),
   fault("no choices", 502, "malformed", body('{"choices":[]}')),
   fault("choices that are none", 502, "malformed", body('{"choices":[null]}')),
-  fault("JSON nested above 64 levels", 502, "limit", body(nested)),
-  fault("an answer above its bound", 502, "limit", body(`{"x":"${"y".repeat(30_000)}"}`), {
+  fault("JSON nested above 64 levels", 502, "malformed", body(nested)),
+  fault("an answer above its bound", 502, "malformed", body(`{"x":"${"y".repeat(30_000)}"}`), {
     limits: { body_bytes: 20_000 },
   }),
   fault("a compressed answer that is none", 502, "malformed", headed("content-encoding: gzip\r\n")),
@@ -196,7 +196,7 @@ export const faultsBefore: ReadonlyArray<Fault> = [
     ...stream,
     isFinal: true,
   }),
-  fault("a line above its bound", 502, "limit", streamed(part(`data: ${"x".repeat(1_200_000)}`)), {
+  fault("a line above its bound", 502, "malformed", streamed(part(`data: ${"x".repeat(1_200_000)}`)), {
     ...stream,
     limits: { body_bytes: 1_048_576 },
   }),

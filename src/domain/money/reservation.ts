@@ -83,9 +83,11 @@ export const reservationSize = (
 ): ReservationSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
   if (budget.limit === null || paysNothing(host)) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
-  if (host.pricing === null) return "unknown_price"
+  if (isPriceUnknown(host)) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
+  // The operator allows it although nobody knows what it costs.
+  if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
 
   const price = maximumPrices(host.pricing)
   const fixed = mostBesideOutput(price, bounds, sentBytes, host)
@@ -112,7 +114,7 @@ export const reservationSize = (
 }
 
 const paysNothing = (host: Host): boolean =>
-  host.pricing === null ? !isPriceUnknown(host) : hostFacts(host).costsNothing
+  host.pricing === null ? host.local && !isPriceUnknown(host) : hostFacts(host).costsNothing
 
 /** `outputTokens` of a reservation whose output needs no money of a limit. */
 const unlimited = Number.POSITIVE_INFINITY

@@ -41,3 +41,13 @@ test("media of one prompt can take the host's context once", () => {
 test("of texts that are read one by one, the media of each can take the host's context", () => {
   expect(tokensReserved({ mediaParts: 3, longestBytes: 10 })).toBe(3000n)
 })
+
+test("a key whose limit is used up calls a host without a price only where that is local", () => {
+  const unpriced: Host = { ...host, pricing: null, unpriced: "allowed" }
+  const usedUp = { ...budget, spend: budget.limit }
+  const basis = { bounds: { choices: 1, images: 0, searches: 0, mediaParts: 0, mediaBytes: 0, messages: 0 } as Bounds }
+  const sizeAt = (local: boolean) =>
+    reservationSize(usedUp, { ...basis, maxTokens: 1, sentBytes: 0 }, { ...unpriced, local })
+  expect(sizeAt(false)).toBe("limit_exhausted")
+  expect(sizeAt(true)).toMatchObject({ amount: 0n })
+})

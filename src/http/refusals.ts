@@ -31,6 +31,8 @@ const ErrorBody = Schema.Struct({
     code: Schema.Int,
     message: Schema.String,
     metadata: Schema.optionalWith(AnyObject, { exact: true }),
+    /** Of the Responses format: the error type. */
+    type: Schema.optionalWith(Schema.String, { exact: true }),
     /** Of the data plane, where models could not be served. */
     availability: Schema.optionalWith(AnyObject, { exact: true }),
   }),

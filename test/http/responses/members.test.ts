@@ -22,7 +22,7 @@ const fates: Readonly<Record<Member, "carried" | "refused" | "dropped">> = {
   debug: "carried",
   frequency_penalty: "carried",
   image: "dropped",
-  image_config: "carried",
+  image_config: "dropped",
   include: "carried",
   input: "carried",
   instructions: "carried",
@@ -191,7 +191,6 @@ const carried: Readonly<Record<string, ReadonlyArray<readonly [given: JsonObject
   ],
   cache_control: [[{ cache_control: { type: "ephemeral" } }, { cache_control: { type: "ephemeral" } }]],
   modalities: [[{ modalities: ["text"] }, { modalities: ["text"] }]],
-  image_config: [[{ image_config: { a: 1 } }, { image_config: { a: 1 } }]],
   // Of other routers, and unknown ones: the host may know them.
   seed: [[{ seed: 1 }, { seed: 1 }]],
   stop: [[{ stop: ["x"] }, { stop: ["x"] }]],
@@ -346,6 +345,7 @@ const onlyOfForm: ReadonlyArray<readonly [given: JsonObject, path: string]> = [
 
 /** What no host of another form is sent, and the caller is told of. */
 const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
+  [{ image_config: { a: 1 } }, "image_config"],
   [{ text: { verbosity: "low", future: 1 } }, "text.future"],
   [{ tools: [f, { type: "openrouter:datetime" }] }, "tools[1]"],
   [{ max_tool_calls: 3, tools: [{ type: "web_search" }] }, "max_tool_calls"],

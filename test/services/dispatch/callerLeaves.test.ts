@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { KeyId } from "../../../src/domain/ids.ts"
 import { ReadingOn } from "../../../src/services/dispatch/ReadingOn.ts"
+import { until } from "../../support/clocks/until.ts"
 import { inTimedGateway, Reading, type TimedGateway, type TimedOptions } from "../../support/gateways/timedGateway.ts"
 import { chunkOf } from "../../support/hosts/host.ts"
 
@@ -305,7 +306,8 @@ describe("a hundred streams of one key left at the last word paid 28 to 38 % of 
       if (late > 0) await gateway.pass(late)
       for (const { host } of streams) host.events(bill, "[DONE]")
       await gateway.pass(100)
-      const rows = await gateway.rows(20)
+      await until(async () => (await gateway.rows()).length >= 20, "the rows")
+      const rows = await gateway.rows()
       expect(rows).toHaveLength(20)
       expect(rows.filter(({ estimated }) => estimated)).toHaveLength(12)
       const paid = rows.reduce((sum, { cost }) => sum + cost, 0n)

@@ -175,12 +175,11 @@ export class HostAnswer implements Sink {
     if (this.isInTurn) return
     this.isInTurn = true
     this.attempt.pause(Unread.forTurn)
-    takeTurn(() => this.readInTurn(stream))
+    this.inTurn(() => this.readInTurn(stream))
   }
 
   private readInTurn(stream: HostStream): void {
     this.isInTurn = false
-    if (this.attempt.stopped !== undefined) return
     this.text += stream.goOn()
     if (stream.isWaiting) this.waitForTurn(stream)
     else {
@@ -206,8 +205,18 @@ export class HostAnswer implements Sink {
   private wholeInTurn(work: () => void): void {
     this.whole = undefined
     this.attempt.waits()
+    this.inTurn(work)
+  }
+
+  /** Runs `work` in its own turn, unless the attempt is stopped before. Its exceptions are defects of the gateway. */
+  private inTurn(work: () => void): void {
     takeTurn(() => {
-      if (this.attempt.stopped === undefined) work()
+      if (this.attempt.stopped !== undefined) return
+      try {
+        work()
+      } catch (cause) {
+        this.failed(new HostFailed({ reason: "defect", cause }))
+      }
     })
   }
 

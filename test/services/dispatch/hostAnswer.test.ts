@@ -6,6 +6,7 @@ import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
 import { HostAnswer } from "../../../src/services/dispatch/HostAnswer.ts"
 import type { StreamWriter } from "../../../src/services/dispatch/StreamWriter.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"
+import { until } from "../../support/clocks/until.ts"
 import { trying } from "../../support/gateways/trying.ts"
 import { chunkOf } from "../../support/hosts/host.ts"
 
@@ -20,7 +21,7 @@ const writer: StreamWriter = {
 }
 
 /** One call to one host, whose bytes the test sends. `longest`: bytes of an answer that is no stream. */
-const scene = async (longest = 1000, beforeSend: (begun: Begun) => void = () => {}) => {
+const scene = async (longest = 1000, beforeSend: (begun: Begun) => void = () => {}, written = writer) => {
   const { askBy } = await trying(await hostsConfig({ a: {} }))
   const seen = { sends: 0, cancels: 0, timerClears: 0 }
   const timer: AttemptTimer = { pause: () => {}, goOn: () => {}, clear: () => void seen.timerClears++ }
@@ -32,12 +33,17 @@ const scene = async (longest = 1000, beforeSend: (begun: Begun) => void = () => 
   let outcome: unknown
   void askBy<HostAnswer>((begun, listener) => {
     beforeSend(begun)
-    const answer = new HostAnswer(begun, writer, longest, timer, listener)
+    const answer = new HostAnswer(begun, written, longest, timer, listener)
     called(answer)
     answer.send({ signed: notUsed, send }, begun)
-  }).then((made) => {
-    outcome = made
-  })
+  }).then(
+    (made) => {
+      outcome = made
+    },
+    (defect) => {
+      outcome = defect
+    },
+  )
   const sink = await calling
   const say = (text: string) => {
     const bytes = new TextEncoder().encode(`..${text}..`)
@@ -166,3 +172,23 @@ test("an attempt that was stopped before is not sent, and one that is stopped fa
   expect(await before.outcome()).toMatchObject({ attempts: [{ failure: stopped }] })
   expect(before.seen.sends).toBe(0)
 })
+
+test.each(["text/event-stream", "application/json"])(
+  "a long answer as %s whose text cannot be written left its request open: it fails as a defect",
+  async (type) => {
+    const chunk = () => {
+      throw new Error("our mistake")
+    }
+    const { head, say, sink, outcome } = await scene(2_000_000, () => {}, { ...writer, chunk })
+    const content = "a".repeat(600_000)
+    head(200, type)
+    say(
+      type === "application/json"
+        ? whole(content)
+        : `data: ${chunkOf({ delta: { content }, finish_reason: null })}\n\n`,
+    )
+    sink.end()
+    await until(async () => (await outcome()) !== undefined, "the defect")
+    expect(String(await outcome())).toContain("our mistake")
+  },
+)

@@ -254,7 +254,7 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
     return this.answerJson(chatErrorBody(defect), { status: defect.status, headers })
   }
 
-  private logDefect(cause: Cause.Cause<unknown>): void {
+  protected logDefect(cause: Cause.Cause<unknown>): void {
     const { requestId } = this.served
     this.services.runner.run(logEvent("answer_defect", { requestId }, cause), () => {})
   }

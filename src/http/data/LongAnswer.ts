@@ -4,8 +4,10 @@
  * counted (`AnswerBytes`). Cuts off a client that takes nothing for `client_stall_ms`.
  */
 
+import { CallerGone } from "../../domain/failures/Failure.ts"
 import type { AnswerBody, BodyPieces } from "../../services/dispatch/AnswerReader.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "../../services/dispatch/StreamOutput.ts"
+import type { EndFailure } from "../../services/request/ServedRequest.ts"
 import type { TickTimers, Timer } from "../../services/request/Timers.ts"
 import { takeTurn } from "../../services/request/turns.ts"
 
@@ -23,8 +25,10 @@ export interface LongAnswerOptions {
   readonly open: OpenOutput
   /** Milliseconds that the client may take nothing. */
   readonly stallMs: number
-  /** Called once: all of it was written (`isWhole`), or the client left or was cut off. `bytes`: the bytes written. */
-  readonly onClosed: (isWhole: boolean, bytes: number) => void
+  /** Called once. `failure`: why not all of it was written; `undefined`: all was. `bytes`: the bytes written. */
+  readonly onClosed: (failure: EndFailure | undefined, bytes: number) => void
+  /** Called before `onClosed` if a piece cannot be built. */
+  readonly onDefect: (cause: unknown) => void
 }
 
 export class LongAnswer implements OutputEvents {
@@ -51,7 +55,7 @@ export class LongAnswer implements OutputEvents {
   readonly cut = (): void => {
     if (this.pieces === undefined) return
     this.output.fail(new Error("the client took no bytes"))
-    this.close(false)
+    this.close(new CallerGone())
   }
 
   onDrain(): void {
@@ -61,7 +65,7 @@ export class LongAnswer implements OutputEvents {
   }
 
   onCancel(): void {
-    this.close(false)
+    this.close(new CallerGone())
   }
 
   private askTurn(): void {
@@ -79,12 +83,14 @@ export class LongAnswer implements OutputEvents {
       const { done, value } = pieces.next()
       if (done === true) {
         this.output.end()
-        this.close(true)
+        this.close(undefined)
         return
       }
       isRead = this.output.write(value)
-    } catch {
-      this.cut()
+    } catch (cause) {
+      this.options.onDefect(cause)
+      this.output.fail(new Error("internal error"))
+      this.close("defect")
       return
     }
     if (!isRead) return
@@ -92,11 +98,11 @@ export class LongAnswer implements OutputEvents {
     this.askTurn()
   }
 
-  private close(isWhole: boolean): void {
+  private close(failure: EndFailure | undefined): void {
     if (this.pieces === undefined) return
     this.pieces = undefined
     this.timer.clear()
-    this.options.onClosed(isWhole, this.output.bytes)
+    this.options.onClosed(failure, this.output.bytes)
   }
 }
 

@@ -1,6 +1,7 @@
 /** A request to a model, in any form: admitted, planned, then carried out and answered as a whole or as a stream. */
+import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
-import { BadRequest, CallerGone } from "../../domain/failures/Failure.ts"
+import { BadRequest } from "../../domain/failures/Failure.ts"
 import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { callerOf } from "../../domain/keys/key.ts"
@@ -174,10 +175,11 @@ class ModelRequest extends DataRequest<Asked> {
       timers: services.timers,
       open: this.incoming.output,
       stallMs: clientStallMs,
-      onClosed: (isWhole, bytes) => {
+      onDefect: (cause) => this.logDefect(Cause.die(cause)),
+      onClosed: (failure, bytes) => {
         lifetime.forget(answer.cut)
         observed?.wroteLast(bytes)
-        end(isWhole ? undefined : new CallerGone())
+        end(failure)
       },
     })
     // From here on, the output itself reports when its reader leaves.

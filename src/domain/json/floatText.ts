@@ -25,7 +25,7 @@ const ofBits = (of: number): number => {
 
 /**
  * Writes the numbers from `from` to `to`, separated by commas, and returns the position after the last one. All
- * numbers must be finite. `out` must have room for `longestNumber` bytes for each.
+ * numbers must be finite. `out` must be large enough for `longestNumber` bytes per number.
  */
 export const writeFloats = (floats: Float32Array, from: number, to: number, out: Uint8Array, start: number): number => {
   let at = start

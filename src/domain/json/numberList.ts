@@ -124,18 +124,18 @@ export const numberList = (text: string): ReadonlyArray<number> => {
 export const textOfNumbers = (list: object): string | undefined => unread.get(list)?.text
 
 /**
- * A value without those of its lists that `numberList` made, once they have more than `room` characters together: such a
+ * A value without those of its lists that `numberList` made, once they have more than `left` characters together: such a
  * list has up to millions of numbers, which take long to write. Returns the same value where none is left out. Recurses as
  * deep as the value is nested.
  */
-export const withoutLongLists = <A extends object>(value: A, room: { characters: number }): A => {
+export const withoutLongLists = <A extends object>(value: A, left: { characters: number }): A => {
   let changed: object | undefined
   for (const name in value) {
     const member: unknown = value[name]
     if (typeof member !== "object" || member === null) continue
     const text = textOfNumbers(member)
-    if (text !== undefined) room.characters -= text.length
-    const kept = text === undefined ? withoutLongLists(member, room) : room.characters >= 0 ? member : null
+    if (text !== undefined) left.characters -= text.length
+    const kept = text === undefined ? withoutLongLists(member, left) : left.characters >= 0 ? member : null
     if (kept === member) continue
     changed ??= Array.isArray(value) ? [...value] : { ...value }
     Reflect.set(changed, name, kept)

@@ -38,8 +38,8 @@ export const waitUntilReset = (headers: ResponseHeaders, error: unknown): number
 }
 
 /**
- * Headers with what is left of a limit and when it resets: Anthropic; OpenAI, Groq and Azure; Cerebras; GitHub,
- * Together and many others.
+ * Headers with the remaining quota of a limit and the time of its reset: Anthropic; OpenAI, Groq and Azure; Cerebras;
+ * GitHub, Together and many others.
  */
 const buckets: ReadonlyArray<readonly [remaining: string, reset: string]> = [
   ...["requests", "tokens", "input-tokens", "output-tokens"].map(

@@ -8,8 +8,9 @@ import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { hostStatus } from "../../../src/http/control/models/hostListing.ts"
-import { HostHealth, Permit } from "../../../src/services/hosts/HostHealth.ts"
+import { HostHealth } from "../../../src/services/hosts/HostHealth.ts"
 import { HostStats } from "../../../src/services/hosts/HostStats.ts"
+import { Permit } from "../../../src/services/hosts/Permit.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import {
   type Anything,

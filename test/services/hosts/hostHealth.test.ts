@@ -5,7 +5,8 @@ import type { Endpoint } from "../../../src/catalogue/endpoints.ts"
 import { ProviderRegistry } from "../../../src/catalogue/ProviderRegistry.ts"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { HostHealth, Permit } from "../../../src/services/hosts/HostHealth.ts"
+import { HostHealth } from "../../../src/services/hosts/HostHealth.ts"
+import { Permit } from "../../../src/services/hosts/Permit.ts"
 import { closeServices, hostsConfig, servicesOf } from "../../support/clocks/services.ts"
 
 closeServices()

@@ -7,7 +7,8 @@ import * as Schema from "effect/Schema"
 import { defineStrategy } from "headgate/plugin"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
-import { type HostHealth, Permit } from "../../../src/services/hosts/HostHealth.ts"
+import type { HostHealth } from "../../../src/services/hosts/HostHealth.ts"
+import { Permit } from "../../../src/services/hosts/Permit.ts"
 import { plannerFor } from "../../support/gateways/planner.ts"
 
 const image = { type: "image_url", image_url: { url: "https://a.test/cat.png" } }

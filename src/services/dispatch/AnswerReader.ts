@@ -88,7 +88,8 @@ export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnsw
 
 export const unaryReader =
   <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>
-  ({ attempt, endpoint, batch }, head, body) => {
+  ({ attempt, endpoint }, head, body) => {
+    const { batch } = attempt
     const decoded = endpoint.unary?.decode(head, body, batch?.request ?? request) ?? malformed
     if (decoded instanceof HostFailed) return decoded
     const read = batch === undefined ? decoded : batch.add(decoded)

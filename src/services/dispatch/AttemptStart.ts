@@ -57,8 +57,6 @@ export interface Begun {
   readonly answerContext: AnswerContext
   /** The request, if its operation never streams. */
   readonly unary?: AnyUnaryRequest | undefined
-  /** Present if the request is sent in parts. `encoded` is the first part. */
-  readonly batch?: Batch | undefined
 }
 
 /** Who called a host. */
@@ -222,7 +220,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     this.isReserved = false
     const answerContext = narrow(request, host)
     const unary = isUnary(request) ? request : undefined
-    this.succeed({ attempt, planned, endpoint, encoded, answerContext, unary, batch: call.batch })
+    this.succeed({ attempt, planned, endpoint, encoded, answerContext, unary })
   }
 
   /** Nothing stays reserved for a call that is not made. */

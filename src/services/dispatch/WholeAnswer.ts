@@ -53,7 +53,7 @@ export class WholeAnswer extends Failover<AnswerRead | AnswerCut, Completed> {
   }
 
   override call(begun: Begun, listener: CallListener<AnswerRead | AnswerCut>): void {
-    const { batch } = begun
+    const { batch } = begun.attempt
     if (batch === undefined) this.callOnce(begun, listener)
     else {
       const send = (part: Begun, parts: PartByPart) => this.callOnce(part, parts)

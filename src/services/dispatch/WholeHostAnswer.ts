@@ -45,7 +45,7 @@ export class WholeHostAnswer implements Sink {
     this.client = client
     this.begun = begun
     this.isOfVectors = isUnaryName(operation) && unaryOperations[operation].givesVectors === true
-    const { bytesRead = 0 } = begun.batch ?? {}
+    const { bytesRead = 0 } = begun.attempt.batch ?? {}
     this.longestAnswer = (this.isOfVectors ? 2 * longestAnswer : longestAnswer) - bytesRead
     this.read = read
     this.timer = timer
@@ -104,7 +104,8 @@ export class WholeHostAnswer implements Sink {
   private readText(received: ResponseHead, answer: AnswerText): void {
     const { begun } = this
     const text = answer.take()
-    if (begun.batch !== undefined) begun.batch.bytesRead += answer.size
+    const { batch } = begun.attempt
+    if (batch !== undefined) batch.bytesRead += answer.size
     const json = parsedAnswer(begun, text, answer.isLong)
     if (begun.attempt.isTraced) {
       const model = modelSaid(json)

@@ -117,9 +117,9 @@ test("a line for each, of all pages up to the limit, by the filters that were gi
 
 test("a request that a second host answered says how the first one failed, and how long that took", async () => {
   const attempts = [
-    { model: "acme/small", host: "acme/eu", outcome: "overloaded", status: 503, duration_ms: 812.4 },
+    { model: "acme/small", host: "acme/eu", outcome: "overloaded", status: 503, duration_ms: 812.4, fault: null },
     { model: "acme/small", host: "acme/ap", outcome: "unreachable", status: null, duration_ms: 5, fault: "dns" },
-    { model: "acme/small", host: "acme/us", outcome: "finished", status: 200, duration_ms: 90 },
+    { model: "acme/small", host: "acme/us", outcome: "finished", status: 200, duration_ms: 90, fault: null },
   ]
   answer = () => ({ data: [item("r1", { why: null, outcome: "ok", attempts })], next: null, position: "1.1" })
   const { out } = await headgate()
@@ -214,8 +214,8 @@ test("--id shows one request: where it went, and its price line by line", async 
     route: {
       ...{ strategy: "price", seed: 7, cut: false },
       order: [
-        { model: "acme/small", host: "a", outcome: "overloaded" },
-        { model: "acme/small", host: "b", outcome: "finished" },
+        { model: "acme/small", host: "a", outcome: "overloaded", fault: null },
+        { model: "acme/small", host: "b", outcome: "finished", fault: null },
       ],
       excluded: [{ model: "acme/small", host: "c", by: "zdr", reason: "may retain prompts" }],
     },

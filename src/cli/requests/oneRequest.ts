@@ -22,8 +22,7 @@ const Opened = Schema.Struct({
       order: Schema.Array(
         Schema.Struct({
           ...{ model: Schema.String, host: Schema.String, outcome: Schema.String },
-          /** Absent in answers of earlier versions. */
-          fault: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
+          fault: Schema.NullOr(Schema.String),
         }),
       ),
       excluded: Schema.Array(

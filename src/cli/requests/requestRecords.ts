@@ -23,8 +23,7 @@ const Request = Schema.Struct({
         outcome: Schema.String,
         status: Schema.NullOr(Schema.Number),
         duration_ms: Schema.NullOr(Schema.Number),
-        /** Absent in answers of earlier versions. */
-        fault: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
+        fault: Schema.NullOr(Schema.String),
       }),
     ),
   ),

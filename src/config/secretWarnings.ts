@@ -48,7 +48,7 @@ const passwordsOf = (url: string): ReadonlyArray<Found> => {
   ]
 }
 
-/** Warnings about the secrets of enabled providers. A plugin\'s own secret has no member name here. */
+/** Warnings about the secrets of enabled providers. A plugin's own secret has no member name here. */
 export const providerSecretWarnings = (providers: Providers): ReadonlyArray<string> =>
   [...providers].flatMap(([slug, loaded]) => {
     if (!loaded.callable) return []

@@ -37,16 +37,16 @@ export const embeddingsWriter =
   (host, response) => {
     const { data, usage: _, ...rest } = response
     const entries: Array<Entry> = []
-    const room = { characters: otherNumbers }
+    const left = { characters: otherNumbers }
     let length = 0
     for (const one of data.toSorted((one, other) => one.index - other.index)) {
-      const entry = entryFor(one, payload, room)
+      const entry = entryFor(one, payload, left)
       if (entry === undefined) return unreadable
       entries.push(entry)
       length += entry.head.length + entry.length
     }
     const head = JSON.stringify({
-      ...withoutLongLists(rest, room),
+      ...withoutLongLists(rest, left),
       id: generationId,
       object: "list",
       model: host.model,
@@ -77,11 +77,11 @@ function* piecesOf(head: string, entries: ReadonlyArray<Entry>, usage: string): 
 const unreadable = new HostFailed({ reason: "malformed" })
 
 /** `undefined`: the vector cannot be written in the requested encoding. */
-const entryFor = (entry: Embedding, payload: EmbeddingsPayload, room: { characters: number }): Entry | undefined => {
+const entryFor = (entry: Embedding, payload: EmbeddingsPayload, left: { characters: number }): Entry | undefined => {
   const { embedding, index, ...more } = entry
   const vector = vectorFor(embedding, payload)
   if (vector === undefined) return undefined
-  const head = `${JSON.stringify({ ...withoutLongLists(more, room), object: "embedding", index }).slice(0, -1)},"embedding":`
+  const head = `${JSON.stringify({ ...withoutLongLists(more, left), object: "embedding", index }).slice(0, -1)},"embedding":`
   return { head, ...vector }
 }
 

@@ -101,8 +101,8 @@ describePostgres("three workers", () => {
     const url = await gateway.url()
     const pids = () =>
       Array.from(gateway.err().matchAll(/"worker \d+ serves" .*?\bpid=(\d+)/g), ([, pid]) => Number(pid))
-    await until(() => pids().length === 3, "three workers", 180_000)
-    await until(() => gateway.out().includes("curl "), "the keys", 180_000)
+    await until(() => pids().length === 3, "three workers", 300_000)
+    await until(() => gateway.out().includes("curl "), "the keys", 300_000)
     const key = firstKey(gateway.out())
     // Each on a connection of its own, so that the kernel spreads them over the workers.
     const ask = () =>
@@ -124,7 +124,7 @@ describePostgres("three workers", () => {
     expect((await scrape()).get("headgate_places")).toBe("3072")
 
     process.kill(pids()[1] ?? 0, "SIGKILL")
-    await until(() => pids().length === 4, "a worker in its place", 180_000)
+    await until(() => pids().length === 4, "a worker in its place", 300_000)
     await Promise.all(Array.from({ length: 6 }, ask))
     const last = await scrape()
     expect(last.get(answered)).toBe("30")

@@ -20,10 +20,10 @@ export const hasBrowser = chromium !== null && canBuild()
 if (chromium === null) test.skip("the console in a browser: Chromium is not installed", () => {})
 
 /** Milliseconds that one test may take on a busy machine. */
-export const patience = 120_000
+export const patience = 600_000
 
 /** Milliseconds in which what a page was asked for has to be there, on a busy machine. */
-const wait = 60_000
+const wait = 300_000
 
 export interface Look {
   readonly width?: number

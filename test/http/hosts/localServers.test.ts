@@ -80,7 +80,7 @@ test("a server that is there is called, costs nothing, and never gets a key", as
     return data.find(({ id }) => id === model)
   }
   // One that did not answer within two seconds is looked for again after half a minute.
-  await until(async () => (await listed()) !== undefined, "the model", 100_000)
+  await until(async () => (await listed()) !== undefined, "the model", 300_000)
   expect((await listed())?.pricing).toMatchObject({ prompt: "0", completion: "0" })
   const answer = await fetch(`${url}/chat/completions`, {
     method: "POST",

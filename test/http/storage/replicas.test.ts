@@ -216,7 +216,7 @@ describePostgres("several gateways on one database", () => {
       expect(await burst()).toBe(room)
       const killedAt = Date.now()
       if (waitsForLease)
-        await until(async () => (await booksOf(database, hash)).leased === 0n, "the lease's end", 120_000)
+        await until(async () => (await booksOf(database, hash)).leased === 0n, "the lease's end", 300_000)
       // As if its lease had ended already.
       else {
         await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)

@@ -17,7 +17,7 @@ import { notAccepted, notPermitted, tooManyRequests, unavailable } from "../refu
 import { type Caller, findCaller } from "../sessions/callers.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { roleFor, roleRefusal } from "./operationRoles.ts"
-import { CurrentRead, ReadLanes } from "./Reads.ts"
+import { CurrentRead, noteKey, ReadLanes } from "./Reads.ts"
 
 /** The key of the request being served. */
 export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, KeyRecord>() {}
@@ -117,9 +117,3 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 }
 
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
-
-/** Whoever observes the request is told whose it is. */
-const noteKey = (key: KeyRecord) =>
-  Effect.map(Answering, (served) => {
-    if (served !== undefined) served.key = key
-  })

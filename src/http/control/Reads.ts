@@ -3,13 +3,17 @@
  * keys and ordinary keys have separate slots, so ordinary keys never delay the operator. Keys take turns, so no key
  * delays the others. The queue is bounded for each key and overall. Each process counts its own reads.
  *
- * `Authorize.ts` takes the slot once the key is known; `index.ts` frees it when the operation ends.
+ * `Authorize.ts` takes the slot once the key is known; `index.ts` frees it when the operation ends. While reads of a
+ * credential wait, a further one that has no place is refused before anything else is done for it, because a flood of
+ * refusals would delay everybody.
  */
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { RateLimited, Unavailable } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
+import { Answering } from "../answer.ts"
 
 /** Concurrent reads: of all keys of a kind, and of one key. */
 const places = { management: { inAll: 2, ofKey: 2 }, ordinary: { inAll: 2, ofKey: 1 } } as const
@@ -24,20 +28,53 @@ type Resume = (result: Effect.Effect<void, RateLimited | Unavailable>) => void
 
 /** The read of one request. */
 export class Read {
+  private readonly credential: string
   private lane: Lane | undefined
+  private lanes: Lanes | undefined
+
+  constructor(credential: string) {
+    this.credential = credential
+  }
 
   /** Waits for a slot. Fails when a queue is full. */
-  enter({ id, kind }: Pick<KeyRecord, "id" | "kind">, lanes: Lanes): Effect.Effect<void, RateLimited | Unavailable> {
+  enter(key: KeyRecord, lanes: Lanes): Effect.Effect<void, RateLimited | Unavailable> {
     return Effect.async((resume) => {
-      this.lane = lanes[kind]
-      this.lane.enter(this, id, resume)
+      const lane = lanes[key.kind]
+      this.lane = lane
+      this.lanes = lanes
+      lanes.callers.add(this.credential, key)
+      lane.enter(this, key.id, resume)
     })
   }
 
   /** Frees the slot, or leaves the queue when the client has gone. */
   leave(): void {
     this.lane?.leave(this)
+    this.lanes?.callers.remove(this.credential)
     this.lane = undefined
+    this.lanes = undefined
+  }
+}
+
+/** The keys of the credentials whose reads run or wait. */
+class Callers {
+  private readonly known = new Map<string, { readonly key: KeyRecord; reads: number }>()
+
+  find(credential: string): KeyRecord | undefined {
+    return this.known.get(credential)?.key
+  }
+
+  add(credential: string, key: KeyRecord): void {
+    const found = this.known.get(credential)
+    if (found === undefined) this.known.set(credential, { key, reads: 1 })
+    else found.reads += 1
+  }
+
+  remove(credential: string): void {
+    const found = this.known.get(credential)
+    if (found === undefined) return
+    found.reads -= 1
+    if (found.reads === 0) this.known.delete(credential)
   }
 }
 
@@ -68,15 +105,25 @@ class Lane {
     if (before.length === 0 && this.hasPlaceFor(key)) {
       this.running.set(read, key)
       resume(Effect.void)
-    } else if (before.length >= mostOfKey) {
-      const waits = { resetsAt: this.now() + refusedForMs, retryAfterSeconds: refusedForMs / 1000 }
-      resume(new RateLimited({ scope: "key-requests-in-flight", limit: mostOfKey, ...waits }))
-    } else if (this.waitingInAll >= mostInAll) {
-      resume(new Unavailable({ why: "overloaded", retryAfterSeconds: refusedForMs / 1000 }))
-    } else {
+      return
+    }
+    const refusal = this.refusal(key)
+    if (refusal !== undefined) resume(refusal)
+    else {
       this.waiting.set(key, [...before, { read, resume }])
       this.waitingInAll += 1
     }
+  }
+
+  /** Why another read of the key cannot even wait; `undefined`: it can. */
+  refusal(key: string): RateLimited | Unavailable | undefined {
+    const waiting = this.waiting.get(key)?.length ?? 0
+    if (waiting >= mostOfKey) {
+      const waits = { resetsAt: this.now() + refusedForMs, retryAfterSeconds: refusedForMs / 1000 }
+      return new RateLimited({ scope: "key-requests-in-flight", limit: mostOfKey, ...waits })
+    }
+    if (this.waitingInAll < mostInAll) return undefined
+    return new Unavailable({ why: "overloaded", retryAfterSeconds: refusedForMs / 1000 })
   }
 
   leave(read: Read): void {
@@ -116,6 +163,7 @@ class Lane {
 interface Lanes {
   readonly management: Lane
   readonly ordinary: Lane
+  readonly callers: Callers
 }
 
 /** The slots of all reads. */
@@ -124,7 +172,11 @@ export class ReadLanes extends Context.Tag("headgate/ReadLanes")<ReadLanes, Lane
     ReadLanes,
     Effect.map(Effect.clock, (clock) => {
       const now = () => clock.unsafeCurrentTimeMillis()
-      return { management: new Lane(places.management, now), ordinary: new Lane(places.ordinary, now) }
+      return {
+        management: new Lane(places.management, now),
+        ordinary: new Lane(places.ordinary, now),
+        callers: new Callers(),
+      }
     }),
   )
 }
@@ -135,11 +187,28 @@ export class CurrentRead extends Context.Reference<CurrentRead>()("headgate/Curr
 }) {}
 
 /** Runs an operation that may take a slot, and frees the slot at its end. */
-export const asRead = <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
-    const read = new Read()
-    return Effect.ensuring(
+export const asRead = <A, E, R>(
+  lanes: Lanes,
+  operation: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E | RateLimited | Unavailable, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const credential = `${headers["authorization"]}\n${headers["x-api-key"]}\n${headers["cookie"]}`
+    const key = lanes.callers.find(credential)
+    const refusal = key && lanes[key.kind].refusal(key.id)
+    if (key !== undefined && refusal !== undefined) {
+      yield* noteKey(key)
+      return yield* refusal
+    }
+    const read = new Read(credential)
+    return yield* Effect.ensuring(
       Effect.provideService(operation, CurrentRead, read),
       Effect.sync(() => read.leave()),
     )
+  })
+
+/** Whoever observes the request is told whose it is. */
+export const noteKey = (key: KeyRecord) =>
+  Effect.map(Answering, (served) => {
+    if (served !== undefined) served.key = key
   })

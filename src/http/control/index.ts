@@ -91,6 +91,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
       const { prefix } = yield* Mount
       const answered = yield* answering
       const registry = yield* ProviderRegistry
+      const lanes = yield* ReadLanes
       for (const { method, path: own, handler } of routes) {
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
         if (own === "*") continue
@@ -98,7 +99,7 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const isRead = method === "GET" && own !== untimed
         const inTime = own === untimed ? operation : timed(registry, operation)
-        const answer = answered(`${method} ${own}`, spelledAs(path, isRead ? asRead(inTime) : inTime))
+        const answer = answered(`${method} ${own}`, spelledAs(path, isRead ? asRead(lanes, inTime) : inTime))
         const isForPages = own === providerListing || listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, uncached(own, isForPages ? shared(allow, answer) : answer))
         if (isForPages) {

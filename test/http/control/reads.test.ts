@@ -6,6 +6,7 @@ import { KeyId } from "../../../src/domain/ids.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { mostInAll, mostOfKey, Read, ReadLanes } from "../../../src/http/control/Reads.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
+import { sampleKey } from "../../sql/samples.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { turns } from "../../support/clocks/services.ts"
 import { until } from "../../support/clocks/until.ts"
@@ -88,12 +89,12 @@ describe("reads of an ordinary key that take long", () => {
 })
 
 describe("places of ordinary keys", () => {
-  const key = (name: string | number) => ({ id: KeyId.make(`${name}`.padStart(64, "0")), kind: "ordinary" as const })
+  const key = (name: string | number) => sampleKey(`${name}`, { id: KeyId.make(`${name}`.padStart(64, "0")) })
   const scene = () => {
     const lanes = Effect.runSync(Effect.provide(ReadLanes, ReadLanes.layer))
     const order: Array<string> = []
     const enter = (name: string | number) => {
-      const read = new Read()
+      const read = new Read(`${name}`)
       Effect.runCallback(Effect.either(read.enter(key(name), lanes)), {
         onExit: (exit) => {
           const said = exit._tag === "Success" && exit.value._tag === "Left" ? exit.value.left._tag : "has a place"

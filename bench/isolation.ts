@@ -3,8 +3,9 @@
  * marks: `bun bench/isolation.ts`. Processor time of the whole process and time until the answer is there, as ratios within this run; all ways
  * take turns in each round, and each figure is the fastest round. See docs/decisions/0093-plugins-in-the-process.md
  */
+
+import { chatProtocol } from "../src/formats/chat/chatHost.ts"
 import { checkedProtocol } from "../src/plugin/checks/checkedProtocol.ts"
-import { chatProtocol } from "../src/wire/chat.ts"
 import { chunkOf } from "../test/support/hosts/host.ts"
 import { hostFor, requestWith } from "../test/support/recordings/recordings.ts"
 import type { Asked } from "./isolationThread.ts"

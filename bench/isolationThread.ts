@@ -1,6 +1,6 @@
 /** The thread of `isolation.ts`: a plugin's protocol, called by messages. */
-import { chatProtocol } from "../src/wire/chat.ts"
-import type { Decoder } from "../src/wire/Protocol.ts"
+import { chatProtocol } from "../src/formats/chat/chatHost.ts"
+import type { Decoder } from "../src/formats/Protocol.ts"
 import { hostFor, requestWith } from "../test/support/recordings/recordings.ts"
 
 /** `bodies`: whole answers. `events`: of one stream. `loop`: never ends. */

@@ -90,6 +90,38 @@ export type {
   RerankResult,
 } from "./domain/request/rerank.ts"
 export type { Percentile } from "./domain/request/Thresholds.ts"
+export { callIdOf, newCallId } from "./formats/callId.ts"
+export type { AskedReasoning, ChatQuirks } from "./formats/chat/ChatQuirks.ts"
+export { chatProtocol } from "./formats/chat/chatHost.ts"
+export {
+  argumentsObject,
+  base64Of,
+  calledNames,
+  type DataUrl,
+  partsOf,
+  readDataUrl,
+  textOf,
+  textOfDataUrl,
+} from "./formats/content.ts"
+export { chunkOf } from "./formats/delta.ts"
+export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
+export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"
+export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./formats/httpError.ts"
+export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./formats/messages/messagesHost.ts"
+export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./formats/messages/Thinking.ts"
+export {
+  type AnswerContext,
+  type Decoder,
+  type EmbeddingsProtocol,
+  type Encoded,
+  type Framing,
+  jsonBody,
+  type NativeProtocol,
+  type Protocol,
+} from "./formats/Protocol.ts"
+export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
+export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
+export { responsesProtocol } from "./formats/responses/responsesHost.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export type { PluginContext, PluginFields, PluginLog } from "./plugin/PluginLog.ts"
@@ -132,35 +164,4 @@ export {
   unseenHost,
   type Why,
 } from "./plugin/strategy.ts"
-export { callIdOf, newCallId } from "./wire/callId.ts"
-export type { AskedReasoning, ChatQuirks } from "./wire/chat/ChatQuirks.ts"
-export { chatProtocol } from "./wire/chat.ts"
-export {
-  argumentsObject,
-  base64Of,
-  calledNames,
-  type DataUrl,
-  partsOf,
-  readDataUrl,
-  textOf,
-  textOfDataUrl,
-} from "./wire/content.ts"
-export { chunkOf } from "./wire/delta.ts"
-export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/head.ts"
-export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./wire/httpError.ts"
-export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/Thinking.ts"
-export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
-export {
-  type AnswerContext,
-  type Decoder,
-  type Encoded,
-  type Framing,
-  jsonBody,
-  type NativeProtocol,
-  type Protocol,
-} from "./wire/Protocol.ts"
-export type { ResponsesQuirks } from "./wire/responses/ResponsesQuirks.ts"
-export { responsesProtocol } from "./wire/responses.ts"
-export { type EmbeddingsProtocol, type EmbeddingsQuirks, embeddingsProtocol } from "./wire/unary/embeddings.ts"
-export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./wire/unary/rerank.ts"

@@ -1,8 +1,8 @@
 /**
- * Which base URLs are allowed, at start. The same rule holds again when a name is dialled (`upstream/addresses.ts`). The
+ * Which base URLs are allowed, at start. The same rule holds again when a name is dialled (`domain/hosts/networkReach.ts`). The
  * WHATWG URL parser has already normalized every spelling of an IPv4 address (decimal, octal, hexadecimal, short).
  */
-import { type Network, reachOf } from "../upstream/addresses.ts"
+import { type Network, reachOf } from "../domain/hosts/networkReach.ts"
 
 /** What is wrong with `text` as the address of a host; `undefined`: nothing. Does not repeat the text. */
 export const checkBaseUrl = (text: string, network: Network): string | undefined => {

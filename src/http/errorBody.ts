@@ -1,8 +1,8 @@
 /**
- * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
+ * Maps every failure to an HTTP status and what its body says. No other file knows statuses. A failure that is missing here does not
  * compile.
  */
-import { type Availability, availabilityOf } from "../domain/failures/Availability.ts"
+import { availabilityOf } from "../domain/failures/Availability.ts"
 import { providersOf } from "../domain/failures/Exclusion.ts"
 import type {
   BadRequest,
@@ -16,21 +16,8 @@ import type {
 import type { JsonObject } from "../domain/json/json.ts"
 import { toUsd } from "../domain/price/money.ts"
 import { isTooLong } from "../domain/routing/RefusedModels.ts"
+import type { Rendered } from "../formats/Rendered.ts"
 import { costHeader, costValue, idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
-
-/** A failure in terms of HTTP. */
-export interface Rendered {
-  readonly status: number
-  readonly errorType: string
-  readonly message: string
-  /** Besides `error_type`. `null`: no metadata at all, as the recorded 401 has none. */
-  readonly metadata: JsonObject | null
-  readonly headers?: Readonly<Record<string, string>>
-  /** Why the models could not be served, where that is what is wrong. */
-  readonly availability?: Availability
-  /** The message in the Messages format, if it differs. */
-  readonly inMessages?: string
-}
 
 const retryAfter = (seconds: number | undefined) =>
   seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
@@ -57,9 +44,6 @@ const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined =>
   if (status === 402) return wait !== undefined
   return status < 500 && status !== 408 && status !== 429 ? false : undefined
 }
-
-/** Whether repeating the request helps nobody. */
-export const isFinal = ({ headers }: Rendered): boolean => headers?.[shouldRetryHeader] === "false"
 
 /** Of those of a body, as many are shown. */
 const mostIssues = 10
@@ -318,64 +302,5 @@ const knownToClaudeCode = /prompt is too long|exceed context limit/
 /** A defect of ours. The caller gets no details. */
 export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
 
-/** The `error` member of the chat form; `code` equals the status. */
-export const chatError = ({ status, errorType, message, metadata, availability }: Rendered) => ({
-  message,
-  code: status,
-  ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
-  ...(availability === undefined ? {} : { availability: availabilityBody(availability) }),
-})
-
-const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...more }: Availability) => ({
-  code,
-  retryable,
-  requested_models: requestedModels,
-  // A path: the gateway serves the guide at its own address.
-  docs_url: `/docs/guide/errors#${code}`,
-  retry_after: retryAfter ?? null,
-  ...(more.affectedProviders === undefined ? {} : { affected_providers: more.affectedProviders }),
-  ...(more.excludedBy === undefined ? {} : { excluded_by: more.excludedBy }),
-  ...(more.fallbackModels === undefined ? {} : { fallback_models: more.fallbackModels }),
-  ...(more.constraint === undefined ? {} : { constraint: more.constraint }),
-})
-
-/** The whole body of the chat form, and of the control plane. */
-export const chatErrorBody = (rendered: Rendered) => ({ error: chatError(rendered) })
-
-/**
- * The whole body of the Responses format: that of the chat format, plus the error type where its clients look for it.
- */
-export const responsesErrorBody = (rendered: Rendered) => ({
-  error: { ...chatError(rendered), type: rendered.errorType },
-})
-
-const messagesTypes: Readonly<Record<string, string>> = {
-  authentication: "authentication_error",
-  permission_denied: "permission_error",
-  payment_required: "billing_error",
-  not_found: "not_found_error",
-  rate_limit_exceeded: "rate_limit_error",
-  provider_overloaded: "overloaded_error",
-  overloaded: "overloaded_error",
-  draining: "overloaded_error",
-  timeout: "timeout_error",
-  idempotency_key_reused: "invalid_request_error",
-  idempotency_answer_not_kept: "invalid_request_error",
-  idempotency_in_progress: "rate_limit_error",
-  payload_too_large: "invalid_request_error",
-  invalid_request: "invalid_request_error",
-  context_length_exceeded: "invalid_request_error",
-}
-
-/** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
-export const messagesErrorBody = (rendered: Rendered, requestId: string) => {
-  const { errorType, metadata, inMessages: message = rendered.message } = rendered
-  const type = messagesTypes[errorType] ?? "api_error"
-  const { affordable_tokens: affordable, cost } = metadata ?? {}
-  const own = {
-    ...(affordable !== undefined && { affordable_tokens: affordable }),
-    ...(cost !== undefined && { cost }),
-  }
-  const more = affordable === undefined && cost === undefined ? {} : { metadata: own }
-  return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
-}
+/** What a failure inside a stream is for HTTP. `undefined`: a defect of ours. */
+export const renderedIn = (failure: Failure | undefined): Rendered => (failure === undefined ? defect : render(failure))

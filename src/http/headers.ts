@@ -57,7 +57,7 @@ export const backupSizeHeader = "x-gw-size"
 export const backupDigestHeader = "repr-digest"
 
 /** On an error: `false` where repeating the request helps nobody, `true` where it helps and a client would not. */
-export const shouldRetryHeader = "x-should-retry"
+export { shouldRetryHeader } from "../formats/Rendered.ts"
 
 /** In a request: makes it safe to send again. In the answer that is sent again: `true`. */
 export const idempotencyHeader = "Idempotency-Key"

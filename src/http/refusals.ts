@@ -18,7 +18,8 @@ import {
   TimedOut,
   Unavailable,
 } from "../domain/failures/Failure.ts"
-import { chatErrorBody, render } from "./errorBody.ts"
+import { chatErrorBody } from "../formats/errorBody.ts"
+import { render } from "./errorBody.ts"
 
 const AnyObject = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
   // The JSON Schema that Effect makes for Unknown has an id, which may be in a document only once.

@@ -5,8 +5,10 @@
 
 import { NotFound } from "../domain/failures/Failure.ts"
 import { formPaths } from "../domain/request/forms.ts"
+import { chatErrorBody } from "../formats/errorBody.ts"
+import { messagesErrorBody } from "../formats/messages/messagesErrorBody.ts"
+import type { Rendered } from "../formats/Rendered.ts"
 import { countTokensBelow } from "./dataPaths.ts"
-import { chatErrorBody, messagesErrorBody, type Rendered } from "./errorBody.ts"
 import type { Prefix } from "./Mount.ts"
 
 /** No such path, method or spelling. 405 is never sent. */

@@ -11,12 +11,12 @@ import type * as Schema from "effect/Schema"
 import type { HostFailed } from "../domain/failures/Failure.ts"
 import type { ListedModel } from "../domain/hosts/ListedModel.ts"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
+import type { Encoded, Protocol } from "../formats/Protocol.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/head.ts"
-import type { Encoded, Protocol } from "../wire/Protocol.ts"
-import type { UnaryProtocols } from "../wire/unary/protocols.ts"
 import { decodeStrictly } from "./checks/strict.ts"
 import { type PluginContext, unheard } from "./PluginLog.ts"
 import { gatherRedacted } from "./Secret.ts"
+import type { UnaryProtocols } from "./unaryProtocols.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
 export const contractVersion = 2

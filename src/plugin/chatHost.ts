@@ -7,12 +7,12 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import { unaryNames } from "../domain/request/operations.ts"
-import type { ChatQuirks } from "../wire/chat/ChatQuirks.ts"
-import { chatProtocol } from "../wire/chat.ts"
-import { type HostReasons, httpErrorWith } from "../wire/httpError.ts"
-import type { Protocol } from "../wire/Protocol.ts"
-import { type QuirksByOperation, unaryProtocolsFor } from "../wire/unary/protocols.ts"
+import type { ChatQuirks } from "../formats/chat/ChatQuirks.ts"
+import { chatProtocol } from "../formats/chat/chatHost.ts"
+import { type HostReasons, httpErrorWith } from "../formats/httpError.ts"
+import type { Protocol } from "../formats/Protocol.ts"
 import { defineProvider, type Provider, type ProviderPlugin } from "./Provider.ts"
+import { type QuirksByOperation, unaryProtocolsFor } from "./unaryProtocols.ts"
 
 /**
  * The argument of `chatHost`. The facts of the vendor are those of `ProviderPlugin`. It serves other operations than chats, such as

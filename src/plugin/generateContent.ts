@@ -8,4 +8,4 @@ export {
   type GenerateContentProtocol,
   generateContentProtocol,
   vertexEmbeddingsProtocol,
-} from "../wire/generateContent.ts"
+} from "../formats/generateContent/generateContentHost.ts"

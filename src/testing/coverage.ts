@@ -4,7 +4,7 @@
  */
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { parseUsage } from "../domain/price/Usage.ts"
-import { isOurs } from "../wire/ownProtocols.ts"
+import { isOurs } from "../formats/ownProtocols.ts"
 import { type ChoiceOutcome, outcomeOf } from "./answers/Outcome.ts"
 import { streamOutcome } from "./answers/streams.ts"
 import { type Check, must } from "./Check.ts"

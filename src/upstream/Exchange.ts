@@ -1,7 +1,7 @@
 /** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
 import { HostFailed } from "../domain/failures/Failure.ts"
+import type { Network } from "../domain/hosts/networkReach.ts"
 import type { ResponseHead } from "../wire/head.ts"
-import type { Network } from "./addresses.ts"
 
 export type { ResponseHead, ResponseHeaders } from "../wire/head.ts"
 

@@ -1,6 +1,7 @@
 /** The HTTP proxies that the environment names, as other programs on the machine use them. */
+
+import { withoutBrackets } from "../domain/hosts/networkReach.ts"
 import type { Problem } from "../domain/json/Problem.ts"
-import { withoutBrackets } from "./addresses.ts"
 
 type Environment = Readonly<Record<string, string | undefined>>
 

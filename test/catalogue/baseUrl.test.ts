@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { checkBaseUrl, normalBaseUrl } from "../../src/catalogue/baseUrl.ts"
-import { type Reach, reachOf } from "../../src/upstream/addresses.ts"
+import { type Reach, reachOf } from "../../src/domain/hosts/networkReach.ts"
 
 /** Spellings of loopback, private and unique local addresses: dialled only with `network: "private"`. */
 const kept: ReadonlyArray<string> = [

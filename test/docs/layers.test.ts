@@ -16,9 +16,12 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["services", "config"],
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
-  ["wire", "process"],
+  ["formats", "process"],
+  ["wire"],
   ["domain"],
 ]
+
+const formats = ["chat", "completions", "messages", "responses", "generateContent", "embeddings", "rerank"]
 
 /** The folders of a folder, from the top. Files beside them are at the bottom. */
 const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -37,7 +40,6 @@ const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
     "calls",
     "request",
     "storage",
-    "payload",
   ],
   domain: [
     "alerts",
@@ -53,12 +55,15 @@ const orders: Readonly<Record<string, ReadonlyArray<string>>> = {
     "structures",
     "json",
   ],
+  // No format imports another: what several share stands beside their folders.
+  formats: ["stream", ...formats, "request", "payload"],
   sql: ["postgres", "sqlite", "spool", "repositories", "tables", "files"],
 }
 
 /** Packages that the lowest folders must do without. */
 const packagesBelow: ReadonlyArray<readonly [folder: string, refused: RegExp]> = [
   ["src/domain/", /^(@effect|node:|bun)/],
+  ["src/formats/", /^@effect|^effect\/(?!Either$|Types$)/],
   ["src/wire/", /^@effect/],
 ]
 
@@ -119,6 +124,14 @@ test.each(Object.keys(orders))("no import goes upwards among the folders of %s",
   const wrong = imports.filter(({ from, to }) => {
     const [source, target] = [partBelow(`src/${name}`, from), partBelow(`src/${name}`, to)]
     return source !== undefined && target !== undefined && placeOf(target) < placeOf(source)
+  })
+  expect(wrong.map(said)).toEqual([])
+})
+
+test("no format imports another", () => {
+  const wrong = imports.filter(({ from, to }) => {
+    const [source, target] = [partBelow("src/formats", from), partBelow("src/formats", to)]
+    return source !== target && formats.includes(source ?? "") && formats.includes(target ?? "")
   })
   expect(wrong.map(said)).toEqual([])
 })

@@ -23,7 +23,7 @@ const memos = [
   "price.ts known",
   "rankBy.ts prices",
   "reservation.ts rough",
-  "response.ts finishWords",
+  "readChatAnswer.ts finishWords",
   "withoutSecrets.ts searched",
 ]
 

@@ -23,7 +23,9 @@ import {
   UpgradeRequired,
 } from "../../src/domain/failures/Failure.ts"
 import type { HostReason } from "../../src/domain/failures/HostReason.ts"
-import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/errorBody.ts"
+import { chatErrorBody } from "../../src/formats/errorBody.ts"
+import { messagesErrorBody } from "../../src/formats/messages/messagesErrorBody.ts"
+import { defect, render } from "../../src/http/errorBody.ts"
 
 interface Row {
   readonly failure: Failure

@@ -73,7 +73,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an event beyond a limit is free where it is the first",
-    file: "src/wire/HostStream.ts",
+    file: "src/formats/stream/HostStream.ts",
     from: 'if (this.state === "speaking" || speaks || beginsAnswer(json))',
     to: 'if (this.state === "speaking")',
     tests: ["test/http/money/answersBeyondLimits.test.ts"],
@@ -122,7 +122,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "blocks of the type container_upload pass",
-    file: "src/services/payload/walk.ts",
+    file: "src/formats/payload/walk.ts",
     from: ' || plain === "container_upload"',
     to: "",
     tests: ["test/http/payload/seen.test.ts", "test/http/money/operatorsAccount.test.ts"],
@@ -213,10 +213,10 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "one more block is reserved at most, however long the event",
-    file: "src/wire/HostStream.ts",
+    file: "src/formats/stream/HostStream.ts",
     from: "while (this.count.isAbove) {",
     to: "if (this.count.isAbove) {",
-    tests: ["test/wire/reservedBlocks.test.ts"],
+    tests: ["test/formats/stream/reservedBlocks.test.ts"],
   },
   {
     name: "a recovered host keeps its cooldown",
@@ -262,21 +262,21 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "of several calls that wait only the first is written",
-    file: "src/http/data/messages/stream.ts",
+    file: "src/formats/messages/writeMessagesStream.ts",
     from: "while (this.next < this.queue.length) text += this.nextCall()",
     to: "if (this.next < this.queue.length) text += this.nextCall()",
     tests: ["test/http/messages/translated.test.ts"],
   },
   {
     name: "a parameter under a name of its own in the route",
-    file: "src/http/data/responses/decode.ts",
+    file: "src/formats/responses/readResponsesRequest.ts",
     from: 'names.push("max_tokens")',
     to: 'names.push("max_output_tokens")',
     tests: ["test/http/responses/parameters.test.ts"],
   },
   {
     name: "text_offset begins anew with each chunk",
-    file: "src/http/data/completions/stream.ts",
+    file: "src/formats/completions/writeCompletionsStream.ts",
     from: "sum + charactersIn(token), offset)",
     to: "sum + charactersIn(token), 0)",
     tests: ["test/http/completions.test.ts"],
@@ -311,7 +311,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the caller's own body is not judged",
-    file: "src/http/decode/members.ts",
+    file: "src/formats/request/members.ts",
     from: "const found = findingInBody(body, dropped)",
     to: "const found = undefined as ReturnType<typeof findingInBody>",
     tests: ["test/http/payload"],
@@ -346,7 +346,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a compaction reserves money for a usual answer, although its host is sent no bound",
-    file: "src/http/data/responses/decodeCompact.ts",
+    file: "src/formats/responses/readCompactRequest.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",
     tests: ["test/http/responses/compact.test.ts"],
@@ -599,7 +599,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a nested count of answers passes to a host",
-    file: "src/services/payload/multiplying.ts",
+    file: "src/formats/payload/multiplying.ts",
     from: "return isJsonObject(value) ? membersOf(name, value, { owner, path, depth }, dropped) : value",
     to: "return value",
     tests: ["test/http/payload/multiplying.test.ts"],
@@ -683,14 +683,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a host's words about our account are not read where its status speaks of the request",
-    file: "src/wire/httpError.ts",
+    file: "src/formats/httpError.ts",
     from: '(said === "error" ? sureReason(status, error) : undefined) ?? reasonOf(status, said)',
     to: "reasonOf(status, said)",
     tests: ["test/wire/words/errorWords.test.ts", "test/http/faults/hostsOwnWords.test.ts"],
   },
   {
     name: "a page of HTML with 400 is the client's fault",
-    file: "src/wire/httpError.ts",
+    file: "src/formats/httpError.ts",
     from: 'return said === "error" ? "request" : "malformed"',
     to: 'return "request"',
     tests: ["test/http/faults/hostsOwnWords.test.ts"],

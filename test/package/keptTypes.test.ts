@@ -59,14 +59,14 @@ describe("it goes red for", () => {
     ],
     [
       "a narrowed parameter",
-      "src/wire/content.ts",
+      "src/formats/content.ts",
       "textOf = (content: Content | null | undefined)",
       "textOf = (content: Content)",
       "headgate/plugin: textOf was\n    (content: Content | null | undefined) => string\n  and is\n    (content: Content) => string",
     ],
     [
       "a parameter that a hook no longer gets",
-      "src/wire/Protocol.ts",
+      "src/formats/Protocol.ts",
       "readonly encode: (request: ChatRequest, host: Host) =>",
       "readonly encode: (request: ChatRequest) =>",
       "headgate/plugin: defineProvider was",
@@ -130,7 +130,7 @@ test.each([
   ["an export", "src/plugin.ts", "callIdOf, ", "callIdOf, newCallId as anotherId, "],
   [
     "a wider parameter",
-    "src/wire/content.ts",
+    "src/formats/content.ts",
     "textOf = (content: Content | null",
     "textOf = (content: Content | 7 | null",
   ],

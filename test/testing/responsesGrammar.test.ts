@@ -7,16 +7,15 @@ import type { Charge } from "../../src/domain/money/Charge.ts"
 import { noCost } from "../../src/domain/price/price.ts"
 import { noUsage } from "../../src/domain/price/Usage.ts"
 import type { ChatChunk, ChatDelta, FinishReason } from "../../src/domain/request/chat.ts"
-import type { ResponseNames } from "../../src/http/data/responses/answer.ts"
-import { responseWriter } from "../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../src/http/data/responses/ToolNames.ts"
+import { ToolNames } from "../../src/formats/responses/tools/ToolNames.ts"
+import type { ResponseNames } from "../../src/formats/responses/writeResponsesAnswer.ts"
+import { responseWriter } from "../../src/formats/responses/writeResponsesStream.ts"
 import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
+import { answerNames } from "../support/formats/answerNames.ts"
 
 const names: ResponseNames = {
+  ...answerNames("acme/small"),
   suffix: "1795330977-0VbgPosD006K2bT7CyPr",
-  createdAt: 1,
-  now: () => 2,
-  model: "acme/small",
   echo: {},
   tools: new ToolNames({
     tools: [
@@ -27,7 +26,6 @@ const names: ResponseNames = {
     ],
   }),
   hidesReasoning: false,
-  metadata: undefined,
 }
 const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 

@@ -1,6 +1,6 @@
 /** Names, addresses and the way to a connection. */
 import { afterEach, describe, expect, test } from "bun:test"
-import type { Network } from "../../src/upstream/addresses.ts"
+import type { Network } from "../../src/domain/hosts/networkReach.ts"
 import { type HttpClient, makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { makeResolve } from "../../src/upstream/http1/Resolve.ts"
 import { heldTimers } from "../support/clocks/heldClock.ts"

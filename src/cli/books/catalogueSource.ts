@@ -1,9 +1,9 @@
 /** Reads a catalogue that an operator names: a file, or an address that answers with one. */
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import { mayDial, reachOf } from "../../domain/hosts/networkReach.ts"
 import { withProgress } from "../../process/withProgress.ts"
 import { wholeCall } from "../../services/calls/wholeCall.ts"
-import { mayDial, reachOf } from "../../upstream/addresses.ts"
 import { Upstream } from "../../upstream/Upstream.ts"
 import { CommandFailed, exitCodes, wrongUse } from "../CommandFailed.ts"
 

@@ -278,7 +278,7 @@ export const chatParameters = {
     elsewhere: { messages: "max_tokens", responses: "max_output_tokens" },
     ...ofEach,
   },
-  // How the three go together: `http/decode/reasoning.ts`.
+  // How the three go together: `formats/request/reasoning.ts`.
   reasoning: { check: reasoning, support: "field", elsewhere: { messages: "thinking" }, ...ofEach },
   reasoning_effort: {
     check: described("Short for reasoning.effort, from which it may not differ.", effort),

@@ -1,6 +1,6 @@
 /**
  * The operations that there are, one line each. The rest of the gateway knows an operation by its value, or by its name as a key of this
- * table; what the other layers add to an operation is listed in `wire/unary/protocols.ts`, `http/data/forms.ts` and
+ * table; what the other layers add to an operation is listed in `plugin/unaryProtocols.ts`, `http/data/forms.ts` and
  * `http/openapi/document.ts`.
  */
 

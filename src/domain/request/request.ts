@@ -156,7 +156,7 @@ interface OperationRequest {
  * any other host the canonical form counts, and this says what it lacks.
  */
 export interface NativeRequest {
-  /** Name of the form, as in `ClientProtocol.name` and `Protocol.native`. */
+  /** Name of the form, as in `ClientFormat.name` and `Protocol.native`. */
   readonly form: string
   /** The caller's body without router-only members, credentials and addresses. */
   readonly body: JsonObject

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import { Lifetime } from "../../services/request/RequestContext.ts"
 import { Timers } from "../../services/request/Timers.ts"
-import { readBody } from "../decode/readBody.ts"
+import { readBody } from "../readBody.ts"
 import { readRequest } from "../readRequest.ts"
 
 /** `mostBytes`: where it is to be less than what bodies may have everywhere. */

@@ -7,9 +7,9 @@ import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { wait } from "../../services/request/EffectRunner.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
-import { unscannedBytes } from "../decode/JsonScan.ts"
-import { parseBody } from "../decode/json.ts"
-import { type OnePrompt, readBody } from "../decode/readBody.ts"
+import { unscannedBytes } from "../../wire/JsonScan.ts"
+import { parseBody } from "../parseBody.ts"
+import { type OnePrompt, readBody } from "../readBody.ts"
 import { type ContentType, jsonType } from "../readRequest.ts"
 
 /** A body whose bytes have all come. */

@@ -5,16 +5,16 @@
 import * as Either from "effect/Either"
 import { promptTokens } from "../../domain/money/Charge.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
+import type { ClientFormat } from "../../formats/ClientFormat.ts"
 import { requestIdHeaders } from "../headers.ts"
 import { type Body, jsonBody } from "./Body.ts"
-import type { ClientProtocol } from "./ClientProtocol.ts"
 import { DataRequest, type DataRoute, type Incoming } from "./DataRequest.ts"
 import type { DataServices } from "./DataServices.ts"
 
 /** The route that counts bodies of this form. */
 export const countRoute = (
   path: string,
-  { name, decode, error }: Pick<ClientProtocol, "name" | "decode" | "error">,
+  { name, decode, error }: Pick<ClientFormat, "name" | "decode" | "error">,
 ): DataRoute => {
   const body = jsonBody(decode)
   const route: DataRoute = {

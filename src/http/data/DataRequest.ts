@@ -10,6 +10,8 @@ import { CallerGone, type Failure, Unavailable } from "../../domain/failures/Fai
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
+import { chatErrorBody } from "../../formats/errorBody.ts"
+import type { Rendered } from "../../formats/Rendered.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import { isFinished } from "../../services/request/EffectRunner.ts"
@@ -20,7 +22,7 @@ import { StepByStep } from "../../services/request/StepByStep.ts"
 import { untilEnded } from "../../services/request/untilEnded.ts"
 import { authenticate, authenticateWithin, managementKey } from "../authenticate.ts"
 import type { PeerSource } from "../CallerAddresses.ts"
-import { chatErrorBody, defect, type Rendered, render } from "../errorBody.ts"
+import { defect, render } from "../errorBody.ts"
 import {
   attributionText,
   callerRequestId,

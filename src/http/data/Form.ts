@@ -3,16 +3,17 @@ import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
 import type { AnyRequest, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
-import { type AnswerReader, chatReader, type UnaryWriter, unaryReader } from "../../services/dispatch/AnswerReader.ts"
-import type { WriterFor } from "../../services/dispatch/StreamWriter.ts"
+import type { AnswerNames, UnaryWriter } from "../../formats/AnswerWriter.ts"
+import type { ClientFormat } from "../../formats/ClientFormat.ts"
+import type { WriterFor } from "../../formats/StreamWriter.ts"
+import { type AnswerReader, chatReader, unaryReader } from "../../services/dispatch/AnswerReader.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
+import { renderedIn } from "../errorBody.ts"
 import { type Body, type Decode, jsonBody } from "./Body.ts"
-import type { ClientProtocol } from "./ClientProtocol.ts"
-import { type AnswerNames, namesOf } from "./chat/answer.ts"
 import { withHeaders } from "./requestHeaders.ts"
-import type { ShownRoute } from "./routeMetadata.ts"
+import { routeMetadata, type ShownRoute } from "./routeMetadata.ts"
 
-export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error" | "schema"> {
+export interface Form extends Pick<ClientFormat, "name" | "ownNames" | "error" | "schema"> {
   /** How a body is read. What headers say of the routing is applied. */
   readonly body: Body<Asked>
 }
@@ -27,43 +28,57 @@ export interface Asked {
   stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
 }
 
-/** What is asked in a client protocol. */
+/** A request of a chat, in any format. */
 class AskedChat implements Asked {
   readonly request: ChatRequest
   readonly trace: unknown
-  private readonly protocol: ClientProtocol
+  private readonly format: ClientFormat
 
-  constructor(protocol: ClientProtocol, request: ChatRequest, trace: unknown) {
-    this.protocol = protocol
+  constructor(format: ClientFormat, request: ChatRequest, trace: unknown) {
+    this.format = format
     this.request = request
     this.trace = trace
   }
 
   answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader {
-    return chatReader(this.protocol.name, this.protocol.answer(context, this.request, shown))
+    return chatReader(this.format.name, this.format.answer(namesOf(context, this.request, shown), this.request))
   }
 
   stream(context: RequestContext, shown: ShownRoute | undefined): WriterFor {
-    return this.protocol.stream(context, this.request, shown)
+    return this.format.stream(namesOf(context, this.request, shown), this.request)
   }
 }
 
-export const chatForm = (protocol: ClientProtocol): Form => {
-  const { name, ownNames, prompt, error, schema } = protocol
+export const chatForm = (format: ClientFormat): Form => {
+  const { name, ownNames, prompt, error, schema } = format
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
     schema,
     body: jsonBody((body, headers) => {
-      const decoded = protocol.decode(body, headers)
+      const decoded = format.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       if (Either.isLeft(applied)) return Either.left(applied.left)
-      return Either.right(new AskedChat(protocol, applied.right, body["trace"]))
+      return Either.right(new AskedChat(format, applied.right, body["trace"]))
     }, prompt),
   }
 }
+
+export const namesOf = (
+  context: RequestContext,
+  { routing }: Pick<AnyRequest, "routing">,
+  shown: ShownRoute | undefined,
+): AnswerNames => ({
+  requestId: context.requestId,
+  generationId: context.generationId,
+  created: Math.floor(context.admittedAt / 1000),
+  now: () => Math.floor((context.admittedAt + context.elapsedMs()) / 1000),
+  model: routing.models[0] ?? "",
+  metadata: shown && ((host) => routeMetadata(shown, context, host)),
+  rendered: renderedIn,
+})
 
 /** What a body of an operation without streams asks for. `Sent`: what `body` of the form reads. */
 export const unaryAsked =

@@ -5,7 +5,8 @@
  */
 
 import { CallerGone } from "../../domain/failures/Failure.ts"
-import type { AnswerBody, BodyPieces } from "../../services/dispatch/AnswerReader.ts"
+import type { BodyPieces } from "../../formats/AnswerWriter.ts"
+import type { AnswerBody } from "../../services/dispatch/AnswerReader.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "../../services/dispatch/StreamOutput.ts"
 import type { EndFailure } from "../../services/request/ServedRequest.ts"
 import type { TickTimers, Timer } from "../../services/request/Timers.ts"

@@ -3,11 +3,11 @@
  * once, where at 404 it tries seven times in seven seconds (0.169.0, 2026-11). Any other `GET` gets 404.
  */
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
+import type { ClientFormat } from "../../formats/ClientFormat.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
-import type { ClientProtocol } from "./ClientProtocol.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
 
-export const upgradeRoute = (path: string, { name, error }: Pick<ClientProtocol, "name" | "error">): DataRoute => {
+export const upgradeRoute = (path: string, { name, error }: Pick<ClientFormat, "name" | "error">): DataRoute => {
   const route: DataRoute = {
     ...{ name: `GET ${path}`, form: name, error },
     receive: (services, incoming) => new UpgradeRequest(services, route, incoming),

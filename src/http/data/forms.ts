@@ -1,13 +1,17 @@
 /** The forms, one line each. A form that is missing here does not compile. Where each is sent: `domain/request/forms.ts`. */
 import type { FormName } from "../../domain/request/forms.ts"
-import { chat } from "./chat/index.ts"
-import { completions } from "./completions/index.ts"
-import { embeddings } from "./embeddings/index.ts"
-import { chatForm, type Form } from "./Form.ts"
-import { messages } from "./messages/index.ts"
-import { rerank } from "./rerank/index.ts"
-import { compact } from "./responses/compact.ts"
-import { responses } from "./responses/index.ts"
+import { chat } from "../../formats/chat/chatClient.ts"
+import { completions } from "../../formats/completions/completionsClient.ts"
+import { decodeEmbeddings, embeddingsTable } from "../../formats/embeddings/readEmbeddingsRequest.ts"
+import { embeddingsWriter } from "../../formats/embeddings/writeEmbeddingsAnswer.ts"
+import { chatErrorBody } from "../../formats/errorBody.ts"
+import { messages } from "../../formats/messages/messagesClient.ts"
+import { decodeRerank, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
+import { rerankWriter } from "../../formats/rerank/writeRerankAnswer.ts"
+import { responses } from "../../formats/responses/responsesClient.ts"
+import { jsonBody } from "./Body.ts"
+import { compact } from "./compact.ts"
+import { chatForm, type Form, unaryAsked } from "./Form.ts"
 
 export const forms: Readonly<Record<FormName, Form>> = {
   chat: chatForm(chat),
@@ -15,6 +19,16 @@ export const forms: Readonly<Record<FormName, Form>> = {
   messages: chatForm(messages),
   responses: chatForm(responses),
   compact,
-  embeddings,
-  rerank,
+  embeddings: {
+    name: "embeddings",
+    body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),
+    error: chatErrorBody,
+    schema: embeddingsTable.schema,
+  },
+  rerank: {
+    name: "rerank",
+    body: jsonBody(unaryAsked(decodeRerank, rerankWriter)),
+    error: chatErrorBody,
+    schema: rerankTable.schema,
+  },
 }

@@ -1,6 +1,6 @@
 /** `POST /messages` and `/messages/count_tokens`. */
 
-import { messagesTable } from "../data/messages/decode.ts"
+import { messagesTable } from "../../formats/messages/readMessagesRequest.ts"
 import { countTokensPath, formPath } from "../dataPaths.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"

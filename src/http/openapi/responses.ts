@@ -1,8 +1,8 @@
 /** `POST /responses` and `/responses/compact`. */
 
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
-import { responsesTable } from "../data/responses/decode.ts"
-import { compactSchema } from "../data/responses/decodeCompact.ts"
+import { compactSchema } from "../../formats/responses/readCompactRequest.ts"
+import { responsesTable } from "../../formats/responses/readResponsesRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths, refusedGet } from "./operation.ts"

@@ -4,8 +4,8 @@
  * Pure.
  */
 import { isJsonObject } from "../../domain/json/json.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
 import type { SideAnswer, SideRequest } from "../../plugin/Provider.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
 
 /** A shorter value is no credential: a version, a region, a scheme. */
 export const shortestCredential = 8

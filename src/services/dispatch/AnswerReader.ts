@@ -1,14 +1,14 @@
 /** How the whole answer of a host is read, by its operation, and written in the caller's form. */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatResponse } from "../../domain/request/chat.ts"
 import { bytesSaid, mediaSaid, showsReasoning } from "../../domain/request/estimate.ts"
 import { type MediaTokens, mediaTogether } from "../../domain/request/MediaTokens.ts"
 import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
+import type { AnswerWriter, BodyPieces, UnaryWriter } from "../../formats/AnswerWriter.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
 import { withShownTexts } from "../../wire/words/shownMembers.ts"
 import { shownOf } from "../calls/withoutSecrets.ts"
@@ -16,25 +16,8 @@ import type { Attempt } from "./Attempt.ts"
 import type { Begun } from "./AttemptStart.ts"
 import type { Delivered } from "./EndAttempt.ts"
 
-/**
- * A text that is too long to build at once. Each piece is built when it is written, in its own turn of the event
- * loop. Pieces should be about 256 KiB.
- */
-export interface BodyPieces {
-  readonly pieces: Iterable<string>
-}
-
 /** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
 export type AnswerBody = string | Uint8Array<ArrayBuffer> | BodyPieces
-
-/** Adds the cost to an answer, and gives its body in the caller's form. */
-export type WithCost = (charge: Charge) => string | BodyPieces
-
-/**
- * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
- * charged. `native`: the host's own body, where it is in the caller's form.
- */
-export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
 
 /** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
 export interface AnswerRead {
@@ -82,9 +65,6 @@ const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, {
     isAwaited: true,
   }
 }
-
-/** Writes the answer to a request of an operation without streams. */
-export type UnaryWriter<Name extends UnaryName> = (host: Host, answer: UnaryAnswers[Name]) => WithCost | HostFailed
 
 export const unaryReader =
   <Name extends UnaryName>(request: UnaryRequests[Name], writer: UnaryWriter<Name>): AnswerReader =>

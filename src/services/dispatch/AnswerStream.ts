@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { CallerGone, HostFailed, type Unavailable } from "../../domain/failures/Failure.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
+import type { StreamWriter, WriterFor } from "../../formats/StreamWriter.ts"
 import { withoutSecrets } from "../calls/withoutSecrets.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
@@ -30,7 +31,6 @@ import type { DispatchFailure } from "./outcomeOf.ts"
 import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
 import { type PaceLimits, StreamPace } from "./StreamPace.ts"
-import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 
 export interface StreamLimits extends PaceLimits {
   /** Bytes. */

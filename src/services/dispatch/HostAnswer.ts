@@ -1,14 +1,15 @@
 /**
- * A streamed answer of one host, from its head on. Its bytes are pushed through `wire/HostStream.ts`, and the text for
+ * A streamed answer of one host, from its head on. Its bytes are pushed through `formats/stream/HostStream.ts`, and the text for
  * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
  * another host may take over.
  */
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { AnswerContext } from "../../formats/Protocol.ts"
+import type { StreamWriter } from "../../formats/StreamWriter.ts"
+import { HostStream } from "../../formats/stream/HostStream.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
-import { HostStream } from "../../wire/HostStream.ts"
-import type { AnswerContext } from "../../wire/Protocol.ts"
 import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
 import { AnswerText, BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
@@ -18,7 +19,6 @@ import { type Attempt, type AttemptTimer, Unread } from "./Attempt.ts"
 import type { Begun, CallListener } from "./AttemptStart.ts"
 import { type AnswerCut, excessive, mostBytes, parsedAnswer, tooLong, wholeBeyond, wordsOf } from "./beyondLimit.ts"
 import type { Delivered } from "./EndAttempt.ts"
-import type { StreamWriter } from "./StreamWriter.ts"
 
 const malformed = new HostFailed({ reason: "malformed" })
 

@@ -1,5 +1,5 @@
 /** How fast a stream moves: since when its host is silent or slow, and since when its caller takes nothing. It moves no bytes. */
-import type { HostStream } from "../../wire/HostStream.ts"
+import type { HostStream } from "../../formats/stream/HostStream.ts"
 
 /** Milliseconds, bytes per second. */
 export interface PaceLimits {

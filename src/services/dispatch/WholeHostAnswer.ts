@@ -1,8 +1,8 @@
 /** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isUnaryName, unaryOperations } from "../../domain/request/operations.ts"
+import { modelSaid } from "../../formats/modelSaid.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
-import { modelSaid } from "../../wire/modelSaid.ts"
 import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
 import { AnswerText, BodyText } from "../calls/BodyText.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"

@@ -18,9 +18,9 @@ import {
 } from "../../domain/request/operations.ts"
 import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
 import { runs } from "../../domain/routing/routeFilters.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
-import { type Kept, withoutMultiplying } from "../payload/multiplying.ts"
-import { findingInPayload } from "../payload/walk.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
+import { type Kept, withoutMultiplying } from "../../formats/payload/multiplying.ts"
+import { findingInPayload } from "../../formats/payload/walk.ts"
 
 type Protocol = Endpoint["protocol"]
 type Result = Either.Either<Encoded, Unsupported | HostFailed>

@@ -15,11 +15,11 @@ import { type LoadedProvider, openWithoutModels } from "../../catalogue/Provider
 import type { LocalServer } from "../../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ListedModel } from "../../domain/hosts/ListedModel.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
 import type { CheckedListing } from "../../plugin/checks/checked.ts"
 import { bearer } from "../../plugin/Provider.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import { type HostCaller, Upstream } from "../../upstream/Upstream.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
 import { parsedBody } from "../calls/answerBody.ts"
 import { wholeCall } from "../calls/wholeCall.ts"
 

@@ -1,8 +1,8 @@
 /** Checks that an error is one wherever it comes: as the body of an answer with status 200, beside an answer, as an event. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import { errorInBody } from "../../wire/httpError.ts"
-import { isOurs } from "../../wire/ownProtocols.ts"
+import { errorInBody } from "../../formats/httpError.ts"
+import { isOurs } from "../../formats/ownProtocols.ts"
 import { attempt, type Check, must, shown } from "../Check.ts"
 import { contextOf, head } from "../samples.ts"
 import type { ErrorSample, ProtocolSubject } from "../subject.ts"

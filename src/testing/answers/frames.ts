@@ -1,7 +1,8 @@
 /** A recorded stream, cut into frames and read as the gateway does it. */
+
+import type { Decoder, Protocol } from "../../formats/Protocol.ts"
+import { HostStream } from "../../formats/stream/HostStream.ts"
 import { frameReader } from "../../wire/Framing.ts"
-import { HostStream } from "../../wire/HostStream.ts"
-import type { Decoder, Protocol } from "../../wire/Protocol.ts"
 import { parsed } from "../requests/Sent.ts"
 import { contextOf, head } from "../samples.ts"
 import type { StreamSample } from "../subject.ts"

@@ -4,7 +4,7 @@
  */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
-import { isOurs } from "../../wire/ownProtocols.ts"
+import { isOurs } from "../../formats/ownProtocols.ts"
 import { type Check, must, shown } from "../Check.ts"
 import { saidWithin } from "../requests/Sent.ts"
 import { contextOf, head } from "../samples.ts"

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
 
 export interface Sent {
   /** The body parsed; `undefined` where it is no JSON. */

@@ -2,7 +2,7 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
 import { attempt, must, shown } from "../Check.ts"
 import { host } from "../samples.ts"
 import type { ProtocolSubject } from "../subject.ts"

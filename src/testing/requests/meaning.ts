@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../domain/request/chat.ts"
-import type { Encoded } from "../../wire/Protocol.ts"
+import type { Encoded } from "../../formats/Protocol.ts"
 import { type Check, must, shown } from "../Check.ts"
 import type { Lack } from "../Expected.ts"
 import { calls, chatRequest, marks, requestOf, tools, unknownMembers } from "../samples.ts"

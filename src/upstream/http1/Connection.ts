@@ -1,5 +1,5 @@
 /** One connection to a host, from its first packet to its last. It serves one exchange at a time. */
-import type { Network } from "../addresses.ts"
+import type { Network } from "../../domain/hosts/networkReach.ts"
 import type { ResponseHead } from "../Exchange.ts"
 import type { Registry, Watched } from "./Registry.ts"
 import { type AnswerReceiver, ResponseParser } from "./ResponseParser.ts"

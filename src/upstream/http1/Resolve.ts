@@ -1,6 +1,6 @@
 /** Host names to addresses that may be dialled. What is checked here is what is dialled: nothing resolves a name again. */
 import { lookup as systemLookup } from "node:dns/promises"
-import { mayDial, type Network, reachOf, reachOfAddress, withoutBrackets } from "../addresses.ts"
+import { mayDial, type Network, reachOf, reachOfAddress, withoutBrackets } from "../../domain/hosts/networkReach.ts"
 
 /** Every address of a name, in the resolver's order. */
 export type Lookup = (hostname: string) => Promise<ReadonlyArray<{ readonly address: string }>>

@@ -1,5 +1,5 @@
 /** What stays the same for every request to one URL: where it goes, and its heads. */
-import type { Network } from "../addresses.ts"
+import type { Network } from "../../domain/hosts/networkReach.ts"
 import type { OriginFigures } from "../Exchange.ts"
 import { type Origin, OriginCounts } from "./Connection.ts"
 import { RequestHeads } from "./RequestHeads.ts"

@@ -1,7 +1,7 @@
 /** How TLS connections to hosts are made: verified, TLS 1.2 or later, HTTP/1.1 only. */
 import { readFileSync } from "node:fs"
 import { getCACertificates } from "node:tls"
-import { withoutBrackets } from "../addresses.ts"
+import { withoutBrackets } from "../../domain/hosts/networkReach.ts"
 
 /** `minVersion` is understood by the runtime and missing from its types. */
 export interface ClientTls extends Bun.TLSOptions {

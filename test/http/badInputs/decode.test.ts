@@ -7,8 +7,8 @@ import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { noPreferences } from "../../../src/domain/request/Preferences.ts"
 import { type ChatRequest, noNeeds, routerOnly } from "../../../src/domain/request/request.ts"
-import { decodeChat } from "../../../src/http/data/chat/decode.ts"
-import { parseBody } from "../../../src/http/decode/json.ts"
+import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { parseBody } from "../../../src/http/parseBody.ts"
 import {
   accepted,
   apart,

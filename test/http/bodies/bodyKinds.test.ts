@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { BadRequest } from "../../../src/domain/failures/Failure.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
+import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { chatErrorBody } from "../../../src/formats/errorBody.ts"
 import { type Body, bytesBody, multipartBody } from "../../../src/http/data/Body.ts"
-import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { DataHandlers } from "../../../src/http/data/DataHandlers.ts"
 import type { Asked, Form } from "../../../src/http/data/Form.ts"
+import { forms } from "../../../src/http/data/forms.ts"
 import { modelRoute } from "../../../src/http/data/ModelRequest.ts"
-import { rerank } from "../../../src/http/data/rerank/index.ts"
-import { chatErrorBody } from "../../../src/http/errorBody.ts"
 import { chatReader } from "../../../src/services/dispatch/AnswerReader.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import { errorOf, picodollars } from "../../support/clients/answers.ts"
@@ -44,7 +44,7 @@ const spoken = (request: ChatRequest): Asked => ({
 })
 
 /** Its description does not matter here. */
-const formOf = (body: Body<Asked>): Form => ({ ...rerank, name: "spoken", error: chatErrorBody, body })
+const formOf = (body: Body<Asked>): Form => ({ ...forms.rerank, name: "spoken", error: chatErrorBody, body })
 
 const missing = new BadRequest({ issues: [{ path: "file", message: "is required" }] })
 

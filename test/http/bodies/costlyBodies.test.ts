@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { normalName } from "../../../src/domain/request/hostedTools.ts"
-import { most } from "../../../src/http/decode/members.ts"
-import { unwrapped } from "../../../src/wire/messages/foreignThinking.ts"
+import { unwrapped } from "../../../src/formats/foreignReasoning.ts"
+import { most } from "../../../src/formats/request/members.ts"
 import { forms, type Hosts, startHosts } from "../payload/hosts.ts"
 
 let hosts: Hosts

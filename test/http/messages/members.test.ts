@@ -6,8 +6,8 @@ import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
-import { decodeMessages } from "../../../src/http/data/messages/decode.ts"
-import { messagesProtocol } from "../../../src/wire/messages.ts"
+import { messagesProtocol } from "../../../src/formats/messages/messagesHost.ts"
+import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 
 const decode = (body: JsonObject, headers: Record<string, string> = {}) => {

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatDelta } from "../../../src/domain/request/chat.ts"
-import { messagesWriter } from "../../../src/http/data/messages/stream.ts"
+import { messagesWriter } from "../../../src/formats/messages/writeMessagesStream.ts"
+import { answerNames } from "../../support/formats/answerNames.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/hosts/host.ts"
 import { ask, assembled, eventsOf, messagesConfig } from "../../support/hosts/messages.ts"
@@ -460,13 +461,7 @@ test.each([{ authorization: "Bearer " }, { "x-api-key": "" }])("the key may come
 })
 
 describe("a writer", () => {
-  const names = {
-    requestId: "req_1",
-    generationId: "gen-1",
-    model: "acme/small",
-    omitsThinking: false,
-    metadata: undefined,
-  }
+  const names = { ...answerNames(), omitsThinking: false }
 
   test("shows that it is alive by a comment, and once the message has begun by a ping", () => {
     const writer = messagesWriter(names, undefined)

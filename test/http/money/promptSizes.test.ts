@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { promptTokens } from "../../../src/domain/money/Charge.ts"
-import { decodeChat } from "../../../src/http/data/chat/decode.ts"
-import { decodeMessages } from "../../../src/http/data/messages/decode.ts"
-import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
+import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
+import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 
 const model = "acme/small"
 const long = "word ".repeat(6000)

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { normalName } from "../../../src/domain/request/hostedTools.ts"
 import { operations } from "../../../src/domain/request/operations.ts"
 import { routerOnly } from "../../../src/domain/request/request.ts"
-import { costlyMembers, credentialMembers } from "../../../src/http/decode/members.ts"
+import { costlyMembers, credentialMembers } from "../../../src/formats/request/members.ts"
 import { document } from "../../support/clients/openApi.ts"
 import { forms, type Hosts, minimal, type ProtocolName, protocols, startHosts } from "./hosts.ts"
 

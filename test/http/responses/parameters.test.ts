@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeChat } from "../../../src/http/data/chat/decode.ts"
-import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
+import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 
 const parametersOf = (decode: typeof decodeChat, body: JsonObject): ReadonlyArray<string> =>
   Either.getOrThrow(decode({ model: "acme/small", ...body })).routing.parameters.toSorted()

@@ -2,22 +2,20 @@
 import { describe, expect, test } from "bun:test"
 import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
-import { responseWriter } from "../../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../../src/http/data/responses/ToolNames.ts"
-import { HostStream } from "../../../src/wire/HostStream.ts"
-import { responsesProtocol } from "../../../src/wire/responses.ts"
+import { responsesProtocol } from "../../../src/formats/responses/responsesHost.ts"
+import { ToolNames } from "../../../src/formats/responses/tools/ToolNames.ts"
+import { responseWriter } from "../../../src/formats/responses/writeResponsesStream.ts"
+import { HostStream } from "../../../src/formats/stream/HostStream.ts"
+import { answerNames } from "../../support/formats/answerNames.ts"
 import { bytesOf, hostFor, recordings, requestWith, splits } from "../../support/recordings/recordings.ts"
 
 const host = hostFor("name-at-the-host")
 const names = {
+  ...answerNames("acme/small"),
   suffix: "1790000000-0123456789abcdefghij",
-  createdAt: 1,
-  now: () => 2,
-  model: "acme/small",
   hidesReasoning: false,
   echo: {},
   tools: new ToolNames({}),
-  metadata: undefined,
 }
 const charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 const head = { status: 200, headers: new Headers() }

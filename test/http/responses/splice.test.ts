@@ -3,22 +3,20 @@ import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
-import { responseWriter } from "../../../src/http/data/responses/stream.ts"
-import { ToolNames } from "../../../src/http/data/responses/ToolNames.ts"
+import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
+import { ToolNames } from "../../../src/formats/responses/tools/ToolNames.ts"
+import { responseWriter } from "../../../src/formats/responses/writeResponsesStream.ts"
+import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
-import { chatDecoder } from "../../../src/wire/chat/decoder.ts"
-import { HostStream } from "../../../src/wire/HostStream.ts"
+import { answerNames } from "../../support/formats/answerNames.ts"
 import { bytesOfScript, cutAt, Scripts } from "../../support/hosts/hostScript.ts"
 
 const names = {
+  ...answerNames("m"),
   suffix: "x",
-  createdAt: 1,
-  now: () => 2,
-  model: "m",
   echo: {},
   tools: new ToolNames({}),
   hidesReasoning: false,
-  metadata: undefined,
 }
 const charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 

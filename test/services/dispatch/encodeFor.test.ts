@@ -7,8 +7,8 @@ import { HostFailed, Unsupported } from "../../../src/domain/failures/Failure.ts
 import type { Host } from "../../../src/domain/hosts/Host.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatRequest, NativeRequest } from "../../../src/domain/request/request.ts"
+import { jsonBody } from "../../../src/formats/Protocol.ts"
 import { encodeFor } from "../../../src/services/dispatch/encodeFor.ts"
-import { jsonBody } from "../../../src/wire/Protocol.ts"
 import { closeServices, hostsConfig, servicesOf } from "../../support/clocks/services.ts"
 import { requestWith } from "../../support/recordings/recordings.ts"
 

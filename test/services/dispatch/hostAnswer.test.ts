@@ -1,10 +1,10 @@
 /** A streamed answer as it comes from a host, until it is open or has failed. docs/guarantees.md#g10 and #g18 */
 import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
+import type { StreamWriter } from "../../../src/formats/StreamWriter.ts"
 import type { AttemptTimer } from "../../../src/services/dispatch/Attempt.ts"
 import type { Begun } from "../../../src/services/dispatch/AttemptStart.ts"
 import { HostAnswer } from "../../../src/services/dispatch/HostAnswer.ts"
-import type { StreamWriter } from "../../../src/services/dispatch/StreamWriter.ts"
 import { closeServices, hostsConfig, turns } from "../../support/clocks/services.ts"
 import { until } from "../../support/clocks/until.ts"
 import { trying } from "../../support/gateways/trying.ts"

@@ -3,7 +3,7 @@
  * chunk.
  */
 import type { ChatChunk } from "../../../src/domain/request/chat.ts"
-import type { ChunkWriter } from "../../../src/wire/ChunkWriter.ts"
+import type { ChunkWriter } from "../../../src/formats/ChunkWriter.ts"
 import { sseDone, sseEvent } from "../../../src/wire/sse.ts"
 
 /** `names`: the members that every chunk begins with. */

@@ -23,9 +23,9 @@ import {
   routerOnly,
 } from "../../../src/domain/request/request.ts"
 import { randomSequence } from "../../../src/domain/structures/randomSequence.ts"
+import type { Encoded, Protocol } from "../../../src/formats/Protocol.ts"
 import { frameReader } from "../../../src/wire/Framing.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
-import type { Encoded, Protocol } from "../../../src/wire/Protocol.ts"
 
 /** One exchange. The README of that folder describes its members. */
 export interface RecordedCase {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
+import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
 import { jsonArrayReader } from "../../../src/wire/framing/jsonArray.ts"
-import { HostStream } from "../../../src/wire/HostStream.ts"
 import { cutAt } from "../../support/hosts/hostScript.ts"
 import { splits } from "../../support/recordings/recordings.ts"
 

@@ -1,8 +1,8 @@
 /** What vendors' words for an error mean, whatever their status: with it, in a 200, and in an event. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
-import { errorInBody, httpError } from "../../../src/wire/httpError.ts"
-import { messagesErrorInBody, messagesHttpError } from "../../../src/wire/messages/failure.ts"
+import { errorInBody, httpError } from "../../../src/formats/httpError.ts"
+import { messagesErrorInBody, messagesHttpError } from "../../../src/formats/messages/readMessagesError.ts"
 
 const invalid = (message: string) => ({ type: "invalid_request_error", message })
 

@@ -1,6 +1,6 @@
 /** How long a host asks us to wait, in the spellings of the vendors. */
 import { describe, expect, test } from "bun:test"
-import { errorInBody, httpError } from "../../../src/wire/httpError.ts"
+import { errorInBody, httpError } from "../../../src/formats/httpError.ts"
 
 const date = "Wed, 21 Oct 2026 07:28:00 GMT"
 const unix = Date.parse(date) / 1000

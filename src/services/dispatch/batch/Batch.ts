@@ -13,7 +13,7 @@ import {
 } from "../../../domain/request/embeddings.ts"
 import { tokensIn } from "../../../domain/request/estimate.ts"
 import type { UnaryAnswer } from "../../../domain/request/Operation.ts"
-import type { Encoded } from "../../../wire/Protocol.ts"
+import type { Encoded } from "../../../formats/Protocol.ts"
 import { byteLength } from "../encodeFor.ts"
 
 export interface Part {

@@ -1,0 +1,37 @@
+/** `POST /chat/completions`: the canonical form itself. */
+import type { ChatChunkChoice } from "../../domain/request/chat.ts"
+import { sseEvent } from "../../wire/sse.ts"
+import type { ClientFormat } from "../ClientFormat.ts"
+import { type AnswerShape, answerWriter } from "../choicesAnswer.ts"
+import { type ChunkShape, chunkWriter } from "../choicesStream.ts"
+import { chatErrorBody } from "../errorBody.ts"
+import { chatTable, decodeChat } from "./readChatRequest.ts"
+
+const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
+
+/** Every delta has the role and a text, and every choice has all members, because strict clients require them. */
+const chunkChoice = ({ index, delta, finish_reason, native_finish_reason, ...rest }: ChatChunkChoice) => ({
+  index,
+  delta: { role: "assistant", content: "", ...delta },
+  finish_reason,
+  native_finish_reason: native_finish_reason ?? null,
+  logprobs: null,
+  ...rest,
+})
+
+const chunks: ChunkShape = {
+  object: "chat.completion.chunk",
+  choice: chunkChoice,
+  // What surrounds the JSON of an event.
+  spliceable: { json: (text) => text.slice(6, -2), text: sseEvent },
+}
+
+export const chat: ClientFormat = {
+  name: "chat",
+  decode: decodeChat,
+  prompt: "messages",
+  answer: (names, { reasoning }) => answerWriter(names, reasoning.exclude, answers),
+  stream: (names) => (host) => chunkWriter(names, host, chunks),
+  error: chatErrorBody,
+  schema: chatTable.schema,
+}

@@ -1,0 +1,144 @@
+/** The messages of a conversation: roles, contents and the calls in them, checked. */
+
+import {
+  anyObject,
+  byType,
+  type Check,
+  checkOf,
+  choiceSchema,
+  described,
+  filledText,
+  hasMember,
+  listOf,
+  objectOf,
+  refined,
+  refused,
+  report,
+  text,
+  titled,
+} from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { mediaUrl } from "../request/mediaUrl.ts"
+import { stored } from "../request/operatorMembers.ts"
+import { contentOf, textContent, textPart } from "../request/textMembers.ts"
+
+const most = { messages: 4096 }
+
+const storedFile = refused(`${stored}: send its content in file_data`)
+const videoPart = objectOf({ video_url: objectOf({ url: mediaUrl }, "url") }, "video_url")
+const partTypes: ReadonlyMap<string, Check> = new Map([
+  ["text", textPart],
+  ["image_url", objectOf({ image_url: objectOf({ url: mediaUrl, detail: text }, "url") }, "image_url")],
+  [
+    "input_audio",
+    objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
+  ],
+  ["video_url", videoPart],
+  ["input_video", videoPart],
+  ["file", objectOf({ file: objectOf({ filename: text, file_data: text, file_id: storedFile }) }, "file")],
+])
+
+const anyContent = contentOf(titled("ContentPart", byType(partTypes)))
+const refusalPart: Check = objectOf({ refusal: text }, "refusal")
+const assistantContent = contentOf(byType(new Map([...partTypes, ["refusal", refusalPart]])))
+
+const functionCall = objectOf(
+  { id: text, function: objectOf({ name: filledText, arguments: text }, "name", "arguments") },
+  "id",
+  "function",
+)
+const otherType = { type: "string", not: { const: "function" } }
+const callSchema = {
+  anyOf: [{ allOf: [functionCall.schema, { properties: { type: { not: otherType } } }] }, hasMember("type", otherType)],
+}
+// Unknown kinds of calls are left to the host.
+const toolCall = checkOf(callSchema, (value, path, issues) =>
+  (isJsonObject(value) && typeof value["type"] === "string" && value["type"] !== "function" ? anyObject : functionCall)(
+    value,
+    path,
+    issues,
+  ),
+)
+
+/** Members of which an assistant's message needs one if it has no `content`. */
+const wordless = [
+  "tool_calls",
+  "function_call",
+  "refusal",
+  "audio",
+  "images",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+]
+
+const hasSome = (member: string) =>
+  hasMember(member, { not: { anyOf: [{ type: "null" }, { type: "array", maxItems: 0 }] } })
+
+const isWordless = (message: JsonObject): boolean =>
+  wordless.some((member) => {
+    const value = message[member]
+    return value != null && !(Array.isArray(value) && value.length === 0)
+  })
+
+const assistant = refined(
+  objectOf({
+    content: assistantContent,
+    name: text,
+    tool_calls: listOf(toolCall),
+    reasoning: text,
+    reasoning_content: text,
+    reasoning_details: described("As they came with the answer, in the same order.", listOf(anyObject)),
+    refusal: text,
+    images: listOf(anyObject),
+    audio: anyObject,
+  }),
+  {
+    description: "A text, or something in place of it.",
+    anyOf: [hasMember("content"), ...wordless.map(hasSome)],
+  },
+  (value, path, issues) => {
+    if (isJsonObject(value) && value["content"] == null && !isWordless(value))
+      report(issues, `${path}.content`, "is required unless the assistant called tools")
+  },
+)
+
+const instruction = objectOf({ content: textContent, name: text }, "content")
+const roles: ReadonlyMap<string, Check> = new Map([
+  ["system", instruction],
+  ["developer", instruction],
+  ["user", objectOf({ content: anyContent, name: text }, "content")],
+  ["assistant", assistant],
+  ["tool", objectOf({ content: anyContent, tool_call_id: filledText }, "content", "tool_call_id")],
+])
+const byRole: ReadonlyMap<unknown, Check> = roles
+const knownRoles = [...roles.keys()].join(", ")
+
+const message = titled(
+  "ChatMessage",
+  checkOf({ anyOf: choiceSchema("role", roles) }, (value, path, issues) => {
+    if (!isJsonObject(value)) return report(issues, path, "must be an object")
+    const check = byRole.get(value["role"])
+    if (check === undefined) report(issues, `${path}.role`, `must be one of ${knownRoles}`)
+    else check(value, path, issues)
+  }),
+)
+
+/** Whether a turn has only a role and a text, as most have. Such a turn needs no further checks. */
+const isPlainTurn = (value: unknown): boolean => {
+  if (!isJsonObject(value)) return false
+  for (const name in value) if (name !== "role" && name !== "content") return false
+  return typeof value["content"] === "string" && value["role"] !== "tool" && byRole.has(value["role"])
+}
+
+const messagesSchema = { type: "array", items: message.schema, minItems: 1, maxItems: most.messages }
+
+export const messages: Check = checkOf(messagesSchema, (value, path, issues) => {
+  if (!Array.isArray(value)) return report(issues, path, "must be an array")
+  if (value.length === 0) return report(issues, path, "must have at least one message")
+  if (value.length > most.messages)
+    return report(issues, path, `must have at most ${most.messages} messages, not ${value.length}`)
+  for (let at = 0; at < value.length; at++) {
+    if (!isPlainTurn(value[at])) message(value[at], `${path}[${at}]`, issues)
+  }
+})

@@ -1,0 +1,244 @@
+/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type {
+  ChatChoice,
+  ChatMessage,
+  ChatResponse,
+  ChatUsage,
+  FinishReason,
+  OutputImage,
+  ToolCall,
+} from "../../domain/request/chat.ts"
+import { callIdOf } from "../callId.ts"
+import { canonicalUsage } from "../canonicalUsage.ts"
+import { errorInBody, malformed } from "../httpError.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
+import { thinkTags } from "./thinkTags.ts"
+
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** Copies the other members of `from` into `into`. */
+export const addRest = (into: Record<string, unknown>, from: JsonObject, taken: ReadonlySet<string>): void => {
+  for (const name in from) {
+    if (!taken.has(name)) into[name] = from[name]
+  }
+}
+
+// The gateway writes its own ids, names and costs. `__proto__` would set the prototype.
+export const takenOfBody = new Set([
+  ...["__proto__", "id", "object", "created", "model", "provider", "cost"],
+  ...["choices", "usage", "error", "system_fingerprint", "service_tier"],
+])
+export const takenOfChoice = new Set([
+  ...["__proto__", "index", "message", "delta", "text", "error"],
+  ...["finish_reason", "native_finish_reason", "logprobs"],
+])
+
+/** Hosts' words for finish reasons other than stop. */
+const wordsFor = {
+  length: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
+  tool_calls: "tool_calls tool_call tool_use function_call",
+  content_filter:
+    "content_filter content_filtered safety refusal recitation blocked blocklist sensitive prohibited_content spii guardrail_intervened",
+  error: "error insufficient_system_resource network_error",
+} as const
+
+/** Finishes that the model chose although nothing good came of it, in hosts' words. They are answers, and billed. */
+const mistakes: ReadonlySet<string> = new Set([
+  ...["malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "malformed_response", "abort"],
+  ...["missing_thought_signature", "no_image", "image_other"],
+])
+
+const finishWords = new Map<string, FinishReason>()
+for (const finish of ["length", "tool_calls", "content_filter", "error"] as const) {
+  for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
+}
+for (const word of mistakes) finishWords.set(word, "error")
+
+/** The canonical finish reason; `null` while the answer goes on, for which some hosts send "". */
+export const finishOf = (word: unknown): FinishReason | null => {
+  if (typeof word !== "string" || word === "") return null
+  return finishWords.get(word) ?? finishWords.get(word.toLowerCase()) ?? "stop"
+}
+
+export const nativeOf = (choice: JsonObject): string | null => {
+  const { native_finish_reason: native, finish_reason: word } = choice
+  if (typeof native === "string" && native !== "") return native
+  return typeof word === "string" && word !== "" ? word : null
+}
+
+/** The failure in a body or an event with status 200, if it holds one. */
+export const errorOf = (body: JsonObject, event: string, quirks: ChatQuirks): HostFailed | undefined => {
+  const error = errorMemberOf(body, event) ?? quirks.errorIn?.(body)
+  return error === undefined ? undefined : errorInBody(error, quirks.reasons)
+}
+
+const errorMemberOf = (body: JsonObject, event: string): unknown => {
+  if (body["error"]) return body["error"]
+  if (event === "error" || body["object"] === "error") return body
+  const groq = body["x_groq"]
+  return isJsonObject(groq) && groq["error"] ? groq["error"] : undefined
+}
+
+/** The failure in one choice, if it holds one. The finish reason `error` without a detail is a failure too. */
+export const choiceError = (
+  choice: JsonObject,
+  finish: FinishReason | null,
+  { reasons }: ChatQuirks,
+): HostFailed | undefined => {
+  if (choice["error"]) return errorInBody(choice["error"], reasons)
+  if (finish !== "error") return undefined
+  const native = String(nativeOf(choice))
+  return mistakes.has(native.toLowerCase())
+    ? undefined
+    : new HostFailed({ reason: "overloaded", code: native.slice(0, 100) })
+}
+
+/** The usage of a body or an event. Groq's streams have it twice, or only under `x_groq`. */
+export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): ChatUsage | undefined => {
+  const groq = body["x_groq"]
+  return canonicalUsage(body["usage"] ?? (isJsonObject(groq) ? groq["usage"] : undefined), reasoningBeside)
+}
+
+/** Strict clients expect `content` in every `logprobs`. */
+export const logprobsOf = (logprobs: unknown): JsonObject | null => {
+  if (!isJsonObject(logprobs)) return null
+  return logprobs["content"] === undefined ? { content: null, ...logprobs } : logprobs
+}
+
+/** Text and reasoning of a content that is a list of parts, as in Mistral's form of thinking. */
+export const textAndReasoningOf = (
+  content: ReadonlyArray<unknown>,
+): { readonly text: string; readonly reasoning: string } => {
+  let text = ""
+  let reasoning = ""
+  for (const part of content) {
+    if (!isJsonObject(part)) continue
+    if (typeof part["text"] === "string") text += part["text"]
+    const thinking = part["thinking"]
+    if (Array.isArray(thinking)) reasoning += textAndReasoningOf(thinking).text
+    else if (typeof thinking === "string") reasoning += thinking
+  }
+  return { text, reasoning }
+}
+
+export const argumentsOf = (written: unknown): string => {
+  if (typeof written === "string") return written
+  return written == null ? "" : JSON.stringify(written)
+}
+
+/** The images of a message or a delta; `undefined`: none. What is no image is left out. */
+export const imagesOf = (listed: unknown): ReadonlyArray<OutputImage> | undefined => {
+  if (!Array.isArray(listed)) return undefined
+  const images = listed.flatMap((part: unknown): ReadonlyArray<OutputImage> => {
+    const image = isJsonObject(part) ? part["image_url"] : undefined
+    if (!isJsonObject(part) || !isJsonObject(image) || typeof image["url"] !== "string") return []
+    return [{ ...part, type: "image_url", image_url: { ...image, url: image["url"] } }]
+  })
+  return images.length === 0 ? undefined : images
+}
+
+/** Whether a `content` is one at all: text, parts, or nothing. */
+export const isContent = (content: unknown): boolean =>
+  content == null || typeof content === "string" || Array.isArray(content)
+
+// --- whole answers
+
+export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  const wrong = errorOf(body, "", quirks)
+  if (wrong !== undefined) return wrong
+  const listed: unknown = body["choices"]
+  if (!Array.isArray(listed) || listed.length === 0) return malformed()
+  const choices: Array<ChatChoice> = []
+  for (const [at, one] of listed.entries()) {
+    const choice = readChoice(one, at, quirks)
+    if (choice instanceof HostFailed) return choice
+    choices.push(choice)
+  }
+  const { system_fingerprint: fingerprint, service_tier: tier } = body
+  const out: Mutable<ChatResponse> = {
+    choices,
+    system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
+  }
+  if (typeof tier === "string") out.service_tier = tier
+  addRest(out, body, takenOfBody)
+  const usage = usageOf(body, quirks)
+  if (usage !== undefined) out.usage = usage
+  return out
+}
+
+const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice | HostFailed => {
+  if (!isJsonObject(choice)) return malformed()
+  let finish = finishOf(choice["finish_reason"])
+  const wrong = choiceError(choice, finish, quirks)
+  if (wrong !== undefined) return wrong
+  const given = choice["message"]
+  // Azure's content filter may send only the finish reason (seen in a recording).
+  const found = given == null && finish === "content_filter" ? { content: "" } : given
+  if (!isJsonObject(found) || !isContent(found["content"])) return malformed()
+  const message = readMessage(found, quirks)
+  if (finish === "stop" && message.tool_calls !== undefined) finish = "tool_calls"
+  const { index } = choice
+  const out: Mutable<ChatChoice> = {
+    index: typeof index === "number" ? index : at,
+    logprobs: logprobsOf(choice["logprobs"]),
+    finish_reason: finish,
+    native_finish_reason: nativeOf(choice),
+    message,
+  }
+  addRest(out, choice, takenOfChoice)
+  return out
+}
+
+const takenOfMessage = new Set([
+  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls", "images"],
+])
+
+/** Members of a message that have to be lists. Other values of them are dropped. */
+const lists = new Set(["reasoning_details", "annotations"])
+
+const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
+  const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
+  const parts = Array.isArray(content) ? textAndReasoningOf(content) : undefined
+  let text = typeof content === "string" ? content : (parts?.text ?? null)
+  let thought =
+    typeof reasoning === "string" ? reasoning : typeof other === "string" ? other : (parts?.reasoning ?? null)
+  if (quirks.thinkTags === true && text !== null) {
+    const tags = thinkTags()
+    const first = tags.push(text)
+    const last = tags.end()
+    text = first.text + last.text
+    const tagged = first.reasoning + last.reasoning
+    if (tagged !== "") thought = (thought ?? "") + tagged
+  }
+  const out: Mutable<ChatMessage> = {
+    role: "assistant",
+    content: text,
+    refusal: typeof refusal === "string" ? refusal : null,
+    reasoning: thought === "" ? null : thought,
+  }
+  if (Array.isArray(calls) && calls.length > 0) out.tool_calls = calls.map(readCall)
+  const images = imagesOf(message["images"])
+  if (images !== undefined) out.images = images
+  for (const name in message) {
+    const value = message[name]
+    if (takenOfMessage.has(name) || value === null || (lists.has(name) && !Array.isArray(value))) continue
+    out[name] = value
+  }
+  return out
+}
+
+const readCall = (call: unknown): ToolCall => {
+  const given = isJsonObject(call) ? call : {}
+  const { id, type, function: called } = given
+  const { name, arguments: written, ...rest } = isJsonObject(called) ? called : {}
+  return {
+    ...given,
+    id: callIdOf(id),
+    type: typeof type === "string" ? type : "function",
+    function: { name: typeof name === "string" ? name : "", ...rest, arguments: argumentsOf(written) },
+  }
+}

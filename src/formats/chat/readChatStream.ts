@@ -1,0 +1,252 @@
+/** Converts the events of a streamed chat answer to canonical chunks, one for each. */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/request/chat.ts"
+import { callIdOf } from "../callId.ts"
+import { malformed } from "../httpError.ts"
+import type { Decoder } from "../Protocol.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
+import {
+  addRest,
+  argumentsOf,
+  choiceError,
+  errorOf,
+  finishOf,
+  imagesOf,
+  isContent,
+  logprobsOf,
+  type Mutable,
+  nativeOf,
+  takenOfBody,
+  takenOfChoice,
+  textAndReasoningOf,
+  usageOf,
+} from "./readChatAnswer.ts"
+import { type ThinkTags, thinkTags } from "./thinkTags.ts"
+
+/** State of one choice. */
+interface Choice {
+  readonly index: number
+  /** Absent as long as it calls no tool. */
+  calls: Calls | undefined
+  readonly tags: ThinkTags | undefined
+}
+
+const newChoice = (index: number, quirks: ChatQuirks): Choice => ({
+  index,
+  calls: undefined,
+  tags: quirks.thinkTags === true ? thinkTags() : undefined,
+})
+
+export const chatDecoder = (quirks: ChatQuirks): Decoder => {
+  // Most answers have one choice. A host may name any number of them, so the others are found without a search.
+  let first: Choice | undefined
+  let others: Map<number, Choice> | undefined
+  const choiceAt = (index: number): Choice => {
+    first ??= newChoice(index, quirks)
+    if (first.index === index) return first
+    others ??= new Map()
+    let choice = others.get(index)
+    if (choice === undefined) {
+      choice = newChoice(index, quirks)
+      others.set(index, choice)
+    }
+    return choice
+  }
+  return {
+    event: (name, data) => {
+      if (!isJsonObject(data)) return malformed()
+      const wrong = errorOf(data, name, quirks)
+      const usage = usageOf(data, quirks)
+      if (wrong !== undefined) return usage === undefined ? wrong : wrong.with({ usage })
+      const listed: unknown = data["choices"]
+      if (listed == null) return usage === undefined ? [] : [{ choices: [], usage }]
+      if (!Array.isArray(listed)) return malformed()
+      const choices: Array<ChatChunkChoice> = []
+      for (let at = 0; at < listed.length; at++) {
+        const choice = readChoice(listed[at], at, choiceAt, quirks)
+        if (choice instanceof HostFailed) return usage === undefined ? choice : choice.with({ usage })
+        choices.push(choice)
+      }
+      const chunk: Mutable<ChatChunk> = { choices }
+      const { system_fingerprint: fingerprint, service_tier: tier } = data
+      if (typeof fingerprint === "string") chunk.system_fingerprint = fingerprint
+      if (typeof tier === "string") chunk.service_tier = tier
+      addRest(chunk, data, takenOfBody)
+      if (usage !== undefined) chunk.usage = usage
+      return [chunk]
+    },
+    end: () => {
+      const choices: Array<ChatChunkChoice> = []
+      const known = first === undefined ? [] : [first, ...(others?.values() ?? [])]
+      for (const { index, tags } of known) {
+        const delta: Mutable<ChatDelta> = {}
+        if (tags !== undefined) addThought(delta, tags.end())
+        if (delta.content || delta.reasoning) choices.push({ index, delta, finish_reason: null })
+      }
+      return choices.length === 0 ? [] : [{ choices }]
+    },
+  }
+}
+
+const readChoice = (
+  choice: unknown,
+  at: number,
+  choiceAt: (index: number) => Choice,
+  quirks: ChatQuirks,
+): ChatChunkChoice | HostFailed => {
+  if (!isJsonObject(choice)) return malformed()
+  let finish = finishOf(choice["finish_reason"])
+  const wrong = choiceError(choice, finish, quirks)
+  if (wrong !== undefined) return wrong
+  const index = typeof choice["index"] === "number" ? choice["index"] : at
+  const state = choiceAt(index)
+  // Some hosts send a whole message as an event.
+  const message = choice["delta"] ?? choice["message"] ?? {}
+  if (!isJsonObject(message) || !isContent(message["content"])) return malformed()
+  const delta = readDelta(message, state)
+  if (finish !== null) {
+    if (state.tags !== undefined) addThought(delta, state.tags.end())
+    if (finish === "stop" && state.calls?.any() === true) finish = "tool_calls"
+  }
+  const out: Mutable<ChatChunkChoice> = {
+    index,
+    delta,
+    finish_reason: finish,
+    native_finish_reason: nativeOf(choice),
+    logprobs: logprobsOf(choice["logprobs"]),
+  }
+  addRest(out, choice, takenOfChoice)
+  return out
+}
+
+const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
+  const { tags } = choice
+  const delta: Mutable<ChatDelta> = {}
+  for (const name in message) {
+    const value = message[name]
+    switch (name) {
+      case "__proto__":
+        break
+      case "content":
+        if (typeof value === "string") {
+          if (tags === undefined) delta.content = value
+          else addThought(delta, tags.push(value))
+        } else if (Array.isArray(value)) addThought(delta, textAndReasoningOf(value))
+        else delta.content = null
+        break
+      case "reasoning":
+      case "reasoning_content":
+        // Some hosts send both names with the same text.
+        if (typeof value === "string" && !delta.reasoning) delta.reasoning = value
+        break
+      case "refusal":
+        if (typeof value === "string") delta.refusal = value
+        break
+      case "tool_calls":
+        if (Array.isArray(value) && value.length > 0) {
+          choice.calls ??= toolCalls()
+          delta.tool_calls = value.map(choice.calls.piece)
+        }
+        break
+      case "images": {
+        const images = imagesOf(value)
+        if (images !== undefined) delta.images = images
+        break
+      }
+      case "reasoning_details":
+      case "annotations":
+        if (Array.isArray(value)) delta[name] = value
+        break
+      default:
+        // Nulls carry no information, and strict clients do not expect them.
+        if (value !== null) delta[name] = value
+    }
+  }
+  return delta
+}
+
+const addThought = (
+  delta: Mutable<ChatDelta>,
+  thought: { readonly text: string; readonly reasoning: string },
+): void => {
+  if (thought.reasoning !== "") {
+    delta.reasoning = (delta.reasoning ?? "") + thought.reasoning
+  }
+  delta.content = (delta.content ?? "") + thought.text
+}
+
+interface Call {
+  /** Its index in the canonical form: the order in which the calls appeared. */
+  readonly at: number
+  readonly id: string
+  /** "" until the host has sent it. */
+  name: string
+}
+
+interface Calls {
+  readonly any: () => boolean
+  /** Converts one piece of a call to the canonical form, which has id, type and name in the first piece only. */
+  readonly piece: (call: unknown) => ToolCallDelta
+}
+
+/**
+ * Assigns pieces to the tool calls of one choice. Hosts leave out the index, use one for several calls, repeat the id
+ * in each piece, change it, or send "". A new id together with a name begins a new call. A piece that has neither
+ * continues the call of its index, or the last one.
+ */
+const toolCalls = (): Calls => {
+  const byIndex = new Map<number, Call>()
+  const byId = new Map<string, Call>()
+  let last: Call | undefined
+  let count = 0
+
+  /** The call that a piece continues; `undefined`: it begins one. */
+  const continued = (index: number | undefined, id: string, name: string): Call | undefined => {
+    if (index === undefined) {
+      if (id !== "") return byId.get(id) ?? (name === "" ? last : undefined)
+      return name === "" || last?.name === "" ? last : undefined
+    }
+    const placed = byIndex.get(index)
+    if (placed === undefined || placed.id === id || name === "") return placed
+    if (id !== "") return byId.get(id)
+    return placed.name === "" || placed.name === name ? placed : undefined
+  }
+
+  const begin = (id: string): Call => {
+    const call = { at: count++, id: callIdOf(id), name: "" }
+    byId.set(call.id, call)
+    return call
+  }
+
+  return {
+    any: () => count > 0,
+    piece: (piece) => {
+      const {
+        id: givenId,
+        index: givenIndex,
+        type,
+        function: givenFunction,
+        ...rest
+      } = isJsonObject(piece) ? piece : {}
+      const called = isJsonObject(givenFunction) ? givenFunction : {}
+      const index = typeof givenIndex === "number" ? givenIndex : undefined
+      const id = typeof givenId === "string" ? givenId : ""
+      const name = typeof called["name"] === "string" ? called["name"] : ""
+      const going = continued(index, id, name)
+      const call = going ?? begin(id)
+      if (index !== undefined) byIndex.set(index, call)
+      last = call
+      const spoken: { name?: string; arguments?: string } = {}
+      if (call.name === "" && name !== "") {
+        spoken.name = name
+        call.name = name
+      }
+      spoken.arguments = argumentsOf(called["arguments"])
+      return going !== undefined
+        ? { index: call.at, ...rest, function: spoken }
+        : { index: call.at, id: call.id, type: typeof type === "string" ? type : "function", ...rest, function: spoken }
+    },
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Writes a canonical request for an OpenAI-compatible host. It runs for every request, so it copies only the outermost
+ * object.
+ */
+import * as Either from "effect/Either"
+import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Message, Tool } from "../../domain/request/chat.ts"
+import { namesWhere } from "../../domain/request/placedParameters.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
+import { effortAsked, reasoningWish } from "../effort.ts"
+import { jsonBody, type Protocol } from "../Protocol.ts"
+import type { ChatQuirks } from "./ChatQuirks.ts"
+import { withoutResultMedia } from "./resultMedia.ts"
+
+/** Members that routers added to the vendors' API. A strict host refuses them. */
+const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition === true)
+
+/** How requests are written for hosts with these quirks. */
+export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
+  const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
+  const { always, rewrite, path = () => "/chat/completions" } = quirks
+  const unmarked = strict || quirks.cacheControl === false
+  const refused = new Set([
+    ...(strict ? additions : []),
+    ...(unmarked ? ["cache_control"] : []),
+    ...(quirks.drop ?? []),
+  ])
+  const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
+  const names = new Map(Object.entries(quirks.names ?? {}))
+  const dropInMessages = new Set(quirks.dropInMessages)
+  const changesMessages = unmarked || history !== "reasoning" || dropInMessages.size > 0
+  return (request, host) => {
+    const { payload } = request
+    const dropped: Array<string> = []
+    const out: Record<string, unknown> = { model: host.upstreamModel }
+    const written = rewrite === undefined ? payload : rewrite(payload)
+    if (written instanceof Unsupported) return Either.left(written)
+    for (const name in payload) {
+      if (name === "__proto__") continue
+      const named = names.get(name) ?? name
+      if (written[name] === undefined || refused.has(name) || taken?.has(named) === false) {
+        if (payload[name] != null) dropped.push(name)
+      } else out[named] = written[name]
+    }
+    if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
+    if (rewrite === undefined) {
+      if (changesMessages) {
+        const messages = strict ? withoutResultMedia(payload.messages) : payload.messages
+        out["messages"] = messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      }
+      if (unmarked && payload.tools != null && !refused.has("tools"))
+        out["tools"] = withoutCacheControl<Tool>(payload.tools)
+    }
+    if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
+    writeReasoning(out, dropped, request, host, quirks, refused)
+    out["stream"] = request.stream
+    if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
+    if (request.routing.needs.hosted !== undefined) withoutEmptyChoice(out, dropped)
+    const { body, source } = jsonBody(out)
+    return Either.right({ path: path(host.upstreamModel), body, source, dropped })
+  }
+}
+
+/** Writes members of the protocol's. They take the place of the caller's own of that name, which are named. */
+const write = (
+  out: Record<string, unknown>,
+  members: JsonObject,
+  payload: JsonObject,
+  dropped: Array<string>,
+): void => {
+  for (const name in members) {
+    if (name === "__proto__") continue
+    if (payload[name] != null && out[name] === payload[name] && out[name] !== members[name]) dropped.push(name)
+    out[name] = members[name]
+  }
+}
+
+/** A search of the host is no tool in this form, and hosts refuse a choice where there are no tools. */
+const withoutEmptyChoice = (out: Record<string, unknown>, dropped: Array<string>): void => {
+  if (out["tools"] != null) return
+  for (const name of ["tool_choice", "parallel_tool_calls"]) {
+    if (out[name] == null) continue
+    delete out[name]
+    dropped.push(name)
+  }
+}
+
+const writeReasoning = (
+  out: Record<string, unknown>,
+  dropped: Array<string>,
+  request: ChatRequest,
+  host: Host,
+  quirks: ChatQuirks,
+  refused: ReadonlySet<string>,
+): void => {
+  const { reasoning } = request
+  if (quirks.reasoning === "router") {
+    for (const name in reasoning.written) {
+      if (reasoning.written[name] == null) continue
+      if (refused.has(name)) dropped.push(name)
+      else out[name] = reasoning.written[name]
+    }
+    return
+  }
+  const wish = reasoningWish(reasoning)
+  if (wish === undefined) return
+  const cannot = quirks.reasoning === "none" || refused.has("reasoning_effort")
+  const effort = cannot ? undefined : effortAsked(wish, request, host, quirks)
+  const tokens = wish === "off" ? undefined : wish.tokens
+  const members =
+    effort === undefined
+      ? undefined
+      : typeof quirks.reasoning === "function"
+        ? quirks.reasoning({ model: host.upstreamModel, effort, tokens })
+        : { reasoning_effort: effort }
+  if (members !== undefined) write(out, members, request.payload, dropped)
+  else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
+}
+
+type History = NonNullable<ChatQuirks["history"]>
+
+const plainMessage = (
+  message: Message,
+  unmarked: boolean,
+  history: History,
+  refused: ReadonlySet<string>,
+): JsonObject => {
+  const plain: Record<string, unknown> = {}
+  for (const name in message) {
+    const value = message[name]
+    if (refused.has(name)) continue
+    switch (name) {
+      case "__proto__":
+        break
+      case "cache_control":
+        if (!unmarked) plain[name] = value
+        break
+      // A caller of the Messages form may mark a call, too.
+      case "content":
+      case "tool_calls":
+        plain[name] = unmarked && Array.isArray(value) ? withoutCacheControl(value) : value
+        break
+      case "reasoning":
+      case "reasoning_content":
+        if (history === "reasoning") plain[name] = value
+        else if (history === "reasoning_content" && value != null) plain["reasoning_content"] = value
+        break
+      case "reasoning_details":
+        if (history === "reasoning") plain[name] = value
+        break
+      default:
+        plain[name] = value
+    }
+  }
+  return plain
+}
+
+/** Returns the same array when no member has a `cache_control`. */
+const withoutCacheControl = <A>(list: ReadonlyArray<A>): ReadonlyArray<unknown> => {
+  if (!list.some((one) => isJsonObject(one) && one["cache_control"] !== undefined)) return list
+  return list.map((one) => {
+    if (!isJsonObject(one)) return one
+    const { cache_control: _, ...rest }: JsonObject = one
+    return rest
+  })
+}

@@ -1,0 +1,85 @@
+/**
+ * A streamed answer in the formats whose answers are a list of choices: chunks as server-sent events, the finish with
+ * its cost, and failures in the stream.
+ */
+
+import type { Failure } from "../domain/failures/Failure.ts"
+import type { Host } from "../domain/hosts/Host.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type { Charge } from "../domain/money/Charge.ts"
+import { noCost } from "../domain/price/price.ts"
+import { noUsage } from "../domain/price/Usage.ts"
+import type { ChatChunk, ChatChunkChoice } from "../domain/request/chat.ts"
+import { sseComment, sseDone, sseEvent } from "../wire/sse.ts"
+import type { AnswerNames } from "./AnswerWriter.ts"
+import { chatError } from "./errorBody.ts"
+import { tierOf, usageBody } from "./routerUsage.ts"
+import type { StreamWriter } from "./StreamWriter.ts"
+
+const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
+
+/** What differs between the forms whose chunks are a list of choices. Made for one answer. */
+export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
+  readonly object: string
+  readonly choice: (choice: ChatChunkChoice) => JsonObject
+}
+
+export const chunkWriter = (names: AnswerNames, host: Host | undefined, shape: ChunkShape): StreamWriter =>
+  new ChunkWriter(names, host, shape)
+
+/** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
+class ChunkWriter implements StreamWriter {
+  readonly spliceable: ChunkShape["spliceable"]
+  readonly heartbeat = sseComment
+  private readonly head: string
+  private readonly names: AnswerNames
+  private readonly host: Host | undefined
+  private readonly choice: ChunkShape["choice"]
+
+  constructor(names: AnswerNames, host: Host | undefined, { object, choice, spliceable }: ChunkShape) {
+    this.names = names
+    this.host = host
+    this.choice = choice
+    this.spliceable = spliceable
+    const { generationId, created, model } = names
+    const head = {
+      id: generationId,
+      ...(host === undefined ? {} : { provider: host.providerName }),
+      model: host?.model ?? model,
+      object,
+      created,
+    }
+    this.head = JSON.stringify(head).slice(0, -1)
+  }
+
+  chunk({ choices, ...rest }: ChatChunk): string {
+    const extras = JSON.stringify(rest)
+    const written = JSON.stringify(choices.map(this.choice))
+    return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
+  }
+
+  finish(chunk: ChatChunk, charge: Charge): string {
+    return (
+      this.chunk({
+        ...chunk,
+        service_tier: tierOf(chunk["service_tier"], this.host),
+        openrouter_metadata: this.names.metadata?.(this.host),
+        usage: usageBody(charge),
+      }) + sseDone
+    )
+  }
+
+  failure(failure: Failure | undefined, charge: Charge | undefined): string {
+    const rendered = this.names.rendered(failure)
+    const { metadata, ...error } = chatError(rendered)
+    const choice = { index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
+    return (
+      this.chunk({
+        error: { ...error, metadata: metadata ?? { error_type: rendered.errorType } },
+        choices: [choice],
+        openrouter_metadata: this.names.metadata?.(this.host),
+        usage: usageBody(charge ?? nothing),
+      }) + sseDone
+    )
+  }
+}

@@ -1,0 +1,29 @@
+/** `POST /completions`: the legacy form, in which one text is continued. */
+import type { ChatRequest } from "../../domain/request/request.ts"
+import type { AnswerNames } from "../AnswerWriter.ts"
+import type { ClientFormat } from "../ClientFormat.ts"
+import { answerWriter } from "../choicesAnswer.ts"
+import { chunkWriter } from "../choicesStream.ts"
+import { chatErrorBody } from "../errorBody.ts"
+import type { WriterFor } from "../StreamWriter.ts"
+import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./readCompletionsRequest.ts"
+import { completionShape } from "./writeCompletionsAnswer.ts"
+import { completionChunks } from "./writeCompletionsStream.ts"
+
+/** What the answer begins with: hosts do not repeat the prompt, and nothing is paid for it. */
+const echoOf = ({ native }: ChatRequest): string => (native?.body["echo"] === true ? promptOf(native.body) : "")
+
+const writersFor =
+  (names: AnswerNames, echo: string): WriterFor =>
+  (host) =>
+    chunkWriter(names, host, completionChunks(echo))
+
+export const completions: ClientFormat = {
+  name: completionsForm,
+  decode: decodeCompletions,
+  prompt: "prompt",
+  answer: (names, request) => answerWriter(names, request.reasoning.exclude, completionShape(echoOf(request))),
+  stream: (names, request) => writersFor(names, echoOf(request)),
+  error: chatErrorBody,
+  schema: completionsTable.schema,
+}

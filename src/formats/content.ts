@@ -1,0 +1,81 @@
+/**
+ * Readers of canonical content, for protocols with another form: the text of parts, data URLs, the arguments of a tool
+ * call as an object, the name of the function that a tool result belongs to.
+ */
+
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import type { Content, ContentPart, Message, ToolCall } from "../domain/request/chat.ts"
+import { innerJson } from "../wire/jsonDepth.ts"
+
+/** The parts of a content. A text is one part; "" and null have none. */
+export const partsOf = (content: Content | null | undefined): ReadonlyArray<ContentPart> => {
+  if (content == null || content === "") return []
+  return typeof content === "string" ? [{ type: "text", text: content }] : content
+}
+
+/** The text of a content: its text parts, joined without a separator. */
+export const textOf = (content: Content | null | undefined): string => {
+  if (content == null) return ""
+  if (typeof content === "string") return content
+  let text = ""
+  for (const part of content) if (part.type === "text" && typeof part.text === "string") text += part.text
+  return text
+}
+
+/** The content of a data URL. */
+export interface DataUrl {
+  /** In lower case, without parameters: `image/png`; "" where none is given. */
+  readonly mediaType: string
+  readonly base64: boolean
+  /** The text after the comma: base64, or percent-encoded text. */
+  readonly data: string
+}
+
+/** `undefined` for any other URL, such as an https one. */
+export const readDataUrl = (url: string): DataUrl | undefined => {
+  if (!/^data:/i.test(url)) return undefined
+  const comma = url.indexOf(",")
+  if (comma === -1) return undefined
+  const [mediaType = "", ...parameters] = url.slice("data:".length, comma).toLowerCase().split(";")
+  return { mediaType, base64: parameters.includes("base64"), data: url.slice(comma + 1) }
+}
+
+/** Its bytes in base64. */
+export const base64Of = ({ base64, data }: DataUrl): string =>
+  base64 ? data : Buffer.from(unescaped(data)).toString("base64")
+
+/** Its bytes as UTF-8 text. */
+export const textOfDataUrl = ({ base64, data }: DataUrl): string =>
+  base64 ? Buffer.from(data, "base64").toString("utf8") : unescaped(data)
+
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, and text that is no
+ * JSON or is nested too deeply, becomes the member `arguments`, so that the model still sees what it wrote.
+ */
+export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject => {
+  const written: unknown = call.function.arguments
+  if (isJsonObject(written)) return written
+  if (typeof written !== "string" || written.trim() === "") return {}
+  const parsed = innerJson(written)
+  return isJsonObject(parsed) ? parsed : { arguments: parsed === undefined ? written : parsed }
+}
+
+/** Names of the functions that were called in a conversation, by the id of the call. A tool result has only the id. */
+export const calledNames = (messages: ReadonlyArray<Message>): ReadonlyMap<string, string> => {
+  const names = new Map<string, string>()
+  for (const message of messages) {
+    if (message.role !== "assistant") continue
+    for (const call of message.tool_calls ?? []) {
+      if (call.function !== undefined) names.set(call.id, call.function.name)
+    }
+  }
+  return names
+}

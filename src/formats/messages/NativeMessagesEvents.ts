@@ -1,0 +1,169 @@
+/**
+ * The events of a host that speaks the Messages form, passed on as the host wrote them. Only the start of the message and
+ * its end are written anew: with our ids, the model's name, usage and cost. The end is withheld until the answer is booked.
+ */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import type { ChatChunkChoice } from "../../domain/request/chat.ts"
+import { sseNamed } from "../../wire/sse.ts"
+import type { NativeWriter } from "../ChunkWriter.ts"
+import { ending, type MessageNames, nothing, usageBody, usageWithCost } from "./writeMessagesAnswer.ts"
+
+/** How a text delta begins in the form's usual spelling, before its index. */
+const deltaHead = '{"type":"content_block_delta","index":'
+const textHead = ',"delta":{"type":"text_delta","text":"'
+
+// Without any of these characters, the content of a JSON string equals its text.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the grammar of JSON excludes them.
+const needsReading = /["\\\u0000-\u001f]/
+
+const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+export class NativeEvents implements NativeWriter {
+  hasStarted = false
+  hasSpoken = false
+  private readonly names: MessageNames
+  private readonly host: Host | undefined
+  /** Blocks that have begun. They are numbered without gaps. */
+  private blocks = 0
+  private readonly open = new Set<number>()
+  /** How a text delta of the block that was opened last begins. */
+  private plainHead = none
+  /** The host's `usage` at the start. The one at the end replaces what has changed. */
+  private startUsage: JsonObject = {}
+  /** The host's `message_delta`: of several, the last value of each member. */
+  private last: JsonObject | undefined
+
+  constructor(names: MessageNames, host: Host | undefined) {
+    this.names = names
+    this.host = host
+  }
+
+  plainBytes(json: string): number {
+    const { plainHead } = this
+    if (!json.startsWith(plainHead)) return 0
+    const end = endOfText(json)
+    if (end <= plainHead.length) return 0
+    const inside = json.slice(plainHead.length, end)
+    if (!needsReading.test(inside)) return Buffer.byteLength(inside)
+    const text = readString(inside)
+    return text === undefined ? 0 : Buffer.byteLength(text)
+  }
+
+  plain(json: string): string {
+    return sseNamed("content_block_delta", json)
+  }
+
+  event(name: string, event: JsonObject, json: string): string | HostFailed {
+    const type = typeof event["type"] === "string" ? event["type"] : name
+    switch (type) {
+      case "message_start":
+        return this.hasStarted ? broken("a second start of the message") : this.start(event)
+      case "message_delta":
+        this.withhold(event)
+        return ""
+      case "message_stop":
+        return ""
+      case "ping":
+        return this.hasStarted ? passed(type, event, json) : ""
+    }
+    if (!this.hasStarted) return broken("an event before the start of the message")
+    const { index } = event
+    switch (type) {
+      case "content_block_start":
+        if (index !== this.blocks) return broken("blocks are not numbered in order")
+        this.plainHead = `${deltaHead}${this.blocks}${textHead}`
+        this.open.add(this.blocks++)
+        this.hasSpoken ||= !isSilent(event["content_block"])
+        break
+      case "content_block_delta":
+        if (typeof index !== "number" || !this.open.has(index)) return broken("a piece of a block that is not open")
+        this.hasSpoken = true
+        break
+      case "content_block_stop":
+        if (typeof index !== "number" || !this.open.delete(index)) return broken("the end of a block that is not open")
+        this.plainHead = none
+    }
+    return passed(type, event, json)
+  }
+
+  /** The end of the answer. `choice`: how it ended, where the host did not say so. */
+  finish(choice: ChatChunkChoice | undefined, charge: Charge): string {
+    let text = ""
+    for (const index of this.open)
+      text += sseNamed("content_block_stop", JSON.stringify({ type: "content_block_stop", index }))
+    this.open.clear()
+    const own = ending(choice?.finish_reason ?? "stop", choice?.native_finish_reason, "")
+    const delta = isJsonObject(this.last?.["delta"]) ? this.last["delta"] : {}
+    const isEnded = typeof delta["stop_reason"] === "string"
+    const written = {
+      ...this.last,
+      type: "message_delta",
+      delta: isEnded ? delta : { ...own, ...withoutReason(delta) },
+      usage: usageWithCost({ ...this.startUsage, ...objectIn(this.last?.["usage"]) }, charge),
+    }
+    return text + sseNamed("message_delta", JSON.stringify(written))
+  }
+
+  private start(event: JsonObject): string | HostFailed {
+    const { message } = event
+    if (!isJsonObject(message)) return broken("a start without a message")
+    this.hasStarted = true
+    this.startUsage = objectIn(message["usage"])
+    const { generationId, model } = this.names
+    const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
+    // Clients read the usage here without looking whether it is there.
+    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageBody(nothing) }
+    return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names, ...usage } }))
+  }
+
+  private withhold(event: JsonObject): void {
+    const { last } = this
+    const joined = (member: "delta" | "usage") => ({ ...objectIn(last?.[member]), ...objectIn(event[member]) })
+    this.last = { ...last, ...event, delta: joined("delta"), usage: joined("usage") }
+  }
+}
+
+/** No JSON begins so. */
+const none = "-"
+
+/** Where the text of a delta ends: before a quote and two braces, among which hosts may write spaces. -1: nowhere. */
+const endOfText = (json: string): number => {
+  let at = json.length - 1
+  for (let braces = 0; braces < 2; at--) {
+    const code = json.charCodeAt(at)
+    if (code === 125) braces += 1
+    else if (code !== 32) return -1
+  }
+  while (json.charCodeAt(at) === 32) at -= 1
+  return json.charCodeAt(at) === 34 ? at : -1
+}
+
+/** The text of a JSON string without its quotes; `undefined`: it is none. */
+const readString = (inside: string): string | undefined => {
+  try {
+    const text: unknown = JSON.parse(`"${inside}"`)
+    return typeof text === "string" ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+const withoutReason = ({ stop_reason: _, ...delta }: JsonObject): JsonObject => delta
+
+/** A line break in the name or the JSON would begin a line of its own. */
+const passed = (type: string, event: JsonObject, json: string): string => {
+  if (!/^[a-z0-9_.]+$/i.test(type)) return ""
+  return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
+}
+
+/** Whether the start of a block says nothing yet, so that another host may still take over. */
+const isSilent = (block: unknown): boolean => {
+  const { type, text, thinking }: JsonObject = objectIn(block)
+  return (type === "text" && !text) || (type === "thinking" && !thinking)
+}

@@ -1,0 +1,44 @@
+/**
+ * Anthropic's Messages API. It differs from the canonical form in every respect: content is blocks, system text stands
+ * apart, thinking is signed, events have names and no `[DONE]` ends them.
+ */
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import type { ResponseHeaders } from "../../wire/head.ts"
+import { ours } from "../ownProtocols.ts"
+import type { Protocol } from "../Protocol.ts"
+import { encodeNative, messagesForm } from "./nativeMessages.ts"
+import { messagesAnswer } from "./readMessagesAnswer.ts"
+import { messagesHttpError } from "./readMessagesError.ts"
+import { messagesDecoder } from "./readMessagesStream.ts"
+import type { ThinkingKind } from "./Thinking.ts"
+import { encodeMessages } from "./writeMessagesRequest.ts"
+
+export interface MessagesOptions {
+  /**
+   * How thinking is requested from a model, by the host's own name of it (`Thinking.ts`). Default `budget`.
+   */
+  readonly thinking?: (upstreamModel: string) => ThinkingKind
+}
+
+/** The protocol and the meaning of its errors, which are the same at every vendor. */
+export interface MessagesProtocol extends Protocol {
+  /** For `Provider.error`. */
+  readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
+}
+
+/** Relative to a base URL that ends with `/v1`. */
+export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol =>
+  ours({
+    framing: "sse",
+    // How the model thinks, in Anthropic's own words: read and written anew.
+    passes: ["thinking", "output_config"],
+    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+    native: {
+      form: messagesForm,
+      searches: true,
+      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
+    },
+    decode: (_head, body) => messagesAnswer(body),
+    decoder: () => messagesDecoder(),
+    error: messagesHttpError,
+  })

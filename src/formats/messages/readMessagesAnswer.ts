@@ -1,0 +1,219 @@
+/**
+ * Converts an answer of Anthropic's Messages API to the canonical form, and has what whole and streamed answers share.
+ */
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import type {
+  Annotation,
+  ChatMessage,
+  ChatResponse,
+  ChatUsage,
+  FinishReason,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/request/chat.ts"
+import { callIdOf } from "../callId.ts"
+import { claudesFormat } from "../foreignReasoning.ts"
+import { malformed } from "../httpError.ts"
+import { messagesErrorInBody } from "./readMessagesError.ts"
+
+const finishReasons: ReadonlyMap<unknown, FinishReason> = new Map<unknown, FinishReason>([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+])
+
+/** Unknown reasons count as a stop. */
+export const finishReasonOf = (stopReason: string): FinishReason => finishReasons.get(stopReason) ?? "stop"
+
+/** The host's explanation of a refusal, if it has one. */
+export const refusalOf = (stopDetails: unknown): string | undefined => {
+  const explanation =
+    isJsonObject(stopDetails) && stopDetails["type"] === "refusal" ? stopDetails["explanation"] : undefined
+  return typeof explanation === "string" ? explanation : undefined
+}
+
+/** The chat form's name of the tier that served. */
+export const tierField = (usage: unknown): { readonly service_tier?: string } => {
+  const tier = isJsonObject(usage) ? usage["service_tier"] : undefined
+  return typeof tier === "string" ? { service_tier: tier === "standard" ? "default" : tier } : {}
+}
+
+/**
+ * The canonical `usage`. The host counts cached reads and writes separately from its input tokens; canonically they are
+ * part of the prompt. `undefined` when a count is missing or invalid, because the sum would be wrong.
+ */
+export const usageOf = (raw: unknown): ChatUsage | undefined => {
+  if (!isJsonObject(raw)) return undefined
+  const input = count(raw["input_tokens"])
+  const output = count(raw["output_tokens"])
+  const read = count(raw["cache_read_input_tokens"] ?? 0)
+  const written = count(raw["cache_creation_input_tokens"] ?? 0)
+  if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
+  const compacted = compactionIn(raw["iterations"])
+  return {
+    prompt_tokens: input + read + written + compacted.input,
+    completion_tokens: output + compacted.output,
+    prompt_tokens_details: {
+      cached_tokens: read,
+      cache_write_tokens: written,
+      cache_write_1h_tokens: inside(raw["cache_creation"], "ephemeral_1h_input_tokens"),
+    },
+    completion_tokens_details: { reasoning_tokens: inside(raw["output_tokens_details"], "thinking_tokens") },
+    server_tool_use_details: { web_search_requests: inside(raw["server_tool_use"], "web_search_requests") },
+  }
+}
+
+/**
+ * Tokens of the host's own summaries of a long conversation (`context_management`), which are billed and not part of its
+ * totals. Their cached tokens are counted as ordinary ones.
+ */
+const compactionIn = (iterations: unknown): { readonly input: number; readonly output: number } => {
+  let input = 0
+  let output = 0
+  for (const iteration of Array.isArray(iterations) ? iterations : []) {
+    if (!isJsonObject(iteration) || iteration["type"] !== "compaction") continue
+    for (const name of ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]) {
+      input += inside(iteration, name)
+    }
+    output += inside(iteration, "output_tokens")
+  }
+  return { input, output }
+}
+
+const count = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined
+
+const inside = (details: unknown, member: string): number => (isJsonObject(details) ? (count(details[member]) ?? 0) : 0)
+
+export const thoughtText = (
+  index: number,
+  part: { readonly text?: string; readonly signature?: string },
+): ReasoningDetail => ({
+  type: "reasoning.text",
+  ...part,
+  format: claudesFormat,
+  index,
+})
+
+export const thoughtHidden = (index: number, data: unknown): ReasoningDetail => ({
+  type: "reasoning.encrypted",
+  data: textOr(data, ""),
+  format: claudesFormat,
+  index,
+})
+
+/** Citations with an address, for the text between two places in the whole answer (UTF-16 units). */
+export const annotationsOf = (citations: unknown, start: number, end: number): ReadonlyArray<Annotation> => {
+  if (!Array.isArray(citations)) return []
+  const annotations: Array<Annotation> = []
+  for (const citation of citations) {
+    if (!isJsonObject(citation) || typeof citation["url"] !== "string") continue
+    const { url, title, cited_text: content } = citation
+    const cited = typeof content === "string" ? { content } : {}
+    annotations.push({
+      type: "url_citation",
+      url_citation: {
+        url,
+        title: textOr(title, ""),
+        ...cited,
+        start_index: start,
+        end_index: end,
+      },
+    })
+  }
+  return annotations
+}
+
+export const argumentsOf = (input: unknown): string => JSON.stringify(isJsonObject(input) ? input : {})
+
+/** The combined content of an answer's blocks. */
+interface Gathered {
+  text: string
+  hasText: boolean
+  reasoning: string
+  readonly thoughts: Array<ReasoningDetail>
+  readonly calls: Array<ToolCall>
+  readonly annotations: Array<Annotation>
+}
+
+/** A whole answer. Blocks of tools that the host itself ran are left out; the text around them stays. */
+export const messagesAnswer = (body: unknown): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  if (body["type"] === "error" || body["error"] != null) return messagesErrorInBody(body["error"])
+  const { content, stop_reason: stopReason, usage } = body
+  if (!Array.isArray(content) || !content.every(isBlock)) return malformed()
+  const gathered = gather(content)
+  const native = textOr(stopReason, "stop")
+  const counted = usageOf(usage)
+  return {
+    choices: [
+      {
+        index: 0,
+        finish_reason: finishReasonOf(native),
+        native_finish_reason: native,
+        logprobs: null,
+        message: messageOf(gathered, refusalOf(body["stop_details"])),
+      },
+    ],
+    ...(counted === undefined ? {} : { usage: counted }),
+    ...tierField(usage),
+  }
+}
+
+const messageOf = (gathered: Gathered, refusal: string | undefined): ChatMessage => {
+  const { text, hasText, reasoning, thoughts, calls, annotations } = gathered
+  return {
+    role: "assistant",
+    content: hasText || calls.length === 0 ? text : null,
+    refusal: refusal ?? null,
+    reasoning: reasoning === "" ? null : reasoning,
+    ...(thoughts.length === 0 ? {} : { reasoning_details: thoughts }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(annotations.length === 0 ? {} : { annotations }),
+  }
+}
+
+/** Whether it is a block, of any kind. */
+const isBlock = (block: unknown): block is JsonObject =>
+  isJsonObject(block) && (block["type"] !== "text" || typeof block["text"] === "string")
+
+const gather = (content: ReadonlyArray<JsonObject>): Gathered => {
+  const gathered: Gathered = { text: "", hasText: false, reasoning: "", thoughts: [], calls: [], annotations: [] }
+  for (const block of content) add(gathered, block)
+  return gathered
+}
+
+const add = (gathered: Gathered, block: JsonObject): void => {
+  const { text, thinking, signature } = block
+  switch (block["type"]) {
+    case "text": {
+      const start = gathered.text.length
+      gathered.text += textOr(text, "")
+      gathered.hasText = true
+      gathered.annotations.push(...annotationsOf(block["citations"], start, gathered.text.length))
+      return
+    }
+    case "thinking": {
+      const thought = textOr(thinking, "")
+      gathered.reasoning += thought
+      const signed = typeof signature === "string" ? { signature } : {}
+      gathered.thoughts.push(thoughtText(gathered.thoughts.length, { text: thought, ...signed }))
+      return
+    }
+    case "redacted_thinking":
+      gathered.thoughts.push(thoughtHidden(gathered.thoughts.length, block["data"]))
+      return
+    case "tool_use":
+      gathered.calls.push({
+        id: callIdOf(block["id"]),
+        type: "function",
+        function: { name: textOr(block["name"], ""), arguments: argumentsOf(block["input"]) },
+      })
+  }
+}

@@ -1,0 +1,184 @@
+/** A whole answer in the Messages form, and what whole and streamed answers have in common. */
+
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import { toUsd } from "../../domain/price/money.ts"
+import { noCost } from "../../domain/price/price.ts"
+import { noUsage } from "../../domain/price/Usage.ts"
+import type { Annotation, ChatMessage, ChatResponse, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
+import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
+import { argumentsObject, readDataUrl } from "../content.ts"
+import { isClaudes, wrapped } from "../foreignReasoning.ts"
+
+/** What every answer to one request has in common. */
+export interface MessageNames extends AnswerNames {
+  /** `thinking.display` is `omitted`: signatures without their text. A host of the form does this itself. */
+  readonly omitsThinking: boolean
+}
+
+export const namesFor = (names: AnswerNames, { native }: ChatRequest): MessageNames => {
+  const thinking = native?.body["thinking"]
+  return { ...names, omitsThinking: isJsonObject(thinking) && thinking["display"] === "omitted" }
+}
+
+/** The members of `usage` that every answer has. Cached reads and writes do not count as input here. */
+const countsOf = ({ usage }: Pick<Charge, "usage">) => ({
+  input_tokens: usage.promptTokens - usage.cachedTokens - usage.cacheWriteTokens,
+  cache_creation_input_tokens: usage.cacheWriteTokens,
+  cache_read_input_tokens: usage.cachedTokens,
+  cache_creation: {
+    ephemeral_5m_input_tokens: usage.cacheWriteTokens - usage.cacheWrite1hTokens,
+    ephemeral_1h_input_tokens: usage.cacheWrite1hTokens,
+  },
+  output_tokens: usage.completionTokens,
+  output_tokens_details: { thinking_tokens: usage.reasoningTokens },
+  server_tool_use: usage.webSearches === 0 ? null : { web_search_requests: usage.webSearches, web_fetch_requests: 0 },
+})
+
+const costsOf = ({ cost, upstream }: Pick<Charge, "cost" | "upstream">) => ({
+  cost: toUsd(cost.total),
+  is_byok: false,
+  cost_details: {
+    upstream_inference_cost: toUsd(upstream.total),
+    upstream_inference_prompt_cost: toUsd(upstream.prompt),
+    upstream_inference_completions_cost: toUsd(upstream.completion),
+  },
+})
+
+/** What is known before the end. */
+export const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
+
+/** `tier`: the host's word for the service tier that served. */
+export const usageBody = (charge: Pick<Charge, "usage" | "cost" | "upstream">, tier?: unknown): JsonObject => ({
+  ...countsOf(charge),
+  inference_geo: null,
+  service_tier: typeof tier === "string" && tier !== "default" ? tier : "standard",
+  ...costsOf(charge),
+})
+
+/** The host's own `usage`, with the cost. Where the gateway had to count, its counts replace those of the host. */
+export const usageWithCost = (written: unknown, charge: Charge): JsonObject => ({
+  ...usageBody(charge),
+  ...(isJsonObject(written) ? written : {}),
+  ...(charge.estimated ? countsOf(charge) : {}),
+  ...costsOf(charge),
+})
+
+const stopReasons: Readonly<Record<FinishReason, string>> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  content_filter: "refusal",
+  error: "end_turn",
+}
+
+/** Hosts of other forms that know the words of this one. */
+const ownWords: ReadonlySet<unknown> = new Set(["stop_sequence", "pause_turn", "model_context_window_exceeded"])
+
+/** The members that say how an answer ended. `refusal`: the host's words for it, "" for none. */
+export const ending = (finish: FinishReason | null, native: string | null | undefined, refusal: string) => {
+  const reason = ownWords.has(native) ? native : refusal === "" ? stopReasons[finish ?? "stop"] : "refusal"
+  const details = { type: "refusal", category: null, explanation: refusal === "" ? null : refusal }
+  return {
+    stop_reason: reason ?? "end_turn",
+    stop_sequence: null,
+    stop_details: reason === "refusal" ? details : null,
+    container: null,
+  }
+}
+
+/** A piece of reasoning as a block. */
+export const thinkingBlock = (detail: ReasoningDetail, omitsText: boolean): JsonObject => {
+  if (detail.type === "reasoning.encrypted") {
+    const own = isClaudes(detail) && typeof detail.data === "string"
+    return { type: "redacted_thinking", data: own ? detail.data : wrapped(detail) }
+  }
+  const text = detail.text ?? detail.summary ?? ""
+  return { type: "thinking", thinking: omitsText ? "" : text, signature: signatureOf(detail) }
+}
+
+/** Whether the text of the reasoning is in its pieces too, and not only beside them. */
+export const saysText = ({ text, summary }: ReasoningDetail): boolean => Boolean(text ?? summary)
+
+/** What a block of thinking is signed with; "" where it needs nothing to be given back. */
+export const signatureOf = (detail: ReasoningDetail): string => {
+  if (isClaudes(detail)) return detail.signature ?? ""
+  const { type, signature, id, format } = detail
+  const isPlain =
+    type === "reasoning.text" && signature == null && id == null && (format == null || format === "unknown")
+  return isPlain ? "" : wrapped(detail)
+}
+
+/** A citation of a web page, which is what the canonical form has. */
+export const citationOf = ({ url_citation: { url, title, content } }: Annotation): JsonObject => ({
+  type: "web_search_result_location",
+  url,
+  title,
+  cited_text: typeof content === "string" ? content : "",
+  encrypted_index: "",
+})
+
+/** An image that the model made, in the form of images in requests: the form has none for answers. */
+export const imageBlock = (url: string): JsonObject => {
+  const embedded = readDataUrl(url)
+  const source =
+    embedded === undefined
+      ? { type: "url", url }
+      : { type: "base64", media_type: embedded.mediaType, data: embedded.data }
+  return { type: "image", source }
+}
+
+const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
+  const { content, reasoning, reasoning_details: details = [], tool_calls: calls = [], annotations = [] } = message
+  const { images = [] } = message
+  const thoughts = details.map((detail) => thinkingBlock(detail, omitsThinking))
+  if (reasoning && !details.some(saysText)) {
+    thoughts.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
+  }
+  const citations = annotations.length === 0 ? null : annotations.map(citationOf)
+  return [
+    ...thoughts,
+    ...(content || citations !== null ? [{ type: "text", text: content ?? "", citations }] : []),
+    ...images.map(({ image_url: { url } }) => imageBlock(url)),
+    ...calls.map((call) => ({
+      type: "tool_use",
+      id: call.id,
+      name: call.function.name,
+      input: argumentsObject(call),
+    })),
+  ]
+}
+
+/** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
+export const answerWriter =
+  ({ generationId, metadata, omitsThinking }: MessageNames): AnswerWriter =>
+  (host, response, native) => {
+    const { usage: written, ...body } = native ?? translated(response, omitsThinking)
+    const text = JSON.stringify({
+      ...body,
+      id: generationId,
+      model: host.model,
+      provider: host.providerName,
+      openrouter_metadata: metadata?.(host),
+    })
+    return (charge) => {
+      const usage = native === undefined ? usageBody(charge, response.service_tier) : usageWithCost(written, charge)
+      return `${text.slice(0, -1)},"usage":${JSON.stringify(usage)}}`
+    }
+  }
+
+const translated = ({ choices }: ChatResponse, omitsThinking: boolean): JsonObject => {
+  const [choice] = choices
+  // Every answer has a choice.
+  if (choice === undefined) return {}
+  const { message, finish_reason: finish, native_finish_reason: native } = choice
+  return {
+    id: "",
+    type: "message",
+    role: "assistant",
+    model: "",
+    content: contentOf(message, omitsThinking),
+    ...ending(finish, native, message.refusal ?? ""),
+  }
+}

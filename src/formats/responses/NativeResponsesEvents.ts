@@ -1,0 +1,165 @@
+/**
+ * The events of a host that speaks the Responses form, passed on as the host wrote them. Only the response object in the first
+ * and the last of them is written anew: with our id, the model's name, usage and cost. The end is withheld until the answer is
+ * booked.
+ */
+
+import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import type { ChatChunkChoice } from "../../domain/request/chat.ts"
+import { sseNamed } from "../../wire/sse.ts"
+import type { NativeWriter } from "../ChunkWriter.ts"
+import { NativeItem } from "./output/NativeItem.ts"
+import {
+  endOf,
+  exchanged,
+  itemStatusOf,
+  type ResponseNames,
+  type ResponseState,
+  shownItem,
+  stateMembers,
+  usageBody,
+} from "./writeResponsesAnswer.ts"
+
+const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+export class NativeEvents implements NativeWriter {
+  hasStarted = false
+  hasSpoken = false
+  private readonly names: ResponseNames
+  private readonly host: Host | undefined
+  /** The host's response at the start. */
+  private start: JsonObject = {}
+  private readonly items: Array<NativeItem> = []
+  /** The host's last event. */
+  private last: JsonObject | undefined
+  /** The number of the next event. */
+  private next = 0
+
+  constructor(names: ResponseNames, host: Host | undefined) {
+    this.names = names
+    this.host = host
+  }
+
+  /** Every event is read: the members of a delta stand in any order. */
+  plainBytes(): number {
+    return 0
+  }
+
+  plain(): string {
+    return ""
+  }
+
+  event(name: string, event: JsonObject, json: string): string | HostFailed {
+    const type = typeof event["type"] === "string" ? event["type"] : name
+    switch (type) {
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        return this.begin(type, event)
+      case "response.completed":
+      case "response.incomplete":
+        this.last = event
+        return ""
+    }
+    if (!this.hasStarted) return broken("an event before the start of the response")
+    const wrong = this.follow(type, event)
+    if (wrong !== undefined) return wrong
+    return this.passed(type, event, json)
+  }
+
+  /** The end of the answer. `choice`: how it ended, where the host did not say so. */
+  finish(choice: ChatChunkChoice | undefined, charge: Charge): string {
+    const response = this.last?.["response"]
+    if (this.last !== undefined && isJsonObject(response)) {
+      const written = { ...exchanged(this.names, this.host, response), usage: usageBody(charge) }
+      const type = String(this.last["type"] ?? "response.completed")
+      return sseNamed(type, JSON.stringify({ ...this.last, type, response: written, sequence_number: this.next }))
+    }
+    const state = endOf(choice?.finish_reason)
+    let text = ""
+    for (const [at, item] of this.items.entries()) {
+      if (item.done !== undefined) continue
+      const isHidden = this.names.hidesReasoning && item.begun["type"] === "reasoning"
+      for (const { type, members } of isHidden ? [] : item.endings(at)) text += this.numbered(type, members)
+      item.done = { ...item.written(), status: itemStatusOf(state) }
+      text += this.numbered("response.output_item.done", { output_index: at, item: this.shown(item) })
+    }
+    return text + this.ended(state, charge)
+  }
+
+  /** The end of an answer that failed. Items that are open stay so: an agent carries out a call when it has ended. */
+  ended(state: ResponseState, charge: Parameters<typeof usageBody>[0]): string {
+    const output = this.items.map((item) => this.shown(item))
+    const response = { ...this.start, ...stateMembers(this.names, state), output }
+    const written = { ...exchanged(this.names, this.host, response), usage: usageBody(charge) }
+    return this.numbered(`response.${state.status}`, { response: written })
+  }
+
+  private shown(item: NativeItem): unknown {
+    return shownItem(this.names, item.written())
+  }
+
+  private numbered(type: string, members: JsonObject): string {
+    return sseNamed(type, JSON.stringify({ type, ...members, sequence_number: this.next++ }))
+  }
+
+  private begin(type: string, event: JsonObject): string | HostFailed {
+    const { response } = event
+    if (!isJsonObject(response)) return broken("a start without a response")
+    if (!this.hasStarted && type !== "response.created") return broken("an event before the start of the response")
+    this.hasStarted = true
+    this.start = response
+    this.count(event)
+    const written = { ...exchanged(this.names, this.host, response), usage: null }
+    return sseNamed(type, JSON.stringify({ ...event, type, response: written }))
+  }
+
+  /** Keeps the items in mind. A client that assembles them would fail at an event of an item that there is not. */
+  private follow(type: string, event: JsonObject): HostFailed | undefined {
+    const { output_index: at, item } = event
+    if (type === "response.output_item.added") {
+      if (at !== this.items.length || !isJsonObject(item)) return broken("items are not numbered in order")
+      this.items.push(new NativeItem(item))
+      this.hasSpoken ||= item["type"] !== "message" && item["type"] !== "reasoning"
+      return undefined
+    }
+    // The second only says that the host is at work on an item.
+    if (at === undefined || type === "response.compaction.compacting") return undefined
+    const known = typeof at === "number" ? this.items[at] : undefined
+    if (known === undefined) return broken("an event of an item that has not begun")
+    if (type === "response.output_item.done" && isJsonObject(item)) known.done = item
+    else if (known.done !== undefined) return broken("an event of an item that has ended")
+    else known.add(type, event)
+    this.hasSpoken ||= type === "response.output_item.done" || typeof event["delta"] === "string"
+    return undefined
+  }
+
+  private passed(type: string, event: JsonObject, json: string): string {
+    // A line break in the name or the JSON would begin a line of its own.
+    if (!/^[a-z0-9_.]+$/i.test(type)) return ""
+    if (this.names.hidesReasoning && this.isOfReasoning(event)) {
+      const { item } = event
+      // Its parts are left out, so further events are numbered anew.
+      if (item === undefined) return ""
+      const { sequence_number: _, type: __, ...others } = event
+      return this.numbered(type, { ...others, item: shownItem(this.names, item) })
+    }
+    if (this.names.hidesReasoning) {
+      const { sequence_number: _, type: __, ...others } = event
+      return this.numbered(type, others)
+    }
+    this.count(event)
+    return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
+  }
+
+  private isOfReasoning({ output_index: at }: JsonObject): boolean {
+    return typeof at === "number" && this.items[at]?.begun["type"] === "reasoning"
+  }
+
+  private count({ sequence_number: number }: JsonObject): void {
+    this.next = typeof number === "number" ? number + 1 : this.next + 1
+  }
+}

@@ -1,0 +1,66 @@
+/** A call of a tool of the caller, as an output item of the Responses form. */
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type { ToolIdentity } from "../tools/callerTools.ts"
+import { CustomToolInput } from "./CustomToolInput.ts"
+import type { ItemStatus, OutputItem } from "./OutputItem.ts"
+import { type DeltaHead, deltaHead, type EventSink } from "./responsesEvents.ts"
+
+export class CallOutput implements OutputItem {
+  readonly id: string
+  readonly at: number
+  private readonly callId: string
+  private readonly tool: ToolIdentity
+  private readonly events: EventSink | undefined
+  private readonly place: JsonObject
+  private readonly head: DeltaHead | undefined
+  /** Reads the text of a custom tool, which hosts write as JSON. */
+  private readonly input: CustomToolInput | undefined
+  /** Its arguments, or its text, as far as they have come. */
+  private text = ""
+
+  constructor(id: string, at: number, callId: string, tool: ToolIdentity, events: EventSink | undefined) {
+    this.id = id
+    this.at = at
+    this.callId = callId
+    this.tool = tool
+    this.events = events
+    this.place = { item_id: id, output_index: at }
+    const { streamed } = tool.kind
+    this.head = streamed && deltaHead(`${streamed.event}.delta`, this.place)
+    this.input = streamed?.member === "input" ? new CustomToolInput() : undefined
+  }
+
+  /** Adds a fragment of its arguments. */
+  add(fragment: string): void {
+    this.append(this.input === undefined ? fragment : this.input.add(fragment))
+  }
+
+  written(status: ItemStatus): JsonObject {
+    if (status !== "in_progress") this.append(this.input?.end() ?? "")
+    const { id, callId, text } = this
+    const { kind, name, namespace } = this.tool
+    return {
+      id,
+      type: kind.call.type,
+      status: status === "incomplete" && kind.hasNoIncomplete === true ? "in_progress" : status,
+      call_id: callId,
+      ...(kind.isNamed ? { name } : {}),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...kind.itemOf(text),
+    }
+  }
+
+  close(events: EventSink): void {
+    this.append(this.input?.end() ?? "")
+    const { streamed } = this.tool.kind
+    if (streamed === undefined) return
+    const named = streamed.member === "arguments" ? { name: this.tool.name } : {}
+    events.event(`${streamed.event}.done`, { ...this.place, ...named, [streamed.member]: this.text })
+  }
+
+  private append(text: string): void {
+    if (text === "") return
+    this.text += text
+    if (this.head !== undefined) this.events?.delta(this.head, text)
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The output of the Responses form, made of canonical deltas. For a stream each step is reported as an event; a whole
+ * answer is one delta without events, so both have the same items.
+ *
+ * A message and reasoning end when something else begins. Calls stay open until the answer ends, since hosts of the chat
+ * form may write several at a time.
+ */
+
+import type { JsonObject } from "../../../domain/json/json.ts"
+import type {
+  Annotation,
+  ChatDelta,
+  OutputImage,
+  ReasoningDetail,
+  ToolCallDelta,
+} from "../../../domain/request/chat.ts"
+import { itemId } from "../reasoningItem.ts"
+import type { ToolNames } from "../tools/ToolNames.ts"
+import { CallOutput } from "./CallOutput.ts"
+import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
+import { ReasoningOutput, saysReasoning } from "./ReasoningOutput.ts"
+import type { EventSink } from "./responsesEvents.ts"
+
+/** What the items of a response are named by. */
+export interface ItemNames {
+  /** The generation's id without its prefix, for the ids of the items. */
+  readonly suffix: string
+  /** The tools of the request, by the names that hosts call them. */
+  readonly tools: ToolNames
+}
+
+interface Entry {
+  readonly item: OutputItem
+  /** `in_progress` until its end was reported. */
+  status: ItemStatus
+}
+
+/** A call whose name has not come yet. */
+interface Unnamed {
+  id: string
+  fragments: string
+}
+
+export class OutputItems {
+  private readonly suffix: string
+  private readonly events: EventSink | undefined
+  private readonly tools: ToolNames
+  private readonly entries: Array<Entry> = []
+  /** The message or the reasoning that is open. */
+  private current: MessageOutput | ReasoningOutput | undefined
+  private readonly messages: Array<MessageOutput> = []
+  private readonly calls = new Map<number, CallOutput>()
+  private readonly unnamed = new Map<number, Unnamed>()
+
+  /** `events`: absent for a whole answer. */
+  constructor({ suffix, tools }: ItemNames, events?: EventSink) {
+    this.suffix = suffix
+    this.tools = tools
+    this.events = events
+  }
+
+  /** Adds what a delta says. `logprobs`: of its text. */
+  add(delta: ChatDelta, logprobs?: unknown): void {
+    const { content, refusal, reasoning, reasoning_details: details, annotations, images, tool_calls: calls } = delta
+    if (reasoning || details !== undefined) this.think(reasoning, details ?? [])
+    if (content) this.said().addText(content, logprobs)
+    if (refusal) this.said().addRefusal(refusal)
+    if (annotations !== undefined) for (const annotation of annotations) this.cite(annotation)
+    if (images !== undefined) for (const image of images) this.show(image)
+    if (calls !== undefined) for (const call of calls) this.call(call)
+  }
+
+  /** Ends what is open. */
+  close(status: ItemStatus): void {
+    for (const [index, { id, fragments }] of this.unnamed) this.beginCall(index, id, "", fragments)
+    this.unnamed.clear()
+    for (const entry of this.entries) this.end(entry, status)
+  }
+
+  /** All items in their order. `open`: the status of those whose end was not reported. */
+  written(open: ItemStatus): ReadonlyArray<JsonObject> {
+    return this.entries.map(({ item, status }) => item.written(status === "in_progress" ? open : status))
+  }
+
+  /** The text of the answer. */
+  get text(): string {
+    return this.messages.map(({ text }) => text).join("")
+  }
+
+  private begin<A extends OutputItem>(item: A): A {
+    this.endCurrent()
+    this.entries.push({ item, status: "in_progress" })
+    this.events?.event("response.output_item.added", { output_index: item.at, item: item.written("in_progress") })
+    return item
+  }
+
+  private end(entry: Entry, status: ItemStatus): void {
+    if (entry.status !== "in_progress") return
+    entry.status = status
+    if (this.events === undefined) return
+    const { item } = entry
+    item.close(this.events)
+    this.events.event("response.output_item.done", { output_index: item.at, item: item.written(status) })
+  }
+
+  private endCurrent(): void {
+    const entry = this.current && this.entries[this.current.at]
+    this.current = undefined
+    if (entry !== undefined) this.end(entry, "completed")
+  }
+
+  /** Where the next item goes, and the id that it gets from us. */
+  private next(kind: Parameters<typeof itemId>[0]): readonly [id: string, at: number] {
+    const at = this.entries.length
+    return [itemId(kind, this.suffix, at), at]
+  }
+
+  private said(): MessageOutput {
+    if (this.current instanceof MessageOutput) return this.current
+    const message = this.begin(new MessageOutput(...this.next("msg"), this.events))
+    this.messages.push(message)
+    this.current = message
+    return message
+  }
+
+  /** The places of a citation count from the beginning of the answer's text, here from that of the message. */
+  private cite(annotation: Annotation): void {
+    const message = this.said()
+    message.cite(annotation, this.text.length - message.text.length)
+  }
+
+  /** Plain text is read only where no piece has a text: hosts that give pieces give their text twice. */
+  private think(text: string | null | undefined, details: ReadonlyArray<ReasoningDetail>): void {
+    for (const detail of details) if (saysReasoning(detail)) this.thought(detail).add(detail)
+    if (text && !details.some((detail) => detail.text || detail.summary)) this.thought(undefined).addPlain(text)
+  }
+
+  /** The item of a piece, or of plain text. */
+  private thought(detail: ReasoningDetail | undefined): ReasoningOutput {
+    const { current } = this
+    if (current instanceof ReasoningOutput && (detail === undefined ? current.isPlain : current.takes(detail))) {
+      return current
+    }
+    const thought = this.begin(new ReasoningOutput(...this.next("rs"), detail, this.events))
+    this.current = thought
+    return thought
+  }
+
+  private show({ image_url: { url } }: OutputImage): void {
+    const [id, at] = this.next("ig")
+    const item = this.begin(new ImageOutput(id, at, url.replace(/^data:[^,]{0,256};base64,/i, "")))
+    const entry = this.entries[item.at]
+    if (entry !== undefined) this.end(entry, "completed")
+  }
+
+  private call({ index, id = "", function: called }: ToolCallDelta): void {
+    const fragment = called?.arguments ?? ""
+    const known = this.calls.get(index)
+    if (known !== undefined) {
+      if (fragment !== "") known.add(fragment)
+      return
+    }
+    const early = this.unnamed.get(index) ?? { id, fragments: "" }
+    early.fragments += fragment
+    if (called?.name) {
+      this.unnamed.delete(index)
+      this.beginCall(index, early.id, called.name, early.fragments)
+    } else this.unnamed.set(index, early)
+  }
+
+  private beginCall(index: number, callId: string, name: string, fragments: string): void {
+    const tool = this.tools.calledAs(name)
+    const [id, at] = this.next(tool.kind.call.id)
+    const call = this.begin(new CallOutput(id, at, callId, tool, this.events))
+    this.calls.set(index, call)
+    if (fragments !== "") call.add(fragments)
+  }
+}

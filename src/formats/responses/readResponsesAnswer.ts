@@ -1,0 +1,255 @@
+/** Converts a response object to the canonical form, and has what whole and streamed answers share. */
+
+import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type {
+  Annotation,
+  ChatMessage,
+  ChatResponse,
+  ChatUsage,
+  FinishReason,
+  OutputImage,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/request/chat.ts"
+import { bytesOf } from "../../domain/request/estimate.ts"
+import { callIdOf } from "../callId.ts"
+import { canonicalUsage } from "../canonicalUsage.ts"
+import { malformed } from "../httpError.ts"
+import { responsesFailure } from "./readResponsesError.ts"
+
+export interface Finish {
+  readonly reason: FinishReason
+  /** In the host's words. */
+  readonly native: string
+}
+
+/** How a response ended. `called`: whether it calls tools of the caller. */
+export const finishOf = ({ status, incomplete_details: details }: JsonObject, called: boolean): Finish => {
+  const reason = isJsonObject(details) ? details["reason"] : undefined
+  if (typeof reason === "string") {
+    return { reason: reason === "content_filter" ? "content_filter" : "length", native: reason }
+  }
+  if (isUnfinished(status)) return { reason: "length", native: status }
+  if (status === "incomplete") return { reason: "length", native: "incomplete" }
+  return { reason: called ? "tool_calls" : "stop", native: textOr(status, "completed") }
+}
+
+/**
+ * Whether the host goes on with the response, and bills for it. Nobody fetches the rest, so its cost is never known. See
+ * docs/guarantees.md#g5.
+ */
+export const isUnfinished = (status: unknown): status is "queued" | "in_progress" =>
+  status === "queued" || status === "in_progress"
+
+/** The failure in a response object, if it has one. A cancelled response is a failure too. */
+export const failureIn = (response: JsonObject): HostFailed | undefined => {
+  const { status, error } = response
+  if (error != null) return responsesFailure(error)
+  if (status === "failed") return responsesFailure({ code: "server_error" })
+  return status === "cancelled" ? malformed() : undefined
+}
+
+/** `searches`: web searches among the output's items. xAI counts them itself. */
+export const usageOf = (response: JsonObject, searches: number): ChatUsage | undefined => {
+  const { usage } = response
+  if (!isJsonObject(usage)) return undefined
+  const ran = usage["server_side_tool_usage_details"]
+  const counted = isJsonObject(ran) ? ran["web_search_calls"] : undefined
+  return canonicalUsage(
+    {
+      prompt_tokens: usage["input_tokens"],
+      completion_tokens: usage["output_tokens"],
+      total_tokens: usage["total_tokens"],
+      prompt_tokens_details: usage["input_tokens_details"],
+      completion_tokens_details: usage["output_tokens_details"],
+      server_tool_use_details: { web_search_requests: typeof counted === "number" ? counted : searches },
+    },
+    false,
+  )
+}
+
+/** Whether an item is a web search that is charged: looking at a page that was found is not. */
+export const isSearch = ({ type, action }: JsonObject): boolean =>
+  type === "web_search_call" && (!isJsonObject(action) || action["type"] == null || action["type"] === "search")
+
+/** Citations with an address, of a text that begins at `offset` of the whole answer's. */
+export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Annotation> =>
+  objectsIn(cited).flatMap(
+    ({ type, url, title, start_index: start, end_index: end, ...rest }): ReadonlyArray<Annotation> =>
+      type === "url_citation" && typeof url === "string"
+        ? [
+            {
+              type,
+              url_citation: {
+                ...rest,
+                url,
+                title: textOr(title, ""),
+                ...(typeof start === "number" ? { start_index: start + offset } : {}),
+                ...(typeof end === "number" ? { end_index: end + offset } : {}),
+              },
+            },
+          ]
+        : [],
+  )
+
+/** The call of an item; `undefined`: it is none of the caller's tools. A custom tool gets text in place of JSON. */
+export const callOf = (item: JsonObject): ToolCall | undefined => {
+  const { type, call_id: id, name } = item
+  const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
+  if (kind === undefined) return undefined
+  const written = kind === "function" ? item["arguments"] : item["input"]
+  return {
+    id: callIdOf(id),
+    type: kind,
+    function: { name: textOr(name, ""), arguments: textOr(written, "") },
+  }
+}
+
+export const imageOf = ({ type, result, output_format: format }: JsonObject): OutputImage | undefined => {
+  if (type !== "image_generation_call" || typeof result !== "string" || result === "") return undefined
+  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
+  return { type: "image_url", image_url: { url } }
+}
+
+/**
+ * The pieces of a reasoning item. `index`: of the first. Further parts of the summary have one each, since pieces of one index
+ * are fragments of one text; its text and encrypted content share the first.
+ */
+export const detailsOf = (item: JsonObject, format: string, index: number): ReadonlyArray<ReasoningDetail> => {
+  const { encrypted_content: data } = item
+  const common = commonOf(item["id"], format)
+  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
+  return [
+    ...objectsIn(item["summary"]).map(
+      (part, at): ReasoningDetail => ({
+        type: "reasoning.summary",
+        summary: textOr(part["text"], ""),
+        ...common,
+        index: index + at,
+      }),
+    ),
+    ...texts
+      .filter((text) => text !== "")
+      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index })),
+    ...(typeof data === "string" && data !== "" ? [encryptedPiece(data, item["id"], format, index)] : []),
+  ]
+}
+
+export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
+
+export const encryptedPiece = (data: string, id: unknown, format: string, index: number): ReasoningDetail => ({
+  type: "reasoning.encrypted",
+  data,
+  ...commonOf(id, format),
+  index,
+})
+
+/** How many indices the pieces of a reasoning item take. */
+export const indicesOf = (item: JsonObject): number => Math.max(1, objectsIn(item["summary"]).length)
+
+/**
+ * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other forms do
+ * not have. Encrypted reasoning is counted as reasoning.
+ */
+export const compactedBytes = ({ type, encrypted_content: data }: JsonObject): number =>
+  type === "reasoning" ? 0 : bytesOf(data)
+
+/** What the items of an answer say together. */
+class Gathered {
+  text = ""
+  reasoning = ""
+  refusal = ""
+  hasMessage = false
+  searches = 0
+  /** `ChatResponse.unseen`. */
+  unseen = 0
+  readonly details: Array<ReasoningDetail> = []
+  readonly calls: Array<ToolCall> = []
+  readonly annotations: Array<Annotation> = []
+  readonly images: Array<OutputImage> = []
+  readonly logprobs: Array<unknown> = []
+  private readonly format: string
+  private nextIndex = 0
+
+  constructor(format: string) {
+    this.format = format
+  }
+
+  /** Items of tools that the host itself runs are left out; the text around them stays. */
+  add(item: JsonObject): void {
+    if (isSearch(item)) this.searches += 1
+    this.unseen += compactedBytes(item)
+    if (item["type"] === "message") this.say(item)
+    if (item["type"] === "reasoning") {
+      const pieces = detailsOf(item, this.format, this.nextIndex)
+      this.nextIndex += indicesOf(item)
+      this.details.push(...pieces)
+      this.reasoning += pieces.map(({ summary, text }) => summary ?? text ?? "").join("")
+    }
+    const call = callOf(item)
+    if (call !== undefined) this.calls.push(call)
+    const image = imageOf(item)
+    if (image !== undefined) this.images.push(image)
+  }
+
+  private say({ content }: JsonObject): void {
+    this.hasMessage = true
+    for (const { type, text, refusal, annotations, logprobs } of objectsIn(content)) {
+      if (type === "refusal") this.refusal += textOr(refusal, "")
+      if (type !== "output_text") continue
+      this.annotations.push(...annotationsOf(annotations, this.text.length))
+      this.text += textOr(text, "")
+      if (Array.isArray(logprobs)) this.logprobs.push(...logprobs)
+    }
+  }
+
+  message(): ChatMessage {
+    const { text, reasoning, refusal, hasMessage, details, calls, annotations, images } = this
+    return {
+      role: "assistant",
+      content: text !== "" || (hasMessage && refusal === "") || calls.length === 0 ? text : null,
+      refusal: refusal === "" ? null : refusal,
+      reasoning: reasoning === "" ? null : reasoning,
+      ...(details.length === 0 ? {} : { reasoning_details: details }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(annotations.length === 0 ? {} : { annotations }),
+      ...(images.length === 0 ? {} : { images }),
+    }
+  }
+}
+
+export const tierOf = ({ service_tier: tier }: JsonObject): { readonly service_tier?: string } =>
+  typeof tier === "string" ? { service_tier: tier } : {}
+
+/** A whole answer. `format`: of its reasoning. */
+export const responsesAnswer = (body: unknown, format: string): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  const failure = failureIn(body)
+  if (failure !== undefined) return failure
+  const unfinished = isUnfinished(body["status"])
+  const output = body["output"] ?? (unfinished ? [] : undefined)
+  if (!Array.isArray(output) || !output.every(isItem)) return malformed()
+  const gathered = new Gathered(format)
+  for (const item of output) gathered.add(item)
+  const finish = finishOf(body, gathered.calls.length > 0)
+  const usage = usageOf(body, gathered.searches)
+  return {
+    choices: [
+      {
+        index: 0,
+        finish_reason: finish.reason,
+        native_finish_reason: finish.native,
+        logprobs: gathered.logprobs.length === 0 ? null : { content: gathered.logprobs },
+        message: gathered.message(),
+      },
+    ],
+    ...(usage === undefined ? {} : { usage }),
+    ...(unfinished ? { unfinished } : {}),
+    ...(gathered.unseen === 0 ? {} : { unseen: gathered.unseen }),
+    ...tierOf(body),
+  }
+}
+
+const isItem = (item: unknown): item is JsonObject =>
+  isJsonObject(item) && (item["type"] !== "message" || Array.isArray(item["content"]))

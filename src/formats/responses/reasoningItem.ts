@@ -1,0 +1,102 @@
+/**
+ * Reasoning items of the Responses form, and the pieces of reasoning of the canonical form that they stand for. What makes
+ * reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
+ */
+
+import { type Check, listOf, objectOf, oneOf, text } from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import type { ReasoningDetail } from "../../domain/request/chat.ts"
+import { unwrapped, wrappedWhole } from "../foreignReasoning.ts"
+import type { CallId } from "./tools/callerTools.ts"
+
+/** The format of encrypted content whose item does not name one: that of the vendor whose form this is. */
+const defaultFormat = "openai-responses-v1"
+
+const partsOfType = (type: string): Check => listOf(objectOf({ type: oneOf(type), text }, "type", "text"))
+
+export const reasoningItem: Check = objectOf({
+  id: text,
+  summary: partsOfType("summary_text"),
+  content: partsOfType("reasoning_text"),
+  encrypted_content: text,
+  format: text,
+  signature: text,
+})
+
+export const reasoningMembers: ReadonlySet<string> = new Set([
+  ...["type", "id", "status", "summary", "content", "encrypted_content", "format", "signature"],
+])
+
+/** An id that the gateway made: it says nothing to a host, but may name the format. */
+const ownId = /^rs_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
+
+/** The id of a reasoning item with its format, for callers who give back only the members that the vendor's form has. */
+export const withFormat = (id: string, format: string | undefined): string =>
+  format !== undefined && /^[a-z0-9-]{1,64}$/.test(format) ? `${id}-${format}` : id
+
+/**
+ * Encrypted content that stands for a signed text, for the same callers. Clients of the vendor's form keep summaries and
+ * encrypted content only, and a host may refuse a signature without the text that it signs.
+ */
+export const signedContent = (text: string, signature: string, format: string): string =>
+  wrappedWhole({ type: "reasoning.text", text, signature, format })
+
+/**
+ * Encrypted content for the same callers, where the item's id is the host's own: then the id does not name the format, which
+ * has to stand in the content. Vendors of this form read their own.
+ */
+export const sealedContent = (data: string, id: string | undefined, format: string): string =>
+  id === undefined || format === "unknown" || format.endsWith("responses-v1")
+    ? data
+    : wrappedWhole({ type: "reasoning.encrypted", data, id, format })
+
+/** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
+export const itemId = (kind: "msg" | "rs" | "ig" | CallId, suffix: string, at: number): string =>
+  `${kind}_${suffix}-${at}`
+
+const textsOf = (parts: unknown): ReadonlyArray<string> =>
+  Array.isArray(parts) ? parts.filter(isJsonObject).map((part) => textOr(part["text"], "")) : []
+
+export interface ReadReasoning {
+  /** All of it as plain text. */
+  readonly text: string
+  /** Empty where the item has nothing but a text: then its host gave plain text. */
+  readonly details: ReadonlyArray<ReasoningDetail>
+}
+
+/**
+ * Reads a checked item. `index`: of its first piece. All its pieces share it, but for further parts of the summary, which
+ * have one each, since pieces of one index are fragments of one text.
+ */
+export const readReasoning = (item: JsonObject, index: number): ReadReasoning => {
+  const summary = textsOf(item["summary"])
+  const { encrypted_content: encrypted, format: named, id } = item
+  const own = typeof id === "string" ? ownId.exec(id) : null
+  const signed = unwrapped(encrypted)
+  const given = textsOf(item["content"])
+  const content = given.length === 0 && signed?.text !== undefined ? [textOr(signed.text, "")] : given
+  const data = signed === undefined ? encrypted : signed.data
+  const signature = item["signature"] ?? signed?.signature
+  const format =
+    typeof named === "string"
+      ? named
+      : (own?.[1] ?? signed?.format ?? (typeof data === "string" ? defaultFormat : undefined))
+  const text = [...summary, ...content].join("")
+  if (format === undefined && typeof signature !== "string") return { text, details: [] }
+  const common = {
+    ...(typeof id === "string" && own === null ? { id } : {}),
+    ...(format == null ? {} : { format }),
+  }
+  const details: Array<ReasoningDetail> = summary.map((part, at) => ({
+    type: "reasoning.summary",
+    summary: part,
+    ...common,
+    index: index + at,
+  }))
+  if (content.length > 0 || typeof signature === "string") {
+    const sealed = typeof signature === "string" ? { signature } : {}
+    details.push({ type: "reasoning.text", text: content.join(""), ...sealed, ...common, index })
+  }
+  if (typeof data === "string") details.push({ type: "reasoning.encrypted", data, ...common, index })
+  return { text, details }
+}

@@ -1,0 +1,32 @@
+/**
+ * OpenAI's Responses API as the protocol of a host. Input and output are lists of items, reasoning is encrypted and goes back in
+ * later turns, events have names. Nothing is ever stored at the host. Source: OpenAI's API reference, read in 2026-11, and the
+ * recorded traffic of five vendors.
+ */
+import { ours } from "../ownProtocols.ts"
+import type { Protocol } from "../Protocol.ts"
+import { encodeCompact } from "./compactHost.ts"
+import { encodeNative, responsesForm } from "./nativeResponses.ts"
+import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { responsesAnswer } from "./readResponsesAnswer.ts"
+import { responsesDecoder } from "./readResponsesStream.ts"
+import { encodeResponses } from "./writeResponsesRequest.ts"
+
+/** The protocol with these quirks, relative to a base URL that ends with `/v1`. */
+export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
+  const { format = defaultFormat } = quirks
+  return ours({
+    framing: "sse",
+    ...(quirks.own === undefined ? {} : { passes: quirks.own }),
+    searches: () => true,
+    encode: (request, host) => encodeResponses(quirks, request, host),
+    native: {
+      form: responsesForm,
+      ...(quirks.ofEveryHost === undefined ? {} : { ofEveryHost: quirks.ofEveryHost }),
+      encode: (request, native, host) =>
+        (native.compacts === true ? encodeCompact : encodeNative)(quirks, request, native, host),
+    },
+    decode: (_head, body) => responsesAnswer(body, format),
+    decoder: () => responsesDecoder(format),
+  })
+}

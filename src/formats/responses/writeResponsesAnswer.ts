@@ -1,0 +1,187 @@
+/** The response object of the Responses form: whole answers, and the state of a streamed one in its events. */
+
+import type { Host } from "../../domain/hosts/Host.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import { toUsd } from "../../domain/price/money.ts"
+import type { ChatMessage, ChatResponse, FinishReason } from "../../domain/request/chat.ts"
+import type { ChatRequest } from "../../domain/request/request.ts"
+import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
+import { tierOf } from "../routerUsage.ts"
+import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
+import { answerNamesOf } from "./tools/ToolNames.ts"
+
+/** What all states of one response have in common. */
+export interface ResponseNames extends AnswerNames, ItemNames {
+  /** Whether reasoning is kept from the caller. */
+  readonly hidesReasoning: boolean
+  /** Members of the request that the response repeats. */
+  readonly echo: JsonObject
+}
+
+export const namesFor = (names: AnswerNames, { native, reasoning }: ChatRequest): ResponseNames => ({
+  ...names,
+  suffix: names.generationId.slice("gen-".length),
+  hidesReasoning: reasoning.exclude,
+  echo: echoOf(native?.body ?? {}),
+  tools: answerNamesOf(native?.body ?? {}),
+})
+
+/**
+ * Strict clients require most of these members. Where the caller said nothing they have what the form's documentation has
+ * for its defaults, or null.
+ */
+const echoOf = (body: JsonObject): JsonObject => ({
+  background: false,
+  instructions: body["instructions"] ?? null,
+  max_output_tokens: body["max_output_tokens"] ?? null,
+  max_tool_calls: body["max_tool_calls"] ?? null,
+  metadata: body["metadata"] ?? {},
+  parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+  frequency_penalty: body["frequency_penalty"] ?? null,
+  presence_penalty: body["presence_penalty"] ?? null,
+  previous_response_id: null,
+  prompt_cache_key: body["prompt_cache_key"] ?? null,
+  reasoning: isJsonObject(body["reasoning"]) ? { ...noReasoning, ...body["reasoning"] } : noReasoning,
+  safety_identifier: body["safety_identifier"] ?? null,
+  store: false,
+  temperature: body["temperature"] ?? null,
+  text: echoedText(body["text"]),
+  tool_choice: body["tool_choice"] ?? "auto",
+  tools: Array.isArray(body["tools"]) ? body["tools"].map(echoedTool) : [],
+  top_logprobs: body["top_logprobs"] ?? 0,
+  top_p: body["top_p"] ?? null,
+  truncation: body["truncation"] ?? "disabled",
+  user: body["user"] ?? null,
+})
+
+const noReasoning: JsonObject = { effort: null, summary: null }
+
+const plainText: JsonObject = { format: { type: "text" } }
+
+const echoedText = (config: unknown): JsonObject =>
+  isJsonObject(config) ? { ...config, format: config["format"] ?? plainText["format"] } : plainText
+
+const echoedTool = (tool: unknown): unknown =>
+  isJsonObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool
+
+/** How a response stands. */
+export type ResponseState =
+  | { readonly status: "in_progress" | "completed" }
+  | { readonly status: "incomplete"; readonly reason: "max_output_tokens" | "content_filter" }
+  | { readonly status: "failed"; readonly code: string; readonly message: string; readonly errorType: string }
+
+/** How an answer with this finish reason ended. */
+export const endOf = (reason: FinishReason | null | undefined): ResponseState => {
+  if (reason === "length") return { status: "incomplete", reason: "max_output_tokens" }
+  return reason === "content_filter" ? { status: "incomplete", reason } : { status: "completed" }
+}
+
+/** The status of the items of a response that ended so. */
+export const itemStatusOf = ({ status }: ResponseState) => (status === "completed" ? "completed" : "incomplete")
+
+/** The members that say how a response stands. */
+export const stateMembers = (names: ResponseNames, state: ResponseState): JsonObject => ({
+  completed_at: state.status === "completed" || state.status === "incomplete" ? names.now() : null,
+  status: state.status,
+  error: state.status === "failed" ? { code: state.code, message: state.message } : null,
+  ...(state.status === "failed" ? { error_type: state.errorType } : {}),
+  incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
+})
+
+/** The response without its usage. `tier`: the service tier in the host's words. */
+export const responseBody = (
+  names: ResponseNames,
+  host: Host | undefined,
+  state: ResponseState,
+  items: OutputItems | undefined,
+  tier: unknown,
+): JsonObject => {
+  const isOver = state.status !== "in_progress"
+  return {
+    id: `resp_${names.suffix}`,
+    object: "response",
+    created_at: names.created,
+    model: host?.model ?? names.model,
+    ...names.echo,
+    service_tier: tierOf(tier, host),
+    ...stateMembers(names, state),
+    output: items === undefined ? [] : items.written(itemStatusOf(state)),
+    ...(isOver ? { output_text: items?.text ?? "", openrouter_metadata: names.metadata?.(host) } : {}),
+  }
+}
+
+/** The `usage` member, always with every documented field. */
+export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
+  input_tokens: usage.promptTokens,
+  input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
+  output_tokens: usage.completionTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.promptTokens + usage.completionTokens,
+  cost: toUsd(cost.total),
+  is_byok: false,
+  cost_details: {
+    upstream_inference_cost: toUsd(upstream.total),
+    upstream_inference_input_cost: toUsd(upstream.prompt),
+    upstream_inference_output_cost: toUsd(upstream.completion),
+  },
+})
+
+/** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
+export const answerWriter =
+  (names: ResponseNames): AnswerWriter =>
+  (host, response, native) => {
+    const body = native === undefined ? translated(names, host, response) : exchanged(names, host, native)
+    const text = JSON.stringify(body)
+    return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
+  }
+
+const translated = (names: ResponseNames, host: Host, { choices, service_tier: tier }: ChatResponse): JsonObject => {
+  const [choice] = choices
+  const items = new OutputItems(names)
+  if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, names.hidesReasoning)
+  const state = endOf(choice?.finish_reason)
+  items.close(itemStatusOf(state))
+  return responseBody(names, host, state, items, tier)
+}
+
+/**
+ * A response object of a host of the form, in any state, under our names. Hosts that repeat little of the request get its
+ * members from the request. Not its usage.
+ */
+export const exchanged = (names: ResponseNames, host: Host | undefined, response: JsonObject): JsonObject => {
+  const { usage: _, ...own } = response
+  const isOver = own["status"] !== "in_progress" && own["status"] !== "queued"
+  return {
+    ...names.echo,
+    ...own,
+    id: `resp_${names.suffix}`,
+    model: host?.model ?? names.model,
+    max_output_tokens: names.echo["max_output_tokens"],
+    service_tier: tierOf(own["service_tier"], host),
+    ...(Array.isArray(own["output"]) ? { output: own["output"].map((item: unknown) => shownItem(names, item)) } : {}),
+    ...(isOver ? { openrouter_metadata: names.metadata?.(host) } : {}),
+  }
+}
+
+/** An item of such a host. Reasoning that the caller does not want to see keeps what a later turn needs. */
+export const shownItem = ({ hidesReasoning }: Pick<ResponseNames, "hidesReasoning">, item: unknown): unknown => {
+  if (!hidesReasoning || !isJsonObject(item) || item["type"] !== "reasoning") return item
+  const { content: _, ...rest }: JsonObject = item
+  return { ...rest, summary: [] }
+}
+
+/** A whole message is one delta with all calls. */
+const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {
+  const { reasoning, reasoning_details: details, tool_calls: calls, ...said } = message
+  const thought = excludeReasoning
+    ? {}
+    : { reasoning, ...(details === undefined ? {} : { reasoning_details: details }) }
+  const called = calls?.map(({ id, function: { name, arguments: given } }, index) => ({
+    index,
+    id,
+    function: { name, arguments: given },
+  }))
+  items.add({ ...said, ...thought, ...(called === undefined ? {} : { tool_calls: called }) }, logprobs)
+}

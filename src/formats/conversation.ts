@@ -1,0 +1,310 @@
+/**
+ * The order in which an assistant said the parts of its message. Vendors refuse thinking that comes back in another
+ * place, but a canonical message has reasoning, text and calls in members of their own. So the number of a part in the
+ * answer is the `index` of its reasoning, and where the order is not reasoning, text, calls, or there are several
+ * reasoning parts, a last entry of `reasoning_details` lists the parts. Callers give it back with the rest. No host is
+ * sent it. See docs/guarantees.md#g39.
+ */
+import { isJsonObject } from "../domain/json/json.ts"
+import type {
+  AssistantMessage,
+  ContentPart,
+  HostToolCall,
+  ReasoningDetail,
+  TextPart,
+  ToolCall,
+} from "../domain/request/chat.ts"
+import { innerJson } from "../wire/jsonDepth.ts"
+import { partsOf } from "./content.ts"
+
+/** A part of what an assistant said. `details`: the pieces of one block of reasoning. */
+export type AssistantPart =
+  | { readonly type: "content"; readonly content: ContentPart }
+  | { readonly type: "reasoning"; readonly details: ReadonlyArray<ReasoningDetail> }
+  | { readonly type: "call"; readonly call: ToolCall | HostToolCall }
+
+/** The members of a message that have its parts. */
+export type Said = Pick<AssistantMessage, "content" | "reasoning_details" | "tool_calls">
+
+/**
+ * What the entry says of each part: the length of a reasoning's text (UTF-16 units), its signature and how many pieces
+ * of it are encrypted; the length of a text; the id of a call.
+ */
+type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
+type Listed = ListedReasoning | [kind: "text", length: number] | [kind: "call", id: string]
+
+const entryId = "headgate-order"
+
+/** Whether a piece is the entry that lists the parts. */
+export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => id === entryId
+
+/** The pieces of reasoning that a host may be sent. Returns the same list where all are. */
+export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<ReasoningDetail> =>
+  details.some(isOrderEntry) ? details.filter((detail) => !isOrderEntry(detail)) : details
+
+/** Numbers the parts of an answer while it is read, and lists them at its end. */
+export class PartOrder {
+  private readonly listed: Array<Listed> = []
+  private readonly reasonings = new Map<number, ListedReasoning>()
+
+  /** A text, or more of the one that was last. */
+  text(text: string): void {
+    const last = this.listed.at(-1)
+    if (last?.[0] === "text") last[1] += text.length
+    else if (text !== "") this.listed.push(["text", text.length])
+  }
+
+  /** A new part of reasoning. Returns its number: the `index` of its pieces. */
+  reasoning(): number {
+    const index = this.listed.length
+    const listed: ListedReasoning = ["reasoning", 0, null, 0]
+    this.listed.push(listed)
+    this.reasonings.set(index, listed)
+    return index
+  }
+
+  /** A piece of the reasoning with this number. */
+  reasoned(index: number, { text, summary, signature, data }: ReasoningDetail): void {
+    const listed = this.reasonings.get(index)
+    if (listed === undefined) return
+    listed[1] += (text ?? summary ?? "").length
+    if (signature) listed[2] = signature
+    if (typeof data === "string") listed[3] += 1
+  }
+
+  call(id: string): void {
+    this.listed.push(["call", id])
+  }
+
+  /** The last piece of the answer's reasoning, or none where the order is the usual one. */
+  entry(): ReadonlyArray<ReasoningDetail> {
+    if (this.reasonings.size < 2 && isUsual(this.listed)) return []
+    const data = JSON.stringify(this.listed)
+    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: this.listed.length, data }]
+  }
+}
+
+const ranks = { reasoning: 0, text: 1, call: 2 } as const
+
+const isUsual = (listed: ReadonlyArray<Listed>): boolean =>
+  listed.every(([kind], at) => ranks[kind] >= ranks[listed[at - 1]?.[0] ?? kind])
+
+/** The members of a message with these parts. Pieces of reasoning are numbered anew. */
+export const saidInOrder = (parts: ReadonlyArray<AssistantPart>): Said => {
+  const order = new PartOrder()
+  const content: Array<ContentPart> = []
+  const details: Array<ReasoningDetail> = []
+  const calls: Array<ToolCall | HostToolCall> = []
+  for (const part of parts) {
+    switch (part.type) {
+      case "content":
+        content.push(part.content)
+        if (part.content.type === "text") order.text(part.content.text)
+        break
+      case "reasoning": {
+        const index = order.reasoning()
+        for (const detail of part.details) {
+          order.reasoned(index, detail)
+          details.push({ ...detail, index })
+        }
+        break
+      }
+      case "call":
+        calls.push(part.call)
+        order.call(idOf(part.call))
+    }
+  }
+  details.push(...order.entry())
+  return {
+    content: content.length === 0 ? null : shortest(content),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  }
+}
+
+const idOf = ({ id }: ToolCall | HostToolCall): string => (typeof id === "string" ? id : "")
+
+/** Texts without marks are one string, which every host takes. */
+const shortest = (content: ReadonlyArray<ContentPart>): string | ReadonlyArray<ContentPart> =>
+  content.every(isPlain) ? content.map(({ text }) => text).join("") : content
+
+const isPlain = (part: ContentPart): part is TextPart => part.type === "text" && part.cache_control == null
+
+export interface OrderedParts {
+  readonly parts: ReadonlyArray<AssistantPart>
+  /** `false`: the caller lost the order, so the parts are in the usual one. */
+  readonly isInOrder: boolean
+}
+
+/** The parts of a message in the order in which they were said. */
+export const partsInOrder = (message: Said): OrderedParts => {
+  const given = (message.reasoning_details ?? []).filter(isJsonObject)
+  const reasonings = blocksOf(withoutOrder(given))
+  const content = partsOf(message.content)
+  const calls = message.tool_calls ?? []
+  const entry = given.find(isOrderEntry)
+  if (entry !== undefined) {
+    const parts = arranged(listedIn(entry.data), reasonings, content, calls)
+    if (parts !== undefined) return { parts, isInOrder: true }
+  }
+  return {
+    parts: [
+      ...reasonings.map((details): AssistantPart => ({ type: "reasoning", details })),
+      ...content.map((part): AssistantPart => ({ type: "content", content: part })),
+      ...calls.map((call): AssistantPart => ({ type: "call", call })),
+    ],
+    isInOrder: entry === undefined && !hasGap(reasonings),
+  }
+}
+
+type Block = ReadonlyArray<ReasoningDetail>
+
+/**
+ * Pieces of one block: those of one number, or, where a caller has lost the numbers, of one id, or texts up to the one
+ * that is signed.
+ */
+const blocksOf = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<Block> => {
+  const blocks: Array<Array<ReasoningDetail>> = []
+  for (const detail of details) {
+    const last = blocks.at(-1)
+    const before = last?.at(-1)
+    if (last !== undefined && before !== undefined && continues(before, detail)) last.push(detail)
+    else blocks.push([detail])
+  }
+  return blocks
+}
+
+const continues = (before: ReasoningDetail, detail: ReasoningDetail): boolean => {
+  if (before.format !== detail.format) return false
+  if (before.id && detail.id) return before.id === detail.id
+  if (before.index !== undefined || detail.index !== undefined) return before.index === detail.index
+  return before.type === "reasoning.text" && detail.type === "reasoning.text" && !before.signature
+}
+
+/** Whether a part that had a number between these is missing. Blocks without numbers tell nothing. */
+const hasGap = (blocks: ReadonlyArray<Block>): boolean => {
+  const indexes = new Set(blocks.flat().map(({ index }) => index))
+  return !indexes.has(undefined) && Math.max(-1, ...(indexes as Set<number>)) >= indexes.size
+}
+
+const listedIn = (data: unknown): ReadonlyArray<Listed> | undefined => {
+  const listed = typeof data === "string" ? innerJson(data) : undefined
+  return Array.isArray(listed) && listed.every(isListed) ? listed : undefined
+}
+
+const isListed = (entry: unknown): entry is Listed => {
+  if (!Array.isArray(entry)) return false
+  const [kind, of, signature, encrypted]: ReadonlyArray<unknown> = entry
+  if (kind === "call") return typeof of === "string"
+  if (!isCount(of)) return false
+  if (kind === "text") return true
+  return kind === "reasoning" && (signature === null || typeof signature === "string") && isCount(encrypted)
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+/** The parts as they are listed; `undefined`: the list is not one of this message. */
+const arranged = (
+  listed: ReadonlyArray<Listed> | undefined,
+  reasonings: ReadonlyArray<Block>,
+  content: ReadonlyArray<ContentPart>,
+  calls: ReadonlyArray<ToolCall | HostToolCall>,
+): ReadonlyArray<AssistantPart> | undefined => {
+  if (listed === undefined) return undefined
+  const blocks = blocksAs(listed, reasonings)
+  const texts = textsAs(listed, content)
+  if (blocks === undefined || texts === undefined) return undefined
+  const left = [...calls]
+  const parts: Array<AssistantPart> = []
+  for (const entry of listed) {
+    if (entry[0] === "reasoning") parts.push({ type: "reasoning", details: blocks.shift() ?? [] })
+    else if (entry[0] === "text") parts.push(...(texts.shift() ?? []).map(contentPart))
+    else {
+      const at = left.findIndex((call) => idOf(call) === entry[1])
+      const [call] = at === -1 ? [] : left.splice(at, 1)
+      if (call === undefined) return undefined
+      parts.push({ type: "call", call })
+    }
+  }
+  return left.length === 0 ? parts : undefined
+}
+
+const contentPart = (content: ContentPart): AssistantPart => ({ type: "content", content })
+
+const textIn = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
+
+const lengthOf = (block: Block): number => block.reduce((sum, detail) => sum + textIn(detail).length, 0)
+
+/** The blocks as they came, or taken apart where a caller merged them: all text is in the first one then, with its signature. */
+const blocksAs = (listed: ReadonlyArray<Listed>, blocks: ReadonlyArray<Block>): Array<Block> | undefined => {
+  const wanted = listed.filter((entry) => entry[0] === "reasoning")
+  if (blocks.length === wanted.length && wanted.every(([, length], at) => lengthOf(blocks[at] ?? []) === length)) {
+    return [...blocks]
+  }
+  const details = blocks.flat()
+  const hidden = details.filter(({ type }) => type === "reasoning.encrypted")
+  const text = details.map(textIn).join("")
+  const [pattern] = details.filter(({ type }) => type !== "reasoning.encrypted")
+  if (wanted.reduce((sum, [, length]) => sum + length, 0) !== text.length) return undefined
+  if (wanted.reduce((sum, [, , , encrypted]) => sum + encrypted, 0) !== hidden.length) return undefined
+  let at = 0
+  return wanted.map(([, length, signature, encrypted]) => {
+    const own = text.slice(at, at + length)
+    at += length
+    const isSaid = length > 0 || signature !== null
+    return [
+      ...(isSaid && pattern !== undefined ? [pieceOf(pattern, own, signature)] : []),
+      ...hidden.splice(0, encrypted),
+    ]
+  })
+}
+
+const pieceOf = (pattern: ReasoningDetail, text: string, signature: string | null): ReasoningDetail => {
+  const { text: _, summary: __, signature: ___, ...common } = pattern
+  const said = pattern.type === "reasoning.summary" ? { summary: text } : { text }
+  return { ...common, ...said, ...(signature === null ? {} : { signature }) }
+}
+
+/** The content of each listed text as it came, or taken apart where a caller merged the texts. */
+const textsAs = (
+  listed: ReadonlyArray<Listed>,
+  content: ReadonlyArray<ContentPart>,
+): Array<ReadonlyArray<ContentPart>> | undefined => {
+  const lengths = listed.flatMap((entry) => (entry[0] === "text" ? [entry[1]] : []))
+  return asTheyCame(lengths, content) ?? takenApart(lengths, content)
+}
+
+/** What is no text stands behind the text before it. */
+const asTheyCame = (
+  lengths: ReadonlyArray<number>,
+  content: ReadonlyArray<ContentPart>,
+): Array<ReadonlyArray<ContentPart>> | undefined => {
+  const left = [...content]
+  const texts = lengths.map((length) => {
+    const own: Array<ContentPart> = []
+    let said = 0
+    for (let next = left[0]; next !== undefined; next = left[0]) {
+      if (next.type === "text" && said >= length) break
+      if (next.type === "text") said += next.text.length
+      own.push(next)
+      left.shift()
+    }
+    return said === length ? own : undefined
+  })
+  return left.length === 0 && texts.every((text) => text !== undefined) ? texts : undefined
+}
+
+const takenApart = (
+  lengths: ReadonlyArray<number>,
+  content: ReadonlyArray<ContentPart>,
+): Array<ReadonlyArray<ContentPart>> | undefined => {
+  if (!content.every((part) => part.type === "text")) return undefined
+  const text = content.map((part) => part.text).join("")
+  if (lengths.reduce((sum, length) => sum + length, 0) !== text.length) return undefined
+  let at = 0
+  return lengths.map((length) => {
+    const own = text.slice(at, at + length)
+    at += length
+    return [{ type: "text", text: own }]
+  })
+}

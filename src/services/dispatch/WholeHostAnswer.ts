@@ -78,7 +78,9 @@ export class WholeHostAnswer implements Sink {
     if (!body.add(bytes, start, end)) {
       if (received.status === 200) this.beyond(tooLong)
       else this.failed(refusedBy(this.begun.endpoint, received, body.take()))
-    } else if (body.size > this.begun.attempt.countedBytes) this.begun.attempt.hold(body.size, this.timer)
+    } else if (copies * body.size > this.begun.attempt.countedBytes) {
+      this.begun.attempt.hold(copies * body.size, this.timer)
+    }
   }
 
   end(): void {
@@ -147,5 +149,8 @@ export class WholeHostAnswer implements Sink {
     listener?.answered(this.begun, answer)
   }
 }
+
+/** How often a long answer is in memory at once: as it was read, and as one text that is parsed and written. */
+const copies = 2
 
 const malformed = new HostFailed({ reason: "malformed" })

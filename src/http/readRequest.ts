@@ -1,4 +1,7 @@
-/** The body of a request, read with bounds on its size and on how slowly it may come. See docs/guarantees.md#g23 and #g30. */
+/**
+ * The body of a request, read with bounds on its size and on how slowly it may come. A compressed body has the same
+ * bounds before and after it is decompressed. See docs/guarantees.md#g23 and #g30.
+ */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/failures/Failure.ts"
@@ -6,6 +9,7 @@ import { Wait } from "../services/request/EffectRunner.ts"
 import type { BodyPlaces } from "../services/request/InFlight.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import type { TickTimers, Timer } from "../services/request/Timers.ts"
+import { Inflater, type InflaterReceiver } from "../upstream/http1/Inflater.ts"
 
 /** How long no byte of a body may come, milliseconds. */
 const silenceMs = 30_000
@@ -45,6 +49,8 @@ export interface Reading {
   readonly type?: ContentType
 }
 
+const encodings: ReadonlySet<string> = new Set(["identity", "gzip", "zstd"])
+
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
 
 /** All bytes of the body. Ends at once when the request is ended: at shutdown a body may still be on its way. */
@@ -55,19 +61,18 @@ export const readRequest = (
 ): Effect.Effect<Uint8Array, ReadFailure> => {
   const { headers } = request
   const encoding = headers.get("content-encoding")
-  if (encoding !== null && encoding !== "identity")
-    return unreadable("Content-Encoding", "compressed bodies are not accepted")
+  if (encoding !== null && !encodings.has(encoding)) return unreadable("Content-Encoding", "must be gzip or zstd")
   const { limitBytes, type = jsonType } = reading
   if (!type.accepts(headers.get("content-type"))) return unreadable("Content-Type", type.says)
   const announced = headers.get("content-length")
   // `parseInt`, since a header that came twice has both values, such as "7, 7".
   const length = announced === null ? undefined : Number.parseInt(announced, 10)
   if (length !== undefined && length > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
-  return new ArrivingBody(request, reading, lifetime, length)
+  return new ArrivingBody(request, reading, lifetime, length, encoding === "identity" ? null : encoding)
 }
 
 /** A body on its way, and its end. Whatever comes after the end is ignored. */
-class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
+class ArrivingBody extends Wait<Uint8Array, ReadFailure> implements InflaterReceiver {
   private readonly request: Request
   private readonly reading: Reading
   private readonly lifetime: Lifetime
@@ -75,6 +80,9 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
   private timer: Timer | undefined
   private readonly ended = (): void => this.cutOff()
   private readonly length: number | undefined
+  /** `null`: the body is not compressed. */
+  private readonly encoding: string | null
+  private inflater: Inflater | undefined
   private bytes = new Uint8Array(0)
   private size = 0
   /**
@@ -87,12 +95,19 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
   private windowAt = 0
   private windowBytes = 0
 
-  constructor(request: Request, reading: Reading, lifetime: Lifetime, length: number | undefined) {
+  constructor(
+    request: Request,
+    reading: Reading,
+    lifetime: Lifetime,
+    length: number | undefined,
+    encoding: string | null,
+  ) {
     super()
     this.request = request
     this.reading = reading
     this.lifetime = lifetime
     this.length = length
+    this.encoding = encoding
   }
 
   override register(resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void): void {
@@ -133,6 +148,13 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
   }
 
   private take(part: Uint8Array): ReadFailure | undefined {
+    const failure = this.keep(part)
+    if (failure !== undefined) return failure
+    this.timer?.restart(silenceMs)
+    return this.rate(part.byteLength)
+  }
+
+  private keep(part: Uint8Array): BodyTooLarge | undefined {
     const { limitBytes } = this.reading
     const size = this.size + part.byteLength
     if (size > limitBytes) return new BodyTooLarge({ limitBytes })
@@ -142,8 +164,7 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
       this.bytes.set(part, this.size)
     }
     this.size = size
-    this.timer?.restart(silenceMs)
-    return this.rate(part.byteLength)
+    return undefined
   }
 
   /** Counts bytes that came; why no more of the body may be kept, if so. */
@@ -175,7 +196,7 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
   /** Grows the buffer to so many bytes at least. The announced length is not allocated at once, since the bytes may never come. */
   private growTo(size: number): void {
     if (size <= this.bytes.length) return
-    const most = this.length ?? this.reading.limitBytes
+    const most = this.inflater === undefined ? (this.length ?? this.reading.limitBytes) : this.reading.limitBytes
     const buffer = this.bytes.buffer.transfer(
       Math.max(size, Math.min(most, Math.max(uncountedBytes, this.bytes.length * 2))),
     )
@@ -183,6 +204,40 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
   }
 
   private complete(bytes: Uint8Array): void {
+    if (this.encoding === null || this.refusal !== undefined) this.decoded(bytes)
+    else if (!this.isOver) this.inflate(bytes, this.encoding)
+  }
+
+  /** Replaces the compressed bytes by those that they stand for. */
+  private inflate(bytes: Uint8Array, encoding: string): void {
+    this.inflater = new Inflater(encoding, this)
+    this.lifetime.releaseBody()
+    this.bytes = new Uint8Array(0)
+    this.size = 0
+    this.inflater.write(bytes)
+    this.inflater.end()
+  }
+
+  onInflated(part: Uint8Array): void {
+    const failure = this.isOver ? undefined : (this.keep(part) ?? this.refusal)
+    if (failure === undefined) return
+    this.inflater?.destroy()
+    this.fail(failure)
+  }
+
+  onInflatedEnd(): void {
+    this.decoded(this.bytes.subarray(0, this.size))
+  }
+
+  onInflateFailed(_: string, isLimit: boolean): void {
+    const { limitBytes } = this.reading
+    const broken = { path: "Content-Encoding", message: `the body is not valid ${this.encoding}` }
+    this.fail(isLimit ? new BodyTooLarge({ limitBytes }) : new BadRequest({ issues: [broken] }))
+  }
+
+  onInflaterReady(): void {}
+
+  private decoded(bytes: Uint8Array): void {
     if (this.isOver) return
     this.size = bytes.byteLength
     const refusal = this.refusal ?? this.reading.places?.place(this.lifetime)
@@ -207,6 +262,7 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> {
 
   private finish(exit: Exit.Exit<Uint8Array, ReadFailure>): void {
     this.isOver = true
+    this.inflater?.destroy()
     this.lifetime.bodyRead = this.size
     this.timer?.clear()
     this.lifetime.forget(this.ended)

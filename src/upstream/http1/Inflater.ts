@@ -1,9 +1,16 @@
 /**
- * Decompresses a body that came compressed although we asked for `identity`. Few bytes may become gigabytes, so the ratio of
- * the sizes is bounded. How long a body may be is for its receiver to say, compressed or not.
+ * Decompresses a body: of a client, or of a host that compressed it although we asked for `identity`. Few bytes may
+ * become gigabytes, so the ratio of the sizes is bounded. Its receiver decides how long a body may be.
  */
 import type { Transform } from "node:stream"
-import { constants, createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib"
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from "node:zlib"
 
 const maxRatio = 200
 /** The ratio is checked from this size on. */
@@ -20,7 +27,7 @@ export interface InflaterReceiver {
 }
 
 export class Inflater {
-  static readonly codings: ReadonlySet<string> = new Set(["gzip", "x-gzip", "deflate", "br"])
+  static readonly codings: ReadonlySet<string> = new Set(["gzip", "x-gzip", "deflate", "br", "zstd"])
   readonly #coding: string
   readonly #receiver: InflaterReceiver
   #stream: Transform | undefined
@@ -80,6 +87,7 @@ export class Inflater {
 const decompressor = (coding: string, firstByte: number): Transform => {
   const options = { chunkSize, flush: constants.Z_SYNC_FLUSH }
   if (coding === "br") return createBrotliDecompress({ chunkSize })
+  if (coding === "zstd") return createZstdDecompress({ chunkSize })
   if (coding !== "deflate") return createGunzip(options)
   // "deflate" means the zlib format; some hosts send raw deflate.
   return (firstByte & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options)

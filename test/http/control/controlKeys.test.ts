@@ -347,11 +347,11 @@ describe("what a key may not be", () => {
     await expectError(await create(body), 400)
   })
 
-  test("neither compressed bodies nor other types are taken, nor large ones", async () => {
+  test("neither other encodings nor other types are taken, nor large ones", async () => {
     const init = asManager("POST", { name: "n" })
     const sent = (headers: Record<string, string>, at = gateway) =>
       at.send("/api/v1/keys", { ...init, headers: { ...init.headers, ...headers } })
-    await expectError(await sent({ "content-encoding": "gzip" }), 400)
+    await expectError(await sent({ "content-encoding": "br" }), 400)
     await expectError(await sent({ "content-type": "text/plain" }), 400)
     expectAnswer(await sent({ "content-type": "application/json; charset=utf-8" }), 201)
     const narrow = await startControlPlane({ config: { limits: { body_bytes: 20 } } })

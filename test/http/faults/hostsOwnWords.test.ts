@@ -1,9 +1,11 @@
 /** What hosts say with the status of a request's fault, and is none: which host and which key is called next. docs/guarantees.md#g10 */
-import { describe, expect, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { eventStreamMessage } from "../../../src/testing/eventStream.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { unaryScene } from "../../support/hosts/unaryHosts.ts"
+
+setDefaultTimeout(600_000)
 
 closeAfterEach()
 
@@ -87,7 +89,7 @@ test("each of them was the caller's fault, and the second host was not called", 
     ])
   }
   expect(gateway.log()).not.toContain("request_refused_by_host")
-}, 30_000)
+})
 
 test("a spend limit of one key: the second key was not used", async () => {
   const host = opened(

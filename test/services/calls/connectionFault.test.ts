@@ -1,11 +1,13 @@
 /** What kept a host from being reached, in a word, for log, records and the state of providers. docs/requests.md */
-import { afterEach, expect, test } from "bun:test"
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test"
 import { createServer } from "node:net"
 import * as Logger from "effect/Logger"
 import { until } from "../../support/clocks/until.ts"
 import { freePort } from "../../support/gateways/freePort.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
+
+setDefaultTimeout(600_000)
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -75,4 +77,4 @@ test("of a request that another host answered it was kept nowhere", async () => 
   expect(one).toContain('"host":"a","outcome":"unreachable","fault":"refused"')
   expect(one).toContain('"host":"b","outcome":"finished","fault":null')
   expect(JSON.parse(one)).toMatchObject({ data: { provider_responses: [{ fault: "refused" }, { fault: null }] } })
-}, 60_000)
+})

@@ -1,4 +1,5 @@
 /** A scripted host for tasks in two steps: it thinks and calls a tool, and answers once it has the tool's result. */
+import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse, streamAnswer, wholeAnswer } from "./host.ts"
 
 /** Its reasoning, signed: a client has to give it back byte for byte in the second step. */
@@ -19,15 +20,16 @@ export const townSchema = {
 } as const
 
 /** Calls the tool where `tools` are given and no result is; a `response_format` gets JSON; else it says "Sunny in Bern". */
-export const weatherHost = (): ScriptedHost =>
-  scriptedHost((body) => {
-    const { role } = Array.isArray(body["messages"]) ? body["messages"].at(-1) : {}
-    const stream = body["stream"] === true
-    if (Array.isArray(body["tools"]) && role !== "tool") return stream ? streamedCall() : wholeCall()
-    if (body["response_format"] != null)
-      return stream ? streamAnswer(['{"town":', '"Bern"}']) : wholeAnswer('{"town":"Bern"}')
-    return stream ? streamAnswer(["Sunny", " in", " Bern"]) : wholeAnswer("Sunny in Bern")
-  })
+export const weatherHost = (): ScriptedHost => scriptedHost(answerOfWeather)
+
+export const answerOfWeather = (body: JsonObject): Response => {
+  const { role } = Array.isArray(body["messages"]) ? body["messages"].at(-1) : {}
+  const stream = body["stream"] === true
+  if (Array.isArray(body["tools"]) && role !== "tool") return stream ? streamedCall() : wholeCall()
+  if (body["response_format"] != null)
+    return stream ? streamAnswer(['{"town":', '"Bern"}']) : wholeAnswer('{"town":"Bern"}')
+  return stream ? streamAnswer(["Sunny", " in", " Bern"]) : wholeAnswer("Sunny in Bern")
+}
 
 const usage = { prompt_tokens: 20, completion_tokens: 10, completion_tokens_details: { reasoning_tokens: 4 } }
 const call = { id: "call_a", type: "function" }

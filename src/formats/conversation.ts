@@ -46,6 +46,10 @@ export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyA
 export class PartOrder {
   private readonly listed: Array<Listed> = []
   private readonly reasonings = new Map<number, ListedReasoning>()
+  /** Marks of other parts that came before any reasoning. They are listed as a reasoning that stands first. */
+  private marks = 0
+  /** The number of the reasoning that began last. */
+  private last: number | undefined
 
   /** A text, or more of the one that was last. */
   text(text: string): void {
@@ -60,6 +64,7 @@ export class PartOrder {
     const listed: ListedReasoning = ["reasoning", 0, null, 0]
     this.listed.push(listed)
     this.reasonings.set(index, listed)
+    this.last = index
     return index
   }
 
@@ -76,11 +81,27 @@ export class PartOrder {
     this.listed.push(["call", id])
   }
 
+  /**
+   * An encrypted piece that belongs to another part, such as the signature of a call, and says so by its `id`. It is no
+   * part: it goes with the reasoning before it, else it stands first. Returns its `index`.
+   */
+  mark(): number {
+    if (this.last === undefined && this.listed.length > 0) {
+      this.marks += 1
+      return 0
+    }
+    const index = this.last ?? this.reasoning()
+    this.reasoned(index, { type: "reasoning.encrypted", data: "" })
+    return index
+  }
+
   /** The last piece of the answer's reasoning, or none where the order is the usual one. */
   entry(): ReadonlyArray<ReasoningDetail> {
-    if (this.reasonings.size < 2 && isUsual(this.listed)) return []
-    const data = JSON.stringify(this.listed)
-    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: this.listed.length, data }]
+    const { marks } = this
+    const listed: ReadonlyArray<Listed> = marks === 0 ? this.listed : [["reasoning", 0, null, marks], ...this.listed]
+    if (listed.filter(([kind]) => kind === "reasoning").length < 2 && isUsual(listed)) return []
+    const data = JSON.stringify(listed)
+    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: listed.length, data }]
   }
 }
 
@@ -176,7 +197,8 @@ const blocksOf = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<Block>
 
 const continues = (before: ReasoningDetail, detail: ReasoningDetail): boolean => {
   if (before.format !== detail.format) return false
-  if (before.id && detail.id) return before.id === detail.id
+  if (before.id && before.id === detail.id) return true
+  if (before.id && detail.id && before.index === undefined) return false
   if (before.index !== undefined || detail.index !== undefined) return before.index === detail.index
   return before.type === "reasoning.text" && detail.type === "reasoning.text" && !before.signature
 }

@@ -11,6 +11,7 @@ import type {
   ToolCallDelta,
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
+import { PartOrder } from "../conversation.ts"
 import { annotationsOf, logprobsOf, searchesOf } from "./generateContentSources.ts"
 import { imageId, signed, textId, thought } from "./Thoughts.ts"
 
@@ -35,7 +36,7 @@ const contentFilters: ReadonlySet<string> = new Set([
 /** Finish reasons for mistakes of the model. Google bills such an answer like any other. */
 const mistakes: ReadonlySet<string> = new Set([
   ...["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"],
-  ...["MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER"],
+  ...["MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER", "OTHER"],
 ])
 
 /** Unknown reasons count as a stop. */
@@ -66,9 +67,8 @@ export class CandidateReader {
   private text = ""
   private calls = 0
   private images = 0
-  /** Places of reasoning, so far. */
-  private thoughts = 0
-  /** The thought that may go on. */
+  private readonly order = new PartOrder()
+  /** The number of the thought that may go on. */
   private openThought: number | undefined
   private readonly cited = new Set<string>()
   private readonly isThird: boolean
@@ -94,6 +94,16 @@ export class CandidateReader {
     return { delta, logprobs, finish: { reason, native } }
   }
 
+  /** Whether it has called a function. */
+  get hasCalls(): boolean {
+    return this.calls > 0
+  }
+
+  /** The order of its parts, where it is not the usual one. */
+  entry(): ReadonlyArray<ReasoningDetail> {
+    return this.order.entry()
+  }
+
   private part(part: JsonObject, delta: Delta): void {
     const { text, thought: isThought, functionCall, inlineData, fileData } = part
     const signature = textOr(part["thoughtSignature"], undefined) || undefined
@@ -110,9 +120,11 @@ export class CandidateReader {
 
   private thought(text: string, signature: string | undefined, delta: Delta): void {
     if (text === "" && signature === undefined) return
-    this.openThought ??= this.thoughts++
+    this.openThought ??= this.order.reasoning()
     delta.reasoning = (delta.reasoning ?? "") + text
-    detailsOf(delta).push(thought(this.openThought, text, signature))
+    const detail = thought(this.openThought, text, signature)
+    this.order.reasoned(this.openThought, detail)
+    detailsOf(delta).push(detail)
     if (signature !== undefined) this.openThought = undefined
   }
 
@@ -121,6 +133,7 @@ export class CandidateReader {
     if (text !== "") {
       this.openThought = undefined
       this.text += text
+      this.order.text(text)
       delta.content = (delta.content ?? "") + text
     }
     if (signature !== undefined) this.sign(text === "" ? null : textId(from, this.text.length), signature, delta)
@@ -128,6 +141,7 @@ export class CandidateReader {
 
   private call({ id, name, args }: JsonObject, signature: string | undefined, delta: Delta): void {
     const callId = callIdOf(id)
+    this.order.call(callId)
     delta.tool_calls ??= []
     delta.tool_calls.push({
       index: this.calls++,
@@ -155,7 +169,7 @@ export class CandidateReader {
   }
 
   private sign(of: string | null, signature: string, delta: Delta): void {
-    detailsOf(delta).push(signed(this.thoughts++, of, signature))
+    detailsOf(delta).push(signed(this.order.mark(), of, signature))
     this.openThought = undefined
   }
 

@@ -90,8 +90,9 @@ const blocksOf = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<Block>
   for (const { format, type, index, id = null, text, data, signature } of details) {
     if (format !== reasoningFormat) continue
     let block = blocks.at(-1)
+    // Signatures come whole.
     const goesOn =
-      block !== undefined && block.type === type && block.index === index && index !== undefined && block.id === id
+      block?.type === type && type !== "reasoning.encrypted" && block.index === index && index !== undefined
     if (block === undefined || !goesOn || block.signature !== "") {
       block = { type, id: id === "" ? null : id, index, text: "", data: "", signature: "" }
       blocks.push(block)

@@ -2,7 +2,14 @@
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
-import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
+import type {
+  ChatChoice,
+  ChatChunk,
+  ChatChunkChoice,
+  ChatMessage,
+  ChatResponse,
+  ReasoningDetail,
+} from "../../domain/request/chat.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import { CandidateReader, type Piece } from "./CandidateReader.ts"
@@ -38,7 +45,7 @@ export const generateContentAnswer = (body: unknown, upstreamModel: string): Cha
   for (const candidate of candidates) {
     if (!isJsonObject(candidate["content"]) && candidate["finishReason"] == null) return malformed()
     const reader = new CandidateReader(isThird)
-    choices.push(choiceOf(placeOf(candidate), reader.read(candidate)))
+    choices.push(choiceOf(placeOf(candidate), reader.read(candidate), reader))
     searches += reader.searches
   }
   return answerOf(body, choices, searches)
@@ -49,22 +56,26 @@ const answerOf = (body: JsonObject, choices: ReadonlyArray<ChatChoice>, searches
   return { choices, ...(usage === undefined ? {} : { usage }), ...tierField(body["usageMetadata"]) }
 }
 
-const choiceOf = (index: number, { delta, logprobs, finish }: Piece): ChatChoice => ({
+const choiceOf = (index: number, { delta, logprobs, finish }: Piece, reader: CandidateReader): ChatChoice => ({
   index,
-  finish_reason: finish?.reason ?? "stop",
+  finish_reason: finish?.reason ?? (reader.hasCalls ? "tool_calls" : "stop"),
   native_finish_reason: finish?.native ?? null,
-  message: messageOf(delta),
+  message: messageOf(delta, reader.entry()),
   logprobs: logprobs ?? null,
 })
 
-const messageOf = ({
-  content,
-  refusal,
-  reasoning,
-  tool_calls: pieces,
-  role: _,
-  ...rest
-}: Piece["delta"]): ChatMessage => {
+const messageOf = (
+  {
+    content,
+    refusal,
+    reasoning,
+    reasoning_details: details = [],
+    tool_calls: pieces,
+    role: _,
+    ...rest
+  }: Piece["delta"],
+  entry: ReadonlyArray<ReasoningDetail>,
+): ChatMessage => {
   // Calls of Google come whole, so each piece is one.
   const calls = (pieces ?? []).map(({ id = "", type = "function", function: called }) => ({
     id,
@@ -76,6 +87,7 @@ const messageOf = ({
     content: content ?? (calls.length === 0 ? "" : null),
     refusal: refusal ?? null,
     reasoning: reasoning ?? null,
+    ...(details.length + entry.length === 0 ? {} : { reasoning_details: [...details, ...entry] }),
     ...rest,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }
@@ -122,9 +134,14 @@ class GenerateContentDecoder implements Decoder {
     return this.chunks(data["usageMetadata"], choices)
   }
 
-  /** Nothing is held back. */
+  /** The order of the parts. */
   end(): ReadonlyArray<ChatChunk> {
-    return nothing
+    const choices: Array<ChatChunkChoice> = []
+    for (const [index, reader] of this.candidates) {
+      const entry = reader.entry()
+      if (entry.length > 0) choices.push({ index, delta: { reasoning_details: entry }, finish_reason: null })
+    }
+    return choices.length === 0 ? nothing : [{ choices }]
   }
 
   private readerOf(place: number): CandidateReader {

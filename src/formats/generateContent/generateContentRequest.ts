@@ -12,7 +12,7 @@ import { conversationOf } from "./generateContentContents.ts"
 import { given } from "./generateContentJson.ts"
 import type { Reader } from "./generateContentMedia.ts"
 import { modelFacts } from "./generateContentModels.ts"
-import { toolFields } from "./generateContentTools.ts"
+import { droppedOfTools, toolFields } from "./generateContentTools.ts"
 import { generationConfig, parameters } from "./generationConfig.ts"
 
 /** Parameters that this protocol has, and what it takes besides. */
@@ -31,7 +31,7 @@ export const encodeGenerateContent = (
     const { payload } = request
     const reader: Reader = { vertex, facts: modelFacts(host.upstreamModel) }
     yield* soundOf(payload)
-    const { system, contents } = yield* conversationOf(payload.messages, reader)
+    const { system, contents, dropped } = yield* conversationOf(payload.messages, reader)
     const tools = yield* toolFields(payload, reader)
     const config = generationConfig(request, host, reader.facts)
     const tier = tierOf(payload.service_tier)
@@ -48,7 +48,7 @@ export const encodeGenerateContent = (
       path: `${modelPath(host.upstreamModel, vertex)}:${method}`,
       ...(vertex && tier !== undefined ? { headers: { "x-vertex-ai-llm-shared-request-type": tier } } : {}),
       ...jsonBody(body),
-      dropped: droppedOf(request, reader, config),
+      dropped: [...droppedOf(request, reader, config), ...droppedOfTools(payload), ...dropped],
     }
   })
 

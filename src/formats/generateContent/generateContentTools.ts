@@ -11,11 +11,27 @@ export interface ToolFields {
   readonly toolConfig?: JsonObject
 }
 
+/** What Google has no words for: a function's exact schema, and tools whose input is text. */
+export const droppedOfTools = ({ tools }: ChatPayload): ReadonlyArray<string> =>
+  (tools ?? []).flatMap((tool, at) => {
+    if (isCustom(tool)) return [`tools[${at}]`]
+    return isFunction(tool) && tool.function.strict === true ? [`tools[${at}].function.strict`] : []
+  })
+
+/** Whether functions are declared. Before Gemini 3, such a request may not ask for JSON. */
+export const hasFunctions = ({ tools, tool_choice: choice }: ChatPayload): boolean =>
+  choice !== "none" && (tools ?? []).some(isFunction)
+
 export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<ToolFields, Unsupported> => {
   const declarations: Array<JsonObject> = []
+  // Before Gemini 3, functions that may not be called would be in the way of JSON that is asked for.
+  const asksForJson = payload.response_format != null && payload.response_format.type !== "text"
+  const isDeclared = reader.facts.isThird || payload.tool_choice !== "none" || !asksForJson
   let searches = payload["web_search_options"] != null
   for (const [at, tool] of (payload.tools ?? []).entries()) {
-    if (isFunction(tool)) declarations.push(declarationOf(tool))
+    if (isFunction(tool)) {
+      if (isDeclared) declarations.push(declarationOf(tool))
+    } else if (isCustom(tool)) continue
     else if (isSearch(tool)) searches = true
     else return Either.left(new Unsupported({ path: `tools[${at}]`, reason: "this host has no such tool" }))
   }
@@ -34,6 +50,8 @@ export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<
 }
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
+
+const isCustom = ({ type }: Tool): boolean => type === "custom"
 
 /** The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price list. */
 const isSearch = ({ type }: Tool): boolean => type.includes("web_search")

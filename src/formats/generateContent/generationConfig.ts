@@ -8,6 +8,7 @@ import type { ChatRequest, Effort } from "../../domain/request/request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import { given } from "./generateContentJson.ts"
 import type { ModelFacts, ThinkingControl, ThinkingLevel } from "./generateContentModels.ts"
+import { hasFunctions } from "./generateContentTools.ts"
 
 /** Parameters that need no function of their own. */
 export const parameters: ReadonlyArray<PlacedParameter> = placedIn("generateContent")
@@ -17,7 +18,7 @@ export const generationConfig = (request: ChatRequest, host: Host, facts: ModelF
   const config: Record<string, unknown> = maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }
   addParameters(parameters, payload, config)
   const others: JsonObject = {
-    ...formatFields(payload.response_format),
+    ...(facts.isThird || !hasFunctions(payload) ? formatFields(payload.response_format) : {}),
     ...outputFields(payload),
     thinkingConfig: thinkingConfig(request, host, facts.thinking),
   }

@@ -45,10 +45,10 @@ describe("parts", () => {
       reasoning_details: [
         { type: "reasoning.text", text: "Hm", format, index: 0 },
         { type: "reasoning.text", text: "m.", format, index: 0 },
-        { type: "reasoning.encrypted", data: "s0", id: unique, format, index: 1 },
-        { type: "reasoning.encrypted", data: "s1", id, format, index: 2 },
-        { type: "reasoning.encrypted", data: "s2", id: expect.stringMatching(/^image_0_\w+$/), format, index: 3 },
-        { type: "reasoning.encrypted", data: "s3", id: null, format, index: 4 },
+        { type: "reasoning.encrypted", data: "s0", id: unique, format, index: 0 },
+        { type: "reasoning.encrypted", data: "s1", id, format, index: 0 },
+        { type: "reasoning.encrypted", data: "s2", id: expect.stringMatching(/^image_0_\w+$/), format, index: 0 },
+        { type: "reasoning.encrypted", data: "s3", id: null, format, index: 0 },
       ],
       tool_calls: [
         { id, type: "function", function: { name: "a", arguments: '{"b":[1]}' } },
@@ -114,7 +114,7 @@ describe("how an answer ends", () => {
     ["RECITATION", [], "content_filter"],
     ["PROHIBITED_CONTENT", call, "content_filter"],
     ["IMAGE_SAFETY", [], "content_filter"],
-    ["OTHER", [], "stop"],
+    ["OTHER", [], "error"],
     ["SOMETHING_NEW", [], "stop"],
     ["UNEXPECTED_TOOL_CALL", call, "tool_calls"],
   ])("%s with %j", (finishReason, parts, expected) => {

@@ -491,3 +491,66 @@ describe("thoughts and signatures of earlier answers", () => {
     expect(signatures("a-tuned-model")).toEqual([undefined, undefined])
   })
 })
+
+describe("what hosts refused or lost", () => {
+  const asked = (more: JsonObject, model = "gemini-2.5-pro") =>
+    encoded({ tools: [tool("look", schema)], ...more }, { model })
+  const json = { response_format: { type: "json_schema", json_schema: { name: "a", schema } } }
+
+  test("H16: Gemini 3 refuses a result with references (`$ref`), so it stays a text", () => {
+    const response = (said: string) =>
+      sentAny({ messages: [user("x"), calling(call("1")), result("1", said)] }).contents[2].parts[0].functionResponse
+        .response
+    for (const said of ['{"a":{"$ref":"#/b"}}', '[{"\\u0024defs": {}}]', '{"$schema" :"x","b":1}'])
+      expect(response(said)).toEqual({ result: said })
+    expect(response('{"a":"$ref"}')).toEqual({ a: "$ref" })
+  })
+
+  test("H16: Gemini 2.5 refuses tools together with JSON, so the format is left out and named", () => {
+    const { body, dropped } = asked(json)
+    expect([body["generationConfig"], dropped]).toEqual([undefined, ["response_format"]])
+    expect(body["tools"]).toBeDefined()
+    const third = asked(json, "gemini-3.5-flash")
+    expect([third.body["generationConfig"], third.dropped]).toMatchObject([{ responseJsonSchema: schema }, []])
+    const uncalled = asked({ ...json, tool_choice: "none" })
+    expect([uncalled.body["tools"], uncalled.dropped]).toEqual([undefined, []])
+    expect(uncalled.body["generationConfig"]).toMatchObject({ responseJsonSchema: schema })
+  })
+
+  test("H17: a message between two results made three turns; results come first", () => {
+    const messages = [user("x"), calling(call("1"), call("2")), result("1", "a"), user("wait"), result("2", "b")]
+    const { contents } = sentAny({ messages })
+    expect(contents.map((turn: JsonObject) => turn["role"])).toEqual(["user", "model", "user", "user"])
+    expect(contents[2].parts).toHaveLength(2)
+    expect(contents[3].parts).toEqual([{ text: "wait" }])
+  })
+
+  test("H17: a blank last message of the user vanished, so that the model went on with its own answer", () => {
+    const { contents } = sentAny({ messages: [user("x"), { role: "assistant", content: "y" }, user("")] })
+    expect(contents.at(-1)).toEqual({ role: "user", parts: [{ text: " " }] })
+  })
+
+  test("F7: what Google has no words for is named: strict, a message's name, an image's detail, custom tools", () => {
+    const strict = tool("look", schema)
+    const custom = { type: "custom", custom: { name: "sql" } }
+    const { body, dropped } = encoded({
+      tools: [{ ...strict, function: { ...Object(strict["function"]), strict: true } }, custom],
+      messages: [
+        { ...user([{ type: "image_url", image_url: { url: png, detail: "high" } }]), name: "Ann" },
+        user([{ type: "image_url", image_url: { url: png, detail: "auto" } }]),
+      ],
+    })
+    expect(dropped?.toSorted()).toEqual([
+      "messages[0].content[0].image_url.detail",
+      "messages[0].name",
+      "tools[0].function.strict",
+      "tools[1]",
+    ])
+    expect(body["tools"]).toEqual([{ functionDeclarations: [expect.objectContaining({ name: "look" })] }])
+  })
+
+  test("F7: a refusal of the assistant vanished, and the two turns of the user were one", () => {
+    const { contents } = sentAny({ messages: [user("x"), { role: "assistant", refusal: "No." }, user("y")] })
+    expect(contents[1]).toEqual({ role: "model", parts: [{ text: "No." }] })
+  })
+})

@@ -9,6 +9,7 @@ import { messages } from "../src/formats/messages/messagesClient.ts"
 import { messagesProtocol } from "../src/formats/messages/messagesHost.ts"
 import type { Protocol } from "../src/formats/Protocol.ts"
 import { HostStream } from "../src/formats/stream/HostStream.ts"
+import { Target } from "../src/formats/Target.ts"
 import { answerNames } from "../test/support/formats/answerNames.ts"
 import { chunkOf } from "../test/support/hosts/host.ts"
 import { eventText, startEvent } from "../test/support/hosts/messages.ts"
@@ -54,11 +55,13 @@ const measured = (protocol: Protocol, first: string, chunk: string, writer: Chun
   return (process.cpuUsage().user - before) / chunks
 }
 
+const target = new Target("/api/v1/chat/completions", "")
+
 for (let round = 0; round < 3; round++) {
   for (const [name, { protocol, first, chunk }] of Object.entries(hosts)) {
     const isNative = name === "messages"
-    const toChat = measured(protocol, first, chunk, chat.stream(names, request)(host), false)
-    const toMessages = measured(protocol, first, chunk, messages.stream(names, request)(host), isNative)
+    const toChat = measured(protocol, first, chunk, chat.stream(names, request, target)(host), false)
+    const toMessages = measured(protocol, first, chunk, messages.stream(names, request, target)(host), isNative)
     process.stdout.write(
       `host ${name}: chat caller ${toChat.toFixed(2)} µs, Messages caller ${toMessages.toFixed(2)} µs\n`,
     )

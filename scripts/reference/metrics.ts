@@ -1,6 +1,6 @@
 /** docs/reference/metrics.md: the families of series, as `src/services/metrics` has them, each with an example of a query. */
 import { waivers } from "../../src/domain/money/Charge.ts"
-import { formPaths } from "../../src/domain/request/forms.ts"
+import { formRoutes } from "../../src/domain/request/forms.ts"
 import type { Family } from "../../src/services/metrics/Family.ts"
 import { allFamilies } from "../../src/services/metrics/families.ts"
 import { mostPairs } from "../../src/services/metrics/Pairs.ts"
@@ -97,7 +97,7 @@ After a [reload](../configuration.md#reload) that removed a host, its gauges end
 
 ## Labels <a id="labels"></a>
 
-- \`form\`: ${list(formPaths.keys())}.
+- \`form\`: ${list(formRoutes.keys())}.
 - \`model\`, \`host\`: as the configuration names them.
   At most ${mostPairs.toLocaleString("en")} pairs have series of their own, those with traffic first.
   Others are \`_OTHER\`, and so are unknown models; "" is a request that was refused before its model was known.

@@ -285,7 +285,7 @@ export const serve = (
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const { hostname, port, workers, metrics } = settings
-      const { handlers, getHandlers, preflight } = yield* DataPlane
+      const { mounts, preflight } = yield* DataPlane
       const inFlight = yield* InFlight
       const onSocket =
         ({ native }: DataHandler) =>
@@ -301,14 +301,14 @@ export const serve = (
             server,
           )
       const routes = Object.fromEntries(
-        Array.from(handlers, ([path, handler]) => {
-          const getHandler = getHandlers.get(path)
-          const methods = {
-            POST: onSocket(handler),
+        Array.from(mounts, ([path, { POST, GET }]) => [
+          path,
+          {
+            ...(POST === undefined ? {} : { POST: onSocket(POST) }),
+            ...(GET === undefined ? {} : { GET: onSocket(GET) }),
             OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
-          }
-          return [path, getHandler === undefined ? methods : { ...methods, GET: onSocket(getHandler) }]
-        }),
+          },
+        ]),
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.

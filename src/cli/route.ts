@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { isJsonObject, isNestedDeeper, type JsonObject } from "../domain/json/json.ts"
-import { formPaths } from "../domain/request/forms.ts"
+import { formRoutes } from "../domain/request/forms.ts"
 import { Explanation } from "../http/data/Explanation.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
@@ -135,7 +135,7 @@ const withPreferences = (provider: JsonObject, flags: Preferences): Effect.Effec
     }
   })
 
-const [firstForm, ...otherForms] = formPaths.keys()
+const [firstForm, ...otherForms] = formRoutes.keys()
 const formNames = [`${firstForm} (default)`, ...otherForms].join(", ")
 
 export const route = Command.make(

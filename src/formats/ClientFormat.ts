@@ -7,12 +7,13 @@ import type { ChatRequest } from "../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "./AnswerWriter.ts"
 import type { Rendered } from "./Rendered.ts"
 import type { WriterFor } from "./StreamWriter.ts"
+import type { Target } from "./Target.ts"
 
 export interface ClientFormat {
   /** For the ledger. */
   readonly name: string
-  /** `headers`: of the request, where the form gives some a meaning. */
-  readonly decode: (body: JsonObject, headers: Headers) => Either.Either<ChatRequest, BadRequest>
+  /** `headers` and `target`: of the request, where the form gives some of it a meaning. */
+  readonly decode: (body: JsonObject, headers: Headers, target: Target) => Either.Either<ChatRequest, BadRequest>
   /** The member that has the prompt. */
   readonly prompt: string
   /** What the form calls members of the canonical form. Absent: the same. For `X-GW-Dropped`. */
@@ -20,7 +21,9 @@ export interface ClientFormat {
   /** For the body of a whole answer. */
   readonly answer: (names: AnswerNames, request: ChatRequest) => AnswerWriter
   /** Keeps no reference to the request, which is gone before a stream ends. */
-  readonly stream: (names: AnswerNames, request: ChatRequest) => WriterFor
+  readonly stream: (names: AnswerNames, request: ChatRequest, target: Target) => WriterFor
+  /** The content type of streams. Default: server-sent events. */
+  readonly streamType?: (target: Target) => string
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
   /** Of a body. */
   readonly schema: JsonSchema

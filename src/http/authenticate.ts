@@ -7,14 +7,15 @@ import type { Authenticator } from "../services/keys/KeyStore.ts"
 import type { EffectRunner } from "../services/request/EffectRunner.ts"
 import type { Ending, Lifetime } from "../services/request/RequestContext.ts"
 import { untilEnded } from "../services/request/untilEnded.ts"
-import { presentedKey } from "./headers.ts"
+import { googleKey, presentedKey } from "./headers.ts"
 
-/** The record of the key in `Authorization` or `x-api-key`. */
+/** The record of the key in `Authorization` or `x-api-key`. `url`: of a request that may have it where Google's clients send it. */
 export const authenticate = (
   keys: Authenticator,
   headers: Headers,
+  url?: string,
 ): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable> => {
-  const presented = presentedKey(headers)
+  const presented = presentedKey(headers) ?? (url === undefined ? undefined : googleKey(headers, url))
   if (presented === undefined) return Effect.fail(new KeyMissing())
   if (presented === "") return Effect.fail(new KeyNotAccepted())
   return keys.authenticate(Redacted.make(presented))

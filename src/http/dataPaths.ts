@@ -1,15 +1,13 @@
 /** The paths of the data plane: for its routes, for their description, and for what is said of wrong paths. */
-import { type FormName, formPaths } from "../domain/request/forms.ts"
+import { type FormName, formRoutes, type RoutePath } from "../domain/request/forms.ts"
 
 export type Path = `/${string}`
 
-const base = "/api/v1"
-
-/** Below the base URL. */
-export const countTokensBelow = "/messages/count_tokens"
-
 /** Where a request of this form is sent. */
-export const formPath = (form: FormName): Path => `${base}${formPaths.get(form) ?? ""}`
+export const formPath = (form: FormName): RoutePath => formRoutes.get(form)?.[0]?.path ?? "/api/"
 
-export const countTokensPath: Path = `${base}${countTokensBelow}`
-export const explainPath: Path = `${base}/route/explain`
+export const countTokensPath: RoutePath = "/api/v1/messages/count_tokens"
+export const explainPath: RoutePath = "/api/v1/route/explain"
+
+/** Whether a path is one of Google's form, whose clients have ways of their own to send a key. */
+export const isGoogles = (path: string): boolean => path.startsWith("/api/v1beta/")

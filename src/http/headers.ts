@@ -3,6 +3,7 @@
 import { withoutControls } from "../domain/json/plainText.ts"
 import { withoutKeys } from "../domain/json/redaction.ts"
 import { formatUsd, type Picodollars } from "../domain/price/money.ts"
+import { queryOf } from "../formats/Target.ts"
 
 /** On every error: what a caller sent may stand in its message, and no browser takes JSON for a page. */
 export const notSniffed = { "x-content-type-options": "nosniff" } as const
@@ -94,6 +95,10 @@ const asUtf8 = (value: string): string => {
 /** A caller's text for the record: on one line, without characters that a terminal would obey, cut to 200 characters. */
 export const attributionText = (value: string | null): string =>
   value === null ? "" : withoutKeys(withoutControls(asUtf8(value), "")).slice(0, 200)
+
+/** The key of a request of Google's form, from `x-goog-api-key`, else from the query; "" for a malformed one. */
+export const googleKey = (headers: Headers, url: string): string | undefined =>
+  headers.get("x-goog-api-key") ?? queryOf(url).get("key") ?? undefined
 
 /**
  * The key of a request, from `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one.

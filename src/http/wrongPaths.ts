@@ -4,11 +4,11 @@
  */
 
 import { NotFound } from "../domain/failures/Failure.ts"
-import { formPaths } from "../domain/request/forms.ts"
+import { formRoutes } from "../domain/request/forms.ts"
 import { chatErrorBody } from "../formats/errorBody.ts"
 import { messagesErrorBody } from "../formats/messages/messagesErrorBody.ts"
 import type { Rendered } from "../formats/Rendered.ts"
-import { countTokensBelow } from "./dataPaths.ts"
+import { countTokensPath } from "./dataPaths.ts"
 import type { Prefix } from "./Mount.ts"
 
 /** No such path, method or spelling. 405 is never sent. */
@@ -20,8 +20,9 @@ export interface WrongPath {
   readonly body: (rendered: Rendered, requestId: string) => object
 }
 
-/** What clients of the forms add to their base URL. */
-const paths = [...formPaths.values(), countTokensBelow].map((path) => path.slice(1))
+const known = [...[...formRoutes.values()].flat().map(({ path }) => path), countTokensPath]
+/** What clients of the forms add to their base URL, without a parameter. */
+const paths = known.flatMap((path) => /^\/api\/v1\/([^{]+)$/.exec(path)?.[1] ?? [])
 const operation = `(?:${paths.join("|")})`
 /** What else may stand before it: of other vendors' base URLs, of a base URL that has an operation already, and a doubled slash. */
 const base = `(?:|v1|api|openai|anthropic|${operation})`

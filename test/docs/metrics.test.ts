@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { waivers } from "../../src/domain/money/Charge.ts"
-import { formPaths } from "../../src/domain/request/forms.ts"
+import { formRoutes } from "../../src/domain/request/forms.ts"
 import { allFamilies } from "../../src/services/metrics/families.ts"
 import { mostPairs } from "../../src/services/metrics/Pairs.ts"
 
@@ -33,6 +33,6 @@ test("every example asks for the family of its row", () => {
 })
 
 test("the page lists the values of labels", () => {
-  for (const value of [...formPaths.keys(), ...waivers]) expect(page).toContain(`\`${value}\``)
+  for (const value of [...formRoutes.keys(), ...waivers]) expect(page).toContain(`\`${value}\``)
   expect(page).toContain(`At most ${mostPairs.toLocaleString("en")} pairs`)
 })

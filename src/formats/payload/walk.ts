@@ -8,6 +8,7 @@
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import { reachesOut, runnerOf } from "../../domain/request/hostedTools.ts"
 import { routerOnly } from "../../domain/request/request.ts"
+import { innerJson } from "../../wire/jsonDepth.ts"
 import { isFree } from "./free.ts"
 import { ruleOf, stored } from "./names.ts"
 
@@ -26,6 +27,21 @@ export const findingInBody = (body: JsonObject, dropped: ReadonlyArray<string>):
     if (routerOnly.has(name) || left?.has(name) === true) continue
     const found = member(body, name, body[name], "", undefined)
     if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/**
+ * What the fields of a multipart body have that no host may be sent. A list has one field for each entry, whose names may end with
+ * `[]`; a field may be JSON. The bytes of files are not looked at.
+ */
+export const findingInFields = (fields: Iterable<readonly [name: string, value: unknown]>): Finding | undefined => {
+  for (const [name, value] of fields) {
+    if (typeof value !== "string") continue
+    const plain = name.replace(/\[\w*\]$/, "")
+    const inner = /^\s*[[{]/.test(value) ? innerJson(value) : undefined
+    const found = member({}, plain, value, "", undefined) ?? member({}, plain, inner, "", undefined)
+    if (found !== undefined) return { ...found, path: found.path === plain ? name : found.path }
   }
   return undefined
 }

@@ -5,6 +5,8 @@ import * as Exit from "effect/Exit"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { BadRequest, type Failure } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
+import { findingInFields } from "../../formats/payload/walk.ts"
+import type { Target } from "../../formats/Target.ts"
 import { wait } from "../../services/request/EffectRunner.ts"
 import type { Lifetime } from "../../services/request/RequestContext.ts"
 import { unscannedBytes } from "../../wire/JsonScan.ts"
@@ -16,6 +18,7 @@ import { type ContentType, jsonType } from "../readRequest.ts"
 export interface Arrived {
   readonly bytes: Uint8Array
   readonly headers: Headers
+  readonly target: Target
   readonly lifetime: Lifetime
   readonly config: ResolvedConfig
 }
@@ -27,8 +30,11 @@ export interface Body<A> {
   readonly read: (arrived: Arrived) => Effect.Effect<A, Failure>
 }
 
-/** What a form makes of a body. `headers`: of the request, where the form gives some a meaning. Files of a body may have to be waited for. */
-export type Decode<Sent, A> = (body: Sent, headers: Headers) => Effect.Effect<A, BadRequest>
+/**
+ * What a form makes of a body. `headers` and `target`: of the request, where the form gives some of it a meaning. Files of a body may
+ * have to be waited for.
+ */
+export type Decode<Sent, A> = (body: Sent, headers: Headers, target: Target) => Effect.Effect<A, BadRequest>
 
 /** A JSON object. `prompt`: the member that has the prompt, where a body is one prompt (`OnePrompt`). */
 export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Body<A> => ({
@@ -36,33 +42,38 @@ export const jsonBody = <A>(decode: Decode<JsonObject, A>, prompt?: string): Bod
   read: (arrived) => {
     if (arrived.bytes.byteLength > unscannedBytes) return readLong(arrived, decode, prompt)
     const body = parseBody(arrived.bytes)
-    return Either.isRight(body) ? decode(body.right, arrived.headers) : Either.left(body.left)
+    return Either.isRight(body) ? decode(body.right, arrived.headers, arrived.target) : Either.left(body.left)
   },
 })
 
 /** A function of its own, since a closure on a rare branch would cost each call something. */
 const readLong = <A>(
-  { bytes, headers, lifetime, config }: Arrived,
+  { bytes, headers, target, lifetime, config }: Arrived,
   decode: Decode<JsonObject, A>,
   prompt: string | undefined,
 ): Effect.Effect<A, Failure> =>
   Effect.flatMap(readBody(bytes, lifetime, prompt === undefined ? undefined : onePrompt(prompt, config)), (body) =>
-    decode(body, headers),
+    decode(body, headers, target),
   )
 
 /** The bytes as they came, of any type. */
 export const bytesBody = <A>(decode: Decode<Uint8Array, A>): Body<A> => ({
   type: anyType,
-  read: ({ bytes, headers }) => decode(bytes, headers),
+  read: ({ bytes, headers, target }) => decode(bytes, headers, target),
 })
 
 /** Fields and files, as the runtime gives them. */
 export type Fields = Awaited<ReturnType<Response["formData"]>>
 
-/** Fields and files of `multipart/form-data`. */
+/** Fields and files of `multipart/form-data`, judged as JSON is before it is decoded. */
 export const multipartBody = <A>(decode: Decode<Fields, A>): Body<A> => ({
   type: multipartType,
-  read: ({ bytes, headers }) => Effect.flatMap(formDataOf(bytes, headers), (fields) => decode(fields, headers)),
+  read: ({ bytes, headers, target }) =>
+    Effect.flatMap(formDataOf(bytes, headers), (fields) => {
+      const found = findingInFields(fields.entries())
+      if (found === undefined) return decode(fields, headers, target)
+      return Effect.fail(new BadRequest({ issues: [{ path: found.path, message: found.reason }] }))
+    }),
 })
 
 const anyType: ContentType = { accepts: () => true, says: "" }

@@ -10,8 +10,10 @@ import { CallerGone, type Failure, Unavailable } from "../../domain/failures/Fai
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
+import type { RoutePath } from "../../domain/request/forms.ts"
 import { chatErrorBody } from "../../formats/errorBody.ts"
 import type { Rendered } from "../../formats/Rendered.ts"
+import { Target } from "../../formats/Target.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
 import type { OpenOutput } from "../../services/dispatch/StreamOutput.ts"
 import { isFinished } from "../../services/request/EffectRunner.ts"
@@ -40,8 +42,11 @@ import { serverTiming } from "./serverTiming.ts"
 
 /** One method of one path. */
 export interface DataRoute {
-  /** Method and path. */
+  /** Method and path (`routeName`). */
   readonly name: string
+  readonly path: RoutePath
+  /** Whether a key may stand where Google's clients send it. Default false. */
+  readonly takesGoogleKeys?: boolean
   /** The name of its form; `null`: the request says it. */
   readonly form: string | null
   /** The body of an error, in the form of the route. */
@@ -106,6 +111,10 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
     return peers?.requestIP(http)?.address ?? null
   }
 
+  get target(): Target {
+    return new Target(this.route.path, this.incoming.http.url)
+  }
+
   /** Management keys cannot call models. */
   protected get isForAnyKey(): boolean {
     return false
@@ -133,9 +142,10 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
     this.ask(authenticateWithin(runner, lifetime, this.caller()), this.identified)
   }
 
-  /** Whose it is: a key in its headers says so. */
+  /** Whose it is: a key says so. */
   protected caller(): Effect.Effect<KeyRecord, Failure> {
-    return authenticate(this.services.keys, this.incoming.http.headers)
+    const { headers, url } = this.incoming.http
+    return authenticate(this.services.keys, headers, this.route.takesGoogleKeys === true ? url : undefined)
   }
 
   /** Its caller is known. From now on the request is ended when the key is revoked. */
@@ -195,7 +205,9 @@ export abstract class DataRequest<Content> extends StepByStep<Response, Failure,
   protected decode(bytes: Uint8Array): void {
     const { lifetime } = this
     const { headers } = this.incoming.http
-    this.after(this.body.read({ bytes, headers, lifetime, config: this.services.registry.current() }), this.decoded)
+    const { target } = this
+    const config = this.services.registry.current()
+    this.after(this.body.read({ bytes, headers, target, lifetime, config }), this.decoded)
   }
 
   private decoded(content: Content): void {

@@ -10,8 +10,9 @@ import { withoutKeys } from "../../domain/json/redaction.ts"
 import { callerOf, type KeyRecord } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import { formatUsd } from "../../domain/price/money.ts"
-import { formPaths } from "../../domain/request/forms.ts"
+import { formRoutes, type RoutePath, routeName } from "../../domain/request/forms.ts"
 import { chatError, chatErrorBody } from "../../formats/errorBody.ts"
+import { queryOf as queryIn } from "../../formats/Target.ts"
 import { conversationOf } from "../../services/request/Conversations.ts"
 import type { Draws, Explanation as Explained } from "../../services/routing/Explain.ts"
 import { render } from "../errorBody.ts"
@@ -32,9 +33,9 @@ interface Query {
   readonly form: Form
 }
 
-export const explainRoute = (path: string): DataRoute => {
+export const explainRoute = (path: RoutePath): DataRoute => {
   const route: DataRoute = {
-    ...{ name: `POST ${path}`, form: null, error: chatErrorBody },
+    ...{ name: routeName("POST", path), path, form: null, error: chatErrorBody },
     receive: (services, incoming) => new ExplainRequest(services, route, incoming),
   }
   return route
@@ -129,8 +130,7 @@ const mostDraws = 1000
 
 /** `form`: the name of one. `seed`: a 32-bit unsigned integer. `draws`: 1 to 1,000. `key_hash`: the hash of a key, as the list of keys shows it. */
 const queryOf = (url: string): Either.Either<Query, BadRequest> => {
-  // It is no URL where the request has no valid `Host`.
-  const searchParams = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1])
+  const searchParams = queryIn(url)
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
   const [draws = "0", ...moreDraws] = searchParams.getAll("draws")
@@ -144,7 +144,7 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
     (searchParams.has("draws") && !(/^\d{1,4}$/.test(draws) && count >= 1 && count <= mostDraws))
   )
     return Either.left(badQuery("draws", `must be one whole number from 1 to ${mostDraws}`))
-  const known = [...formPaths.keys()]
+  const known = [...formRoutes.keys()]
   const [asked = known[0], ...more] = searchParams.getAll("form")
   const name = more.length > 0 ? undefined : known.find((one) => one === asked)
   if (name === undefined) return Either.left(badQuery("form", `must be one of ${known.join(", ")}`))

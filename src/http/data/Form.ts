@@ -6,6 +6,7 @@ import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, UnaryWriter } from "../../formats/AnswerWriter.ts"
 import type { ClientFormat } from "../../formats/ClientFormat.ts"
 import type { WriterFor } from "../../formats/StreamWriter.ts"
+import type { Target } from "../../formats/Target.ts"
 import { type AnswerReader, chatReader, unaryReader } from "../../services/dispatch/AnswerReader.ts"
 import type { RequestContext } from "../../services/request/RequestContext.ts"
 import { renderedIn } from "../errorBody.ts"
@@ -26,6 +27,8 @@ export interface Asked {
   answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader
   /** Absent: the operation has no streams. */
   stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
+  /** The content type of the stream. Default: server-sent events. */
+  readonly streamType?: string | undefined
 }
 
 /** A request of a chat, in any format. */
@@ -33,10 +36,12 @@ class AskedChat implements Asked {
   readonly request: ChatRequest
   readonly trace: unknown
   private readonly format: ClientFormat
+  private readonly target: Target
 
-  constructor(format: ClientFormat, request: ChatRequest, trace: unknown) {
+  constructor(format: ClientFormat, request: ChatRequest, target: Target, trace: unknown) {
     this.format = format
     this.request = request
+    this.target = target
     this.trace = trace
   }
 
@@ -45,7 +50,11 @@ class AskedChat implements Asked {
   }
 
   stream(context: RequestContext, shown: ShownRoute | undefined): WriterFor {
-    return this.format.stream(namesOf(context, this.request, shown), this.request)
+    return this.format.stream(namesOf(context, this.request, shown), this.request, this.target)
+  }
+
+  get streamType(): string | undefined {
+    return this.format.streamType?.(this.target)
   }
 }
 
@@ -56,12 +65,12 @@ export const chatForm = (format: ClientFormat): Form => {
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
     schema,
-    body: jsonBody((body, headers) => {
-      const decoded = format.decode(body, headers)
+    body: jsonBody((body, headers, target) => {
+      const decoded = format.decode(body, headers, target)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       if (Either.isLeft(applied)) return Either.left(applied.left)
-      return Either.right(new AskedChat(format, applied.right, body["trace"]))
+      return Either.right(new AskedChat(format, applied.right, target, body["trace"]))
     }, prompt),
   }
 }
@@ -83,11 +92,11 @@ export const namesOf = (
 /** What a body of an operation without streams asks for. `Sent`: what `body` of the form reads. */
 export const unaryAsked =
   <Sent, Name extends UnaryName>(
-    decode: (sent: Sent) => Either.Either<UnaryRequests[Name], BadRequest>,
+    decode: (sent: Sent, target: Target) => Either.Either<UnaryRequests[Name], BadRequest>,
     writer: (names: AnswerNames, request: UnaryRequests[Name]) => UnaryWriter<Name>,
   ): Decode<Sent, Asked> =>
-  (sent, headers) => {
-    const decoded = Either.flatMap(decode(sent), (request) => withHeaders(request, headers))
+  (sent, headers, target) => {
+    const decoded = Either.flatMap(decode(sent, target), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
       answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request)),

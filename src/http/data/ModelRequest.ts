@@ -6,18 +6,21 @@ import { generationId } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { callerOf } from "../../domain/keys/key.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
+import { type FormRoute, routeName } from "../../domain/request/forms.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { userOf } from "../../domain/request/userHash.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import { routedOf } from "../../domain/routing/routed.ts"
 import type { BodyPieces } from "../../formats/AnswerWriter.ts"
 import type { WriterFor } from "../../formats/StreamWriter.ts"
+import { pathIn } from "../../formats/Target.ts"
 import type { StreamHead } from "../../services/dispatch/StreamOpening.ts"
 import type { Completed } from "../../services/dispatch/WholeAnswer.ts"
 import { type Conversation, conversationOf } from "../../services/request/Conversations.ts"
 import { Claim, type KeptAnswer } from "../../services/request/Idempotency.ts"
 import { RequestContext } from "../../services/request/RequestContext.ts"
 import type { EndFailure, ServedRequest } from "../../services/request/ServedRequest.ts"
+import { isGoogles } from "../dataPaths.ts"
 import {
   callerRequestId,
   costHeader,
@@ -35,9 +38,10 @@ import { isLongBody, LongAnswer } from "./LongAnswer.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
 
 /** The route of a form, at this path. */
-export const modelRoute = (path: string, form: Form): DataRoute => {
+export const modelRoute = ({ method, path }: FormRoute, form: Form): DataRoute => {
   const route: DataRoute = {
-    ...{ name: `POST ${path}`, form: form.name, error: form.error },
+    ...{ name: routeName(method, path), path, form: form.name, error: form.error },
+    takesGoogleKeys: isGoogles(path),
     receive: (services, incoming) => new ModelRequest(services, route, incoming, form),
   }
   return route
@@ -93,10 +97,16 @@ class ModelRequest extends DataRequest<Asked> {
 
   /** A request with an `Idempotency-Key` is carried out once. See `services/request/Idempotency.ts`. */
   private claim(value: string, body: Uint8Array): void {
-    const { served, route, key } = this
+    const { served, route, key, target } = this
     const { stream, routing } = this.asked.request
     const repeatable = {
-      ...{ key: key.id, route: served.form ?? route.name, value, body, requestId: served.requestId },
+      ...{
+        key: key.id,
+        route: target.parameter === undefined ? (served.form ?? route.name) : pathIn(this.incoming.http.url),
+        value,
+        body,
+        requestId: served.requestId,
+      },
       mayKeepAnswer: !stream && !routing.preferences.zeroDataRetention,
     }
     this.after(this.services.idempotency.begin(repeatable), this.claimed)
@@ -202,7 +212,7 @@ class ModelRequest extends DataRequest<Asked> {
     // From here on the stream itself reports that its reader has left.
     lifetime.isCallerGone = undefined
     const response = new Response(body)
-    response.headers.set("content-type", "text/event-stream")
+    response.headers.set("content-type", this.asked.streamType ?? "text/event-stream")
     response.headers.set("cache-control", "no-cache")
     setAnswerHeaders(response.headers, context, answering, form)
     if (this.served.claim !== undefined) this.tellIfNotKept(this.served.claim, undefined, response.headers)

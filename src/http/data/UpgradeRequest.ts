@@ -3,16 +3,37 @@
  * once, where at 404 it tries seven times in seven seconds (0.169.0, 2026-11). Any other `GET` gets 404.
  */
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
+import { type RoutePath, routeName } from "../../domain/request/forms.ts"
 import type { ClientFormat } from "../../formats/ClientFormat.ts"
+import { chatErrorBody } from "../../formats/errorBody.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
 
-export const upgradeRoute = (path: string, { name, error }: Pick<ClientFormat, "name" | "error">): DataRoute => {
+export const upgradeRoute = (path: RoutePath, { name, error }: Pick<ClientFormat, "name" | "error">): DataRoute => {
   const route: DataRoute = {
-    ...{ name: `GET ${path}`, form: name, error },
+    ...{ name: routeName("GET", path), path, form: name, error },
     receive: (services, incoming) => new UpgradeRequest(services, route, incoming),
   }
   return route
+}
+
+/** Where a path is none of the routes with a parameter. */
+export const noRoute = (method: string): DataRoute => {
+  const route: DataRoute = {
+    ...{ name: `${method} *`, path: "/api/", form: null, error: chatErrorBody },
+    receive: (services, incoming) => new NoRoute(services, route, incoming),
+  }
+  return route
+}
+
+class NoRoute extends DataRequest<never> {
+  protected override begin(): void {
+    this.fail(noSuchRoute)
+  }
+
+  protected override withinLimits(): void {}
+
+  protected override admitted(): void {}
 }
 
 class UpgradeRequest extends DataRequest<never> {

@@ -6,9 +6,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { formPaths } from "../../domain/request/forms.ts"
+import { formRoutes, type RoutePath, routeName } from "../../domain/request/forms.ts"
 import { messages } from "../../formats/messages/messagesClient.ts"
 import { responses } from "../../formats/responses/responsesClient.ts"
+import { leadOf, parameterIn } from "../../formats/Target.ts"
 import type { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import type { CallerAddresses, PeerSource } from "../CallerAddresses.ts"
@@ -21,14 +22,23 @@ import { type DataHandler, DataHandlers } from "./DataHandlers.ts"
 import { explainRoute } from "./ExplainRequest.ts"
 import { forms } from "./forms.ts"
 import { modelRoute } from "./ModelRequest.ts"
-import { upgradeRoute } from "./UpgradeRequest.ts"
+import { noRoute, upgradeRoute } from "./UpgradeRequest.ts"
 
-/** Handlers of `POST` and of `GET` by path, and of CORS preflight requests. Every path with a `GET` has a `POST`. */
+type Handlers = ReadonlyMap<RoutePath, DataHandler>
+
+/** The handlers of one path of a router, which ends with `*` where routes have a parameter there. */
+export interface Mounted {
+  readonly POST?: DataHandler
+  readonly GET?: DataHandler
+}
+
+/** Handlers of `POST` and of `GET` by path, the same as routers mount them, and the handler of CORS preflight requests. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
-    readonly handlers: ReadonlyMap<Path, DataHandler>
-    readonly getHandlers: ReadonlyMap<Path, DataHandler>
+    readonly handlers: Handlers
+    readonly getHandlers: Handlers
+    readonly mounts: ReadonlyMap<Path, Mounted>
     readonly preflight: (request: Request) => Response
   }
 >() {
@@ -37,19 +47,57 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       DataPlane,
       Effect.map(DataHandlers, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
-        const handlers = new Map<Path, DataHandler>()
-        for (const name of formPaths.keys()) {
-          const path = formPath(name)
-          handlers.set(path, handler(modelRoute(path, forms[name]), allow))
+        const handlers = new Map<RoutePath, DataHandler>()
+        for (const [name, routes] of formRoutes) {
+          for (const route of routes) handlers.set(route.path, handler(modelRoute(route, forms[name]), allow))
         }
         handlers.set(explainPath, handler(explainRoute(explainPath), allow))
-        handlers.set(countTokensPath, handler(countRoute(countTokensPath, messages), allow))
+        handlers.set(countTokensPath, handler(countRoute(countTokensPath, messages, inputTokens), allow))
         // Responses is the one form that vendors serve over WebSocket too.
         const path = formPath("responses")
-        const getHandlers = new Map<Path, DataHandler>([[path, handler(upgradeRoute(path, responses), allow)]])
-        return { handlers, getHandlers, preflight: (request) => preflight(allow, request) }
+        const getHandlers = new Map<RoutePath, DataHandler>([[path, handler(upgradeRoute(path, responses), allow)]])
+        const mounts = mountsOf(handlers, getHandlers, (method) => handler(noRoute(method), allow))
+        return { handlers, getHandlers, mounts, preflight: (request) => preflight(allow, request) }
       }),
     )
+}
+
+const inputTokens = (tokens: number) => ({ input_tokens: tokens })
+
+/** `elsewhere`: for paths that are none of the routes with a parameter. */
+const mountsOf = (
+  posts: Handlers,
+  gets: Handlers,
+  elsewhere: (method: "GET" | "POST") => DataHandler,
+): ReadonlyMap<Path, Mounted> => {
+  const mounts = new Map<Path, Mounted>()
+  for (const path of [...posts.keys(), ...gets.keys()]) {
+    const lead = leadOf(path)
+    if (lead === path) {
+      const [POST, GET] = [posts.get(path), gets.get(path)]
+      mounts.set(path, { ...(POST === undefined ? {} : { POST }), ...(GET === undefined ? {} : { GET }) })
+    } else {
+      const below = (handlers: Handlers, method: "GET" | "POST") =>
+        choosing(
+          [...handlers].filter(([each]) => each !== lead && leadOf(each) === lead),
+          elsewhere(method),
+        )
+      mounts.set(`/${lead.slice(1)}*`, { POST: below(posts, "POST"), GET: below(gets, "GET") })
+    }
+  }
+  return mounts
+}
+
+/** The handler of whichever route has the path of a request. */
+const choosing = (routes: ReadonlyArray<readonly [RoutePath, DataHandler]>, elsewhere: DataHandler): DataHandler => {
+  // The text behind a parameter may be the end of another one.
+  const longestFirst = routes.toSorted(([one], [other]) => other.length - one.length)
+  const handlerOf = ({ url }: Request): DataHandler =>
+    longestFirst.find(([path]) => parameterIn(path, url) !== undefined)?.[1] ?? elsewhere
+  return {
+    effect: (request, peers) => handlerOf(request).effect(request, peers),
+    native: (request, isCallerGone, peers) => handlerOf(request).native(request, isCallerGone, peers),
+  }
 }
 
 /** Mounts the data plane in any Effect HTTP app. Bun's own routes are faster; `Gateway.serve` uses them. */
@@ -65,27 +113,27 @@ export const dataRoutes: Layer.Layer<
     const mounted =
       (path: Path, route: string, { effect }: DataHandler) =>
       (request: HttpServerRequest.HttpServerRequest) =>
-        isSpelled(path, request.url)
+        isMounted(path, request.url)
           ? Effect.map(
               Effect.flatMap(webOf(request), (web) => effect(web, peersOf(request))),
               HttpServerResponse.raw,
             )
           : answered(route, noSuchRoute)
-    for (const [own, handler] of plane.getHandlers) {
+    for (const [own, { POST, GET }] of plane.mounts) {
       const path: Path = `${prefix}${own}`
-      yield* router.add("GET", path, mounted(path, `GET ${own}`, handler))
-    }
-    for (const [own, handler] of plane.handlers) {
-      const path: Path = `${prefix}${own}`
-      yield* router.add("POST", path, mounted(path, `POST ${own}`, handler))
+      if (GET !== undefined) yield* router.add("GET", path, mounted(path, routeName("GET", own), GET))
+      if (POST !== undefined) yield* router.add("POST", path, mounted(path, routeName("POST", own), POST))
       yield* router.add("OPTIONS", path, (request) =>
-        isSpelled(path, request.url)
+        isMounted(path, request.url)
           ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))
           : unobservedAnswer(noSuchRoute),
       )
     }
   }),
 )
+
+/** The spelling of a path with a parameter is looked at where its handler is chosen. */
+const isMounted = (path: Path, url: string): boolean => path.endsWith("*") || isSpelled(path, url)
 
 const peersOf = (request: HttpServerRequest.HttpServerRequest): PeerSource => ({
   requestIP: () => Option.match(request.remoteAddress, { onNone: () => null, onSome: (address) => ({ address }) }),

@@ -4,7 +4,7 @@
  */
 
 import type { Host } from "../../domain/hosts/Host.ts"
-import { type FormName, formPaths } from "../../domain/request/forms.ts"
+import { type FormName, formRoutes, routeName } from "../../domain/request/forms.ts"
 import { answeringOf, type ObservedAttempt } from "../request/Observation.ts"
 import { overheadMs } from "../request/overhead.ts"
 import type { RequestEnd } from "../request/RequestEnds.ts"
@@ -44,7 +44,9 @@ class HostSeries {
 
 /** Of requests to models, by method and path. */
 const formOf: ReadonlyMap<string, FormName> = new Map(
-  Array.from(formPaths, ([form, path]) => [`POST /api/v1${path}`, form] as const),
+  [...formRoutes].flatMap(([form, routes]) =>
+    routes.map(({ method, path }) => [routeName(method, path), form] as const),
+  ),
 )
 
 export class RequestFigures {

@@ -1,7 +1,7 @@
 /** What is kept of a request that is over. No text that its caller wrote, but for names of models and apps, and ids. Pure. */
 import type { RoutingExhausted } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import { formPaths } from "../../domain/request/forms.ts"
+import { formRoutes, routeName } from "../../domain/request/forms.ts"
 import { isModelName } from "../../domain/request/modelName.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { routedOfExcluded } from "../../domain/routing/routed.ts"
@@ -11,14 +11,12 @@ import type { RequestEnd } from "../request/RequestEnds.ts"
 import type { EndFailure } from "../request/ServedRequest.ts"
 import type { RecordedAttempt, RecordedTimes, RequestRecord } from "../storage/requests.ts"
 
-const base = "/api/v1"
-
 /** Method and path of the requests that are kept: those of the data plane. */
 const dataRoutes: ReadonlySet<string> = new Set([
-  ...Array.from(formPaths.values(), (path) => `POST ${base}${path}`),
-  `POST ${base}/messages/count_tokens`,
-  `POST ${base}/route/explain`,
-  `GET ${base}/responses`,
+  ...[...formRoutes.values()].flat().map(({ method, path }) => routeName(method, path)),
+  "POST /api/v1/messages/count_tokens",
+  "POST /api/v1/route/explain",
+  "GET /api/v1/responses",
 ])
 
 /** The end of a request whose key is known. */

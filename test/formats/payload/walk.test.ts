@@ -1,6 +1,6 @@
 /** What of a body or a payload may not be sent, and where it is. docs/guarantees.md#g36 */
 import { describe, expect, test } from "bun:test"
-import { findingInBody, findingInPayload } from "../../../src/formats/payload/walk.ts"
+import { findingInBody, findingInFields, findingInPayload } from "../../../src/formats/payload/walk.ts"
 
 const inBody = (body: Record<string, unknown>, ...dropped: ReadonlyArray<string>) => findingInBody(body, dropped)?.path
 
@@ -69,4 +69,15 @@ describe("a tool in a payload", () => {
     expect(findingInPayload(withTool({ type: "function", function: { name: "f" } }), false)).toBeUndefined()
     expect(findingInPayload(withTool({ functionDeclarations: [{ name: "f" }] }), false)).toBeUndefined()
   })
+})
+
+test("the fields of a multipart body are judged by their names, and JSON in them as a body is; bytes of files are not", () => {
+  const file = new Blob(["file_id"])
+  const foundIn = (...fields: ReadonlyArray<readonly [string, unknown]>) => findingInFields(fields)?.path
+  expect(foundIn(["model", "a"], ["prompt", "see file_id"], ["file", file], ["image", file])).toBeUndefined()
+  expect(foundIn(["model", "a"], ["file_id", "file-1"])).toBe("file_id")
+  expect(foundIn(["image_url", "http://10.0.0.1/a.png"])).toBe("image_url")
+  expect(foundIn(["image_urls[]", "file:///etc/passwd"])).toBe("image_urls[]")
+  expect(foundIn(["tools", '[{"vector_store_ids":["a"]}]'])).toBe("tools[0].vector_store_ids")
+  expect(foundIn(["prompt", "[not JSON"])).toBeUndefined()
 })

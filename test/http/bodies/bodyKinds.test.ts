@@ -75,7 +75,7 @@ const kinds = ["native", "effect"] as const
 /** The handler of a form, as the server's own routes call it, or as an app does. */
 const ask = async (kind: (typeof kinds)[number], form: Form, init: RequestInit, secret = gateway.key) => {
   const { handler } = await gateway.run(DataHandlers)
-  const handle = handler(modelRoute("/api/v1/spoken", form), (_, response) => response)
+  const handle = handler(modelRoute({ method: "POST", path: "/api/v1/spoken" }, form), (_, response) => response)
   const request = new Request("http://gateway.test/api/v1/spoken", { method: "POST", ...init })
   request.headers.set("authorization", `Bearer ${secret}`)
   return kind === "native" ? handle.native(request, () => false) : Effect.runPromise(handle.effect(request))

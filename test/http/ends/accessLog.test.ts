@@ -198,7 +198,10 @@ describe.each(kinds)("%s", (_, start) => {
         throw new Error("no words")
       },
     }
-    const handle = handler(modelRoute("/api/v1/chat/completions", broken), (__, response) => response)
+    const handle = handler(
+      modelRoute({ method: "POST", path: "/api/v1/chat/completions" }, broken),
+      (__, response) => response,
+    )
     const request = new Request("http://gateway.test/api/v1/chat/completions", { method: "POST", body: "{}" })
     expect((await handle.native(request, () => false)).status).toBe(500)
     await until(() => lines.length === 1, "the line")

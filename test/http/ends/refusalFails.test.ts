@@ -25,7 +25,10 @@ test.each(["native", "effect"] as const)("a form that cannot write its error, %s
   const gateway = opened(await startGateway({ config: configFor({ acme: host }) }))
   const ends = await observe(gateway)
   const { handler } = await gateway.run(DataHandlers)
-  const handle = handler(modelRoute("/api/v1/speechless", speechless), (_, response) => response)
+  const handle = handler(
+    modelRoute({ method: "POST", path: "/api/v1/speechless" }, speechless),
+    (_, response) => response,
+  )
   const request = new Request("http://gateway.test/api/v1/speechless", { method: "POST", body: "{}" })
   const asked = kind === "native" ? handle.native(request, () => false) : Effect.runPromise(handle.effect(request))
   const response = await asked

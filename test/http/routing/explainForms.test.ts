@@ -1,7 +1,7 @@
 /** `POST /route/explain?form=…`: the plan of a request in any form. It took bodies of the chat form alone. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type JsonObject, objectsIn } from "../../../src/domain/json/json.ts"
-import { formPaths } from "../../../src/domain/request/forms.ts"
+import { formRoutes } from "../../../src/domain/request/forms.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { explainedBy } from "../../support/clients/explained.ts"
 import { openAccount } from "../../support/gateways/account.ts"
@@ -149,5 +149,5 @@ test("the description of the API names the same forms", async () => {
   const document = JSON.parse(await (await scene.gateway.call("/openapi.json")).text())
   const parameters = objectsIn(document.paths["/api/v1/route/explain"].post.parameters)
   const named = parameters.find(({ name }) => name === "form")
-  expect(named?.["schema"]).toMatchObject({ enum: [...formPaths.keys()] })
+  expect(named?.["schema"]).toMatchObject({ enum: [...formRoutes.keys()] })
 })

@@ -4,7 +4,7 @@ import * as Struct from "effect/Struct"
 import { requestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
-import { type FormName, formPaths } from "../../../domain/request/forms.ts"
+import { type FormName, formRoutes, routeName } from "../../../domain/request/forms.ts"
 import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
@@ -167,7 +167,7 @@ const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPai
 
 const itemOfRow = (row: LedgerRow): Item => {
   // A form that this version does not have is not in the table.
-  const path = formPaths.get(row.form as FormName)
+  const [route, ...others] = formRoutes.get(row.form as FormName) ?? []
   return {
     request_id: row.requestId,
     generation_id: row.generationId,
@@ -177,7 +177,8 @@ const itemOfRow = (row: LedgerRow): Item => {
     app_title: row.appTitle,
     app_url: row.appUrl,
     user_hash: orNull(row.userHash),
-    route: path === undefined ? null : `POST /api/v1${path}`,
+    // The row does not say by which of several routes it came.
+    route: route === undefined || others.length > 0 ? null : routeName(route.method, route.path),
     form: orNull(row.form),
     model: row.model,
     host: row.host,

@@ -3,8 +3,8 @@
  * call as an object, the name of the function that a tool result belongs to.
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
-import type { Content, ContentPart, Message, ToolCall } from "../domain/request/chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../domain/json/json.ts"
+import type { Annotation, Content, ContentPart, Message, ReasoningDetail, ToolCall } from "../domain/request/chat.ts"
 import { innerJson } from "../wire/jsonDepth.ts"
 
 /** The parts of a content. A text is one part; "" and null have none. */
@@ -20,6 +20,59 @@ export const textOf = (content: Content | null | undefined): string => {
   let text = ""
   for (const part of content) if (part.type === "text" && typeof part.text === "string") text += part.text
   return text
+}
+
+/** The citations among the annotations of an answer: those that have an address. Other kinds are left out. */
+export const citationsIn = (annotations: unknown): ReadonlyArray<Annotation> =>
+  objectsIn(annotations).flatMap(({ type, url_citation: cited, ...rest }): ReadonlyArray<Annotation> => {
+    if (type !== "url_citation" || !isJsonObject(cited)) return []
+    const { url, title } = cited
+    if (typeof url !== "string" || url === "") return []
+    return [{ ...rest, type, url_citation: { ...cited, url, title: textOr(title, "") } }]
+  })
+
+/**
+ * The pieces of reasoning in a list, whatever its shape. Pieces of no known kind are left out, and so are members of a
+ * piece that have another type than they should.
+ */
+export const detailsIn = (given: unknown): ReadonlyArray<ReasoningDetail> => objectsIn(given).flatMap(detailIn)
+
+const detailIn = (given: JsonObject): ReadonlyArray<ReasoningDetail> => {
+  if (isDetail(given)) return [given]
+  const sound = Object.fromEntries(Object.entries(given).filter(([name, value]) => isSound(name, value)))
+  const mended = { type: kindOf(sound), ...sound }
+  return isDetail(mended) ? [mended] : []
+}
+
+const isDetail = (given: JsonObject): given is ReasoningDetail => {
+  for (const name in given) if (!isSound(name, given[name])) return false
+  return typeof given["type"] === "string"
+}
+
+/** Some hosts leave the type out. */
+const kindOf = ({ text, summary, data }: JsonObject): string | undefined => {
+  if (text != null) return "reasoning.text"
+  if (summary != null) return "reasoning.summary"
+  return data == null ? undefined : "reasoning.encrypted"
+}
+
+const isSound = (name: string, value: unknown): boolean => {
+  switch (name) {
+    case "type":
+      return value === "reasoning.text" || value === "reasoning.summary" || value === "reasoning.encrypted"
+    case "index":
+      return typeof value === "number"
+    case "summary":
+    case "data":
+      return typeof value === "string"
+    case "text":
+    case "signature":
+    case "id":
+    case "format":
+      return value === null || typeof value === "string"
+    default:
+      return true
+  }
 }
 
 /** The content of a data URL. */

@@ -5,7 +5,6 @@
  * reasoning parts, a last entry of `reasoning_details` lists the parts. Callers give it back with the rest. No host is
  * sent it. See docs/guarantees.md#g39.
  */
-import { isJsonObject } from "../domain/json/json.ts"
 import type {
   AssistantMessage,
   ContentPart,
@@ -15,7 +14,7 @@ import type {
   ToolCall,
 } from "../domain/request/chat.ts"
 import { innerJson } from "../wire/jsonDepth.ts"
-import { partsOf } from "./content.ts"
+import { detailsIn, partsOf } from "./content.ts"
 
 /** A part of what an assistant said. `details`: the pieces of one block of reasoning. */
 export type AssistantPart =
@@ -159,7 +158,7 @@ export interface OrderedParts {
 
 /** The parts of a message in the order in which they were said. */
 export const partsInOrder = (message: Said): OrderedParts => {
-  const given = (message.reasoning_details ?? []).filter(isJsonObject)
+  const given = detailsIn(message.reasoning_details)
   const reasonings = blocksOf(withoutOrder(given))
   const content = partsOf(message.content)
   const calls = message.tool_calls ?? []

@@ -275,7 +275,10 @@ export interface ChatUsage extends JsonObject {
   readonly search_units?: unknown
 }
 
-/** A source that the answer cites. Indices are UTF-16 units in the whole text of the answer. */
+/**
+ * A source that the answer cites. Indices are UTF-16 units in the whole text of the answer. Hosts of the chat form have
+ * annotations of other kinds too, so they are read by `citationsIn`.
+ */
 export interface Annotation extends JsonObject {
   readonly type: "url_citation"
   readonly url_citation: JsonObject & { readonly url: string; readonly title: string }
@@ -296,7 +299,7 @@ export interface ChatMessage extends JsonObject {
   readonly reasoning?: string | null
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
   readonly tool_calls?: ReadonlyArray<ToolCall>
-  readonly annotations?: ReadonlyArray<Annotation>
+  readonly annotations?: ReadonlyArray<Annotation | JsonObject>
   readonly images?: ReadonlyArray<OutputImage>
 }
 
@@ -341,7 +344,7 @@ export interface ChatDelta extends JsonObject {
   readonly reasoning?: string | null
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
   readonly tool_calls?: ReadonlyArray<ToolCallDelta>
-  readonly annotations?: ReadonlyArray<Annotation>
+  readonly annotations?: ReadonlyArray<Annotation | JsonObject>
   /** Whole images, each in one chunk. */
   readonly images?: ReadonlyArray<OutputImage>
 }

@@ -1,7 +1,7 @@
 /** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type {
   ChatChoice,
   ChatMessage,
@@ -13,6 +13,7 @@ import type {
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
+import { detailsIn } from "../content.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { thinkTags } from "./thinkTags.ts"
@@ -129,16 +130,12 @@ export const argumentsOf = (written: unknown): string => {
   return written == null ? "" : JSON.stringify(written)
 }
 
-/** The images of a message or a delta; `undefined`: none. What is no image is left out. */
-export const imagesOf = (listed: unknown): ReadonlyArray<OutputImage> | undefined => {
-  if (!Array.isArray(listed)) return undefined
-  const images = listed.flatMap((part: unknown): ReadonlyArray<OutputImage> => {
-    const image = isJsonObject(part) ? part["image_url"] : undefined
-    if (!isJsonObject(part) || !isJsonObject(image) || typeof image["url"] !== "string") return []
+const imagesIn = (listed: unknown): ReadonlyArray<OutputImage> =>
+  objectsIn(listed).flatMap((part): ReadonlyArray<OutputImage> => {
+    const { image_url: image } = part
+    if (!isJsonObject(image) || typeof image["url"] !== "string") return []
     return [{ ...part, type: "image_url", image_url: { ...image, url: image["url"] } }]
   })
-  return images.length === 0 ? undefined : images
-}
 
 /** Whether a `content` is one at all: text, parts, or nothing. */
 export const isContent = (content: unknown): boolean =>
@@ -194,11 +191,25 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
 }
 
 const takenOfMessage = new Set([
-  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls", "images"],
+  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls"],
 ])
 
-/** Members of a message that have to be lists. Other values of them are dropped. */
-const lists = new Set(["reasoning_details", "annotations"])
+/** A member that whole messages and deltas have alike; `undefined`: there is nothing in it that a client could read. */
+export const memberOf = (name: string, value: unknown): unknown => {
+  switch (name) {
+    case "annotations":
+      return Array.isArray(value) ? objectsIn(value) : undefined
+    case "reasoning_details":
+      return Array.isArray(value) ? detailsIn(value) : undefined
+    case "images": {
+      const images = imagesIn(value)
+      return images.length === 0 ? undefined : images
+    }
+    default:
+      // Nulls carry no information, and strict clients do not expect them.
+      return value ?? undefined
+  }
+}
 
 const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
@@ -221,12 +232,10 @@ const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
     reasoning: thought === "" ? null : thought,
   }
   if (Array.isArray(calls) && calls.length > 0) out.tool_calls = calls.map(readCall)
-  const images = imagesOf(message["images"])
-  if (images !== undefined) out.images = images
   for (const name in message) {
-    const value = message[name]
-    if (takenOfMessage.has(name) || value === null || (lists.has(name) && !Array.isArray(value))) continue
-    out[name] = value
+    if (takenOfMessage.has(name)) continue
+    const value = memberOf(name, message[name])
+    if (value !== undefined) out[name] = value
   }
   return out
 }

@@ -13,10 +13,10 @@ import {
   choiceError,
   errorOf,
   finishOf,
-  imagesOf,
   isContent,
   logprobsOf,
   type Mutable,
+  memberOf,
   nativeOf,
   takenOfBody,
   takenOfChoice,
@@ -150,18 +150,10 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
           delta.tool_calls = value.map(choice.calls.piece)
         }
         break
-      case "images": {
-        const images = imagesOf(value)
-        if (images !== undefined) delta.images = images
-        break
+      default: {
+        const member = memberOf(name, value)
+        if (member !== undefined) delta[name] = member
       }
-      case "reasoning_details":
-      case "annotations":
-        if (Array.isArray(value)) delta[name] = value
-        break
-      default:
-        // Nulls carry no information, and strict clients do not expect them.
-        if (value !== null) delta[name] = value
     }
   }
   return delta

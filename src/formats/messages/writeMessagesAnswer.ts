@@ -8,7 +8,7 @@ import { noUsage } from "../../domain/price/Usage.ts"
 import type { Annotation, ChatMessage, ChatResponse, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
-import { argumentsObject, readDataUrl } from "../content.ts"
+import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
 import { isClaudes, wrapped } from "../foreignReasoning.ts"
 
 /** What every answer to one request has in common. */
@@ -130,13 +130,14 @@ export const imageBlock = (url: string): JsonObject => {
 }
 
 const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
-  const { content, reasoning, reasoning_details: details = [], tool_calls: calls = [], annotations = [] } = message
+  const { content, reasoning, reasoning_details: details = [], tool_calls: calls = [], annotations } = message
   const { images = [] } = message
   const thoughts = details.map((detail) => thinkingBlock(detail, omitsThinking))
   if (reasoning && !details.some(saysText)) {
     thoughts.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
   }
-  const citations = annotations.length === 0 ? null : annotations.map(citationOf)
+  const cited = citationsIn(annotations)
+  const citations = cited.length === 0 ? null : cited.map(citationOf)
   return [
     ...thoughts,
     ...(content || citations !== null ? [{ type: "text", text: content ?? "", citations }] : []),

@@ -17,6 +17,7 @@ import type {
 } from "../../domain/request/chat.ts"
 import { JsonCount } from "../../wire/jsonDepth.ts"
 import { sseComment, sseNamed } from "../../wire/sse.ts"
+import { citationsIn } from "../content.ts"
 import type { StreamWriter } from "../StreamWriter.ts"
 import { messagesErrorBody } from "./messagesErrorBody.ts"
 import { NativeEvents } from "./NativeMessagesEvents.ts"
@@ -125,7 +126,7 @@ class EventWriter implements StreamWriter {
     for (const detail of details ?? []) text += this.detail(detail)
     if (content) text += this.text() + this.textPiece(content)
     if (refusal) this.refusal += refusal
-    for (const annotation of annotations ?? []) {
+    for (const annotation of citationsIn(annotations)) {
       text += this.text() + this.piece({ type: "citations_delta", citation: citationOf(annotation) })
     }
     for (const image of images ?? []) text += this.whole(imageBlock(image.image_url.url))

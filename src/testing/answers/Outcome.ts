@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
+import { citationsIn } from "../../formats/content.ts"
 import { must, shown } from "../Check.ts"
 import type { Expected, ExpectedFailure } from "../Expected.ts"
 import { parsed } from "../requests/Sent.ts"
@@ -57,7 +58,7 @@ export class Gatherer {
       choice.refusal += textOf(delta.refusal)
       choice.details.push(...(delta.reasoning_details ?? []))
       choice.images.push(...(delta.images ?? []).map(({ image_url: { url } }) => url))
-      choice.citations.push(...(delta.annotations ?? []).map(({ url_citation: { url } }) => url))
+      choice.citations.push(...citationsIn(delta.annotations).map(({ url_citation: { url } }) => url))
       for (const { index: at, id, function: called } of delta.tool_calls ?? []) {
         const call = choice.calls[at] ?? { ids: [], name: "", arguments: "" }
         choice.calls[at] = call
@@ -91,7 +92,7 @@ export const outcomeOf = ({ choices, usage }: ChatResponse): Outcome => {
         arguments: writtenOf(written),
       })),
       images: (message.images ?? []).map(({ image_url: { url } }) => url),
-      citations: (message.annotations ?? []).map(({ url_citation: { url } }) => url),
+      citations: citationsIn(message.annotations).map(({ url_citation: { url } }) => url),
       finishes: [reason ?? "stop"],
     }
   }

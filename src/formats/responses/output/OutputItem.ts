@@ -103,11 +103,10 @@ export class MessageOutput implements OutputItem {
 const writtenPart = ({ kind, text, annotations, logprobs }: Part): JsonObject =>
   kind === "refusal" ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, logprobs }
 
-/** Strict clients require places and a title. */
+/** Strict clients require places. */
 const urlCitation = ({ url_citation: cited }: Annotation, offset: number): JsonObject => ({
   type: "url_citation",
   ...cited,
-  title: cited.title ?? "",
   start_index: placeFrom(cited["start_index"], offset),
   end_index: placeFrom(cited["end_index"], offset),
 })

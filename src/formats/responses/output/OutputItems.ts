@@ -14,6 +14,7 @@ import type {
   ReasoningDetail,
   ToolCallDelta,
 } from "../../../domain/request/chat.ts"
+import { citationsIn } from "../../content.ts"
 import { itemId } from "../reasoningItem.ts"
 import type { ToolNames } from "../tools/ToolNames.ts"
 import { CallOutput } from "./CallOutput.ts"
@@ -65,7 +66,7 @@ export class OutputItems {
     if (reasoning || details !== undefined) this.think(reasoning, details ?? [])
     if (content) this.said().addText(content, logprobs)
     if (refusal) this.said().addRefusal(refusal)
-    if (annotations !== undefined) for (const annotation of annotations) this.cite(annotation)
+    if (annotations !== undefined) for (const annotation of citationsIn(annotations)) this.cite(annotation)
     if (images !== undefined) for (const image of images) this.show(image)
     if (calls !== undefined) for (const call of calls) this.call(call)
   }

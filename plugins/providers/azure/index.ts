@@ -72,6 +72,8 @@ export default defineProvider({
       protocols: {
         chat: chatProtocol({
           maxTokens: "max_completion_tokens",
+          // Models of other vendors do not know the role `developer`; OpenAI's take either.
+          instructions: "system",
           history: "none",
           strict: true,
           path: pathOf("/chat/completions"),

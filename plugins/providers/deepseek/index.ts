@@ -11,8 +11,10 @@ export default chatHost({
   privacy: { mayTrain: true, retainsPrompts: true },
   chat: {
     own: ["thinking"],
-    // In a conversation with tools the reasoning has to come back under this name.
+    instructions: "system",
+    // In a conversation with tools the reasoning has to come back under this name, and may be empty.
     history: "reasoning_content",
+    missingReasoning: () => "",
     // It thinks unless told otherwise, and maps other efforts to its own (low, high, max) itself.
     reasoning: ({ effort }) =>
       effort === "none"

@@ -15,6 +15,7 @@ export default chatHost({
   keyVariable: "MISTRAL_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
+    instructions: "system",
     rewrite: payloadFor,
     names: { seed: "random_seed" },
     // It refuses what it does not know.

@@ -13,7 +13,7 @@ import {
   isJsonObject,
   type JsonObject,
   type Message,
-  partsOf,
+  partsInOrder,
   readDataUrl,
   type Tool,
   type ToolCall,
@@ -21,10 +21,10 @@ import {
   Unsupported,
 } from "headgate/plugin"
 
-export const payloadFor = (payload: ChatPayload): JsonObject | Unsupported => {
+export const payloadFor = (payload: ChatPayload, dropped: Array<string>): JsonObject | Unsupported => {
   const messages: Array<JsonObject> = []
   for (const [at, message] of payload.messages.entries()) {
-    const written = messageFor(message, at, at === payload.messages.length - 1)
+    const written = messageFor(message, at, at === payload.messages.length - 1, dropped)
     if (written instanceof Unsupported) return written
     messages.push(written)
   }
@@ -38,32 +38,49 @@ export const payloadFor = (payload: ChatPayload): JsonObject | Unsupported => {
   }
 }
 
-const messageFor = (message: Message, at: number, isLast: boolean): JsonObject | Unsupported => {
-  if (message.role === "assistant") return assistantMessage(message, isLast)
+const messageFor = (
+  message: Message,
+  at: number,
+  isLast: boolean,
+  dropped: Array<string>,
+): JsonObject | Unsupported => {
+  if (message.role === "assistant") return assistantMessage(message, isLast, dropped)
   const content = contentFor(message.content, at)
   if (content instanceof Unsupported) return content
-  if (message.role !== "tool") return { role: message.role === "developer" ? "system" : message.role, content }
+  if (message.role !== "tool") return { role: message.role, content }
   const { name, tool_call_id: id } = message
   return { role: "tool", content, tool_call_id: toolCallId(id), ...(typeof name === "string" ? { name } : {}) }
 }
 
-const assistantMessage = (message: AssistantMessage, isLast: boolean): JsonObject => {
-  const { content, reasoning, tool_calls: calls } = message
-  const text = partsOf(content).flatMap((part) =>
-    part.type === "text" || part.type === "refusal" ? [{ type: "text", text: part.text ?? part["refusal"] }] : [],
-  )
-  const thought = reasoning ?? message["reasoning_content"]
-  const chunks =
-    typeof thought === "string" && thought !== ""
-      ? [{ type: "thinking", thinking: [{ type: "text", text: thought }] }, ...text]
-      : undefined
-  const hasCalls = calls != null && calls.length > 0
+const assistantMessage = (message: AssistantMessage, isLast: boolean, dropped: Array<string>): JsonObject => {
+  const { parts, isInOrder } = partsInOrder(message)
+  if (!isInOrder && !dropped.includes("order")) dropped.push("order")
+  const chunks: Array<JsonObject> = []
+  const calls: Array<JsonObject> = []
+  for (const part of parts) {
+    if (part.type === "call") calls.push(callFor(part.call))
+    else if (part.type === "content") chunks.push(...saidIn(part.content))
+    else chunks.push(...thinkingOf(part.details.map(({ text, summary }) => text ?? summary ?? "").join("")))
+  }
+  const reasoning = message.reasoning ?? message["reasoning_content"]
+  if (typeof reasoning === "string" && !chunks.some(isThinking)) chunks.unshift(...thinkingOf(reasoning))
+  if (message.refusal && chunks.every(isThinking)) chunks.push({ type: "text", text: message.refusal })
   return {
     role: "assistant",
-    content: chunks ?? text.map((part) => part.text).join(""),
-    ...(hasCalls ? { tool_calls: calls.map(callFor) } : {}),
-    ...(isLast && !hasCalls ? { prefix: true } : {}),
+    content: chunks.some(isThinking) ? chunks : chunks.map(({ text }) => text).join(""),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(isLast && calls.length === 0 ? { prefix: true } : {}),
   }
+}
+
+const isThinking = ({ type }: JsonObject): boolean => type === "thinking"
+
+const thinkingOf = (text: string): ReadonlyArray<JsonObject> =>
+  text === "" ? [] : [{ type: "thinking", thinking: [{ type: "text", text }] }]
+
+const saidIn = (part: ContentPart): ReadonlyArray<JsonObject> => {
+  if (part.type === "refusal") return [{ type: "text", text: part.refusal }]
+  return part.type === "text" ? [{ type: "text", text: part.text }] : []
 }
 
 const callFor = (call: ToolCall | HostToolCall): JsonObject =>

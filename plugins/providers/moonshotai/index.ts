@@ -7,6 +7,8 @@ import { chatHost, modelsIn } from "headgate/plugin"
 // These can be told not to think. Others either always think or never do.
 const canStop = /^kimi-k2\.[56]/
 
+const thinks = /^kimi-(?:k2\.[5-9]|k2-thinking|thinking|k[3-9])/
+
 export default chatHost({
   id: "moonshotai",
   name: "Moonshot AI",
@@ -16,8 +18,10 @@ export default chatHost({
   chat: {
     own: ["thinking"],
     maxTokens: "max_completion_tokens",
-    // A call of a tool without the reasoning before it is refused.
+    instructions: "system",
+    // A call of a tool without the reasoning before it is refused, and so is an empty one.
     history: "reasoning_content",
+    missingReasoning: (model) => (thinks.test(model) ? " " : undefined),
     reasoning: ({ model, effort }) => {
       if (model.startsWith("kimi-k3")) return { reasoning_effort: effort }
       return canStop.test(model) ? { thinking: { type: effort === "none" ? "disabled" : "enabled" } } : undefined

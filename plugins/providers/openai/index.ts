@@ -34,6 +34,7 @@ export default defineProvider({
     protocols: {
       chat: chatProtocol({
         maxTokens: "max_completion_tokens",
+        instructions: "developer",
         reasoning: "effort",
         history: "none",
         strict: true,

@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: "OPENROUTER_API_KEY",
   chat: {
     own: ["reasoning"],
+    instructions: "developer",
     reasoning: "router",
     // What the vendor counted follows an error in a stream (a recording of 2025).
     usageAfterError: true,

@@ -12,6 +12,7 @@ export default chatHost({
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
     own: ["thinking", "do_sample", "tool_stream", "user_id", "sensitive_word_check"],
+    instructions: "system",
     history: "reasoning_content",
     reasoning: ({ effort }) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
   },

@@ -27,8 +27,18 @@ export interface ChatQuirks {
    * the model; where it has none, the caller's is sent, whatever it is.
    */
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
+  /**
+   * Which instructions the host knows. `one`: a single message of the role `system`, in front, as templates of open models
+   * want it; several are joined there (default). `system`: any number of that role, anywhere. `developer`: of both roles.
+   */
+  readonly instructions?: "one" | "system" | "developer"
   /** How earlier reasoning is sent in assistant messages: unchanged (default), as `reasoning_content`, or not at all. */
   readonly history?: "reasoning" | "reasoning_content" | "none"
+  /**
+   * With `history: "reasoning_content"`: what stands for the reasoning of an earlier message with calls that has none, such
+   * as one of another vendor's model, where a model (as the host calls it) that thinks refuses the message otherwise.
+   */
+  readonly missingReasoning?: (upstreamModel: string) => string | undefined
   /**
    * The host refuses members that its vendor's API does not have: what routers added to it, and `cache_control`. Results of tools are
    * text there; what else they have is sent in a message of the user's after them.
@@ -53,10 +63,10 @@ export interface ChatQuirks {
   readonly always?: (upstreamModel: string) => JsonObject
   /**
    * The payload in the host's own form, for what no other quirk says; it runs first, and the quirks about messages and tools
-   * do not change what it gave. Members that it leaves out are reported as dropped. `Unsupported` where the host cannot be
-   * asked. Pure.
+   * do not change what it gave, but for `instructions`. Members that it leaves out are reported as dropped; what else is lost it
+   * adds to `dropped`. `Unsupported` where the host cannot be asked. Pure.
    */
-  readonly rewrite?: (payload: ChatPayload) => JsonObject | Unsupported
+  readonly rewrite?: (payload: ChatPayload, dropped: Array<string>) => JsonObject | Unsupported
   /** Members of a message that the host refuses, such as `name`. */
   readonly dropInMessages?: ReadonlyArray<string>
   /** `false`: the host refuses `stream_options`. */

@@ -12,7 +12,16 @@ import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
-import { withoutResultMedia } from "./resultMedia.ts"
+import {
+  arrangedMessages,
+  changesNothing,
+  listsOrder,
+  type MessageMembers,
+  withoutCacheControl,
+  withoutListedOrder,
+  withoutResultMedia,
+  writtenMessage,
+} from "./writeChatMessages.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
 const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition === true)
@@ -20,6 +29,7 @@ const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition =
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
+  const { instructions = "one", missingReasoning } = quirks
   const { always, rewrite, path = () => "/chat/completions" } = quirks
   const unmarked = strict || quirks.cacheControl === false
   const refused = new Set([
@@ -29,13 +39,13 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   ])
   const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
   const names = new Map(Object.entries(quirks.names ?? {}))
-  const dropInMessages = new Set(quirks.dropInMessages)
-  const changesMessages = unmarked || history !== "reasoning" || dropInMessages.size > 0
+  const members = { history, missingReasoning: undefined, unmarked, refused: new Set(quirks.dropInMessages) }
   return (request, host) => {
     const { payload } = request
     const dropped: Array<string> = []
     const out: Record<string, unknown> = { model: host.upstreamModel }
-    const written = rewrite === undefined ? payload : rewrite(payload)
+    const messages = arrangedMessages(payload.messages, instructions)
+    const written = rewrite === undefined ? payload : rewrite({ ...payload, messages }, dropped)
     if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
       if (name === "__proto__") continue
@@ -45,16 +55,15 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
       } else out[named] = written[name]
     }
     if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
-    if (rewrite === undefined) {
-      if (changesMessages) {
-        const messages = strict ? withoutResultMedia(payload.messages) : payload.messages
-        out["messages"] = messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
-      }
-      if (unmarked && payload.tools != null && !refused.has("tools"))
-        out["tools"] = withoutCacheControl<Tool>(payload.tools)
-    }
+    if (rewrite === undefined && unmarked && payload.tools != null && !refused.has("tools"))
+      out["tools"] = withoutCacheControl<Tool>(payload.tools)
     if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
     writeReasoning(out, dropped, request, host, quirks, refused)
+    if (rewrite !== undefined) out["messages"] = withoutListedOrder(out["messages"])
+    else {
+      const missing = thinks(out) ? missingReasoning?.(host.upstreamModel) : undefined
+      out["messages"] = messagesFor(messages, strict, { ...members, missingReasoning: missing })
+    }
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
     if (request.routing.needs.hosted !== undefined) withoutEmptyChoice(out, dropped)
@@ -119,50 +128,14 @@ const writeReasoning = (
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
 }
 
-type History = NonNullable<ChatQuirks["history"]>
+const thinks = ({ thinking }: JsonObject): boolean => !isJsonObject(thinking) || thinking["type"] !== "disabled"
 
-const plainMessage = (
-  message: Message,
-  unmarked: boolean,
-  history: History,
-  refused: ReadonlySet<string>,
-): JsonObject => {
-  const plain: Record<string, unknown> = {}
-  for (const name in message) {
-    const value = message[name]
-    if (refused.has(name)) continue
-    switch (name) {
-      case "__proto__":
-        break
-      case "cache_control":
-        if (!unmarked) plain[name] = value
-        break
-      // A caller of the Messages form may mark a call, too.
-      case "content":
-      case "tool_calls":
-        plain[name] = unmarked && Array.isArray(value) ? withoutCacheControl(value) : value
-        break
-      case "reasoning":
-      case "reasoning_content":
-        if (history === "reasoning") plain[name] = value
-        else if (history === "reasoning_content" && value != null) plain["reasoning_content"] = value
-        break
-      case "reasoning_details":
-        if (history === "reasoning") plain[name] = value
-        break
-      default:
-        plain[name] = value
-    }
-  }
-  return plain
-}
-
-/** Returns the same array when no member has a `cache_control`. */
-const withoutCacheControl = <A>(list: ReadonlyArray<A>): ReadonlyArray<unknown> => {
-  if (!list.some((one) => isJsonObject(one) && one["cache_control"] !== undefined)) return list
-  return list.map((one) => {
-    if (!isJsonObject(one)) return one
-    const { cache_control: _, ...rest }: JsonObject = one
-    return rest
-  })
+/** The same list where nothing changes. */
+const messagesFor = (
+  messages: ReadonlyArray<Message>,
+  strict: boolean,
+  members: MessageMembers,
+): ReadonlyArray<JsonObject> => {
+  if (changesNothing(members) && !messages.some(listsOrder)) return messages
+  return (strict ? withoutResultMedia(messages) : messages).map((message) => writtenMessage(message, members))
 }

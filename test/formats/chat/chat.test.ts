@@ -206,7 +206,13 @@ describe("response", () => {
 
   test("what else a message has passes on", () => {
     const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" }, index: 0 }]
-    const more = { reasoning_details: [{ type: "reasoning.text", text: "r" }], annotations: [{}], audio: { id: "a" }, images, refusal: "no" }
+    const more = {
+      reasoning_details: [{ type: "reasoning.text", text: "r" }],
+      annotations: [{}],
+      audio: { id: "a" },
+      images,
+      refusal: "no",
+    }
     expect(answeredWell(whole({ content: null, ...more })).choices[0]?.message).toMatchObject(more)
   })
 

@@ -190,3 +190,106 @@ test("images in results of tools, which OpenAI takes from users only, follow the
   ])
   expect(sent({ messages: [...asked, ...given] })["messages"]).toEqual([...asked, ...given])
 })
+
+describe("instructions (H5)", () => {
+  const user = { role: "user", content: "hi" }
+  const rest = { role: "assistant", content: "ho" }
+  const system = (content: unknown) => ({ role: "system", content })
+  const developer = (content: unknown) => ({ role: "developer", content })
+  const arranged = (written: ReadonlyArray<unknown>, instructions?: ChatQuirks["instructions"]) =>
+    sent({ messages: written }, instructions === undefined ? {} : { instructions })["messages"]
+
+  test("are one leading system message", () => {
+    expect(arranged([system("a"), user])).toEqual([system("a"), user])
+    expect(arranged([developer("a"), user])).toEqual([system("a"), user])
+    expect(arranged([system("a"), developer("b"), user, system("c"), rest])).toEqual([
+      system("a\n\nb\n\nc"),
+      user,
+      rest,
+    ])
+    expect(arranged([user, developer("a")])).toEqual([system("a"), user])
+    expect(arranged([system(""), developer("b"), user])).toEqual([system("b"), user])
+  })
+
+  test("keep their parts and marks where they are joined", () => {
+    const marked = { type: "text", text: "a", cache_control: { type: "ephemeral" } }
+    expect(arranged([system([marked]), developer("b"), user])).toEqual([
+      system([marked, { type: "text", text: "\n\nb" }]),
+      user,
+    ])
+  })
+
+  test("have the role `system` where they may stand anywhere", () => {
+    expect(arranged([system("a"), user, developer("b")], "system")).toEqual([system("a"), user, system("b")])
+  })
+
+  test("stay at hosts that know both roles", () => {
+    const written = [developer("a"), user, system("b")]
+    expect(arranged(written, "developer")).toEqual(written)
+  })
+})
+
+describe("results of tools (H17)", () => {
+  const calls = ["a", "b"].map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } }))
+  const called = { role: "assistant", content: null, tool_calls: calls }
+  const result = (id: string) => ({ role: "tool", tool_call_id: id, content: id })
+  const user = (content: string) => ({ role: "user", content })
+
+  test("come before a note between them", () => {
+    const written = [user("hi"), called, result("a"), user("note"), result("b"), user("more")]
+    expect(sent({ messages: written })["messages"]).toEqual([
+      ...[user("hi"), called, result("a"), result("b"), user("note"), user("more")],
+    ])
+  })
+
+  test("stay where nothing is between them", () => {
+    const written = [user("hi"), called, result("a"), result("b"), user("note"), called, result("a"), user("done")]
+    expect(sent({ messages: written })["messages"]).toEqual(written)
+  })
+})
+
+describe("the list of the order of parts (G39)", () => {
+  const thought = { type: "reasoning.text", text: "r", index: 1 }
+  const order = { type: "reasoning.encrypted", id: "headgate-order", format: "unknown", index: 2, data: "[]" }
+  const said = { role: "assistant", content: "a", reasoning_details: [thought, order] }
+
+  test.each<ChatQuirks>([
+    {},
+    { strict: true },
+    { dropInMessages: ["name"] },
+    { history: "reasoning_content" },
+    { history: "none" },
+    { rewrite: (payload) => payload, instructions: "system" },
+  ])("is sent to no host: %j", (quirks) => {
+    const { text } = encoded({ messages: [...messages, said, ...messages] }, quirks)
+    expect(text).not.toContain("headgate-order")
+    if (quirks.history === undefined) expect(text).toContain('"reasoning_details":[{"type":"reasoning.text"')
+  })
+})
+
+describe("reasoning that a history lacks (H8)", () => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } }
+  const called = { role: "assistant", content: null, tool_calls: [call] }
+  const hidden = { type: "reasoning.encrypted", data: "xyz", format: "openai-responses-v1" }
+  const piece = { type: "reasoning.text", text: "Look.", format: "anthropic-claude-v1", signature: "s" }
+  const quirks: ChatQuirks = { history: "reasoning_content", missingReasoning: () => " " }
+  const last = (message: JsonObject, more: JsonObject = {}) => {
+    const list = sent({ messages: [...messages, message], ...more }, quirks)["messages"]
+    return Array.isArray(list) ? list.at(-1) : undefined
+  }
+
+  test("is filled in beside calls", () => {
+    expect(last(called)).toEqual({ ...called, reasoning_content: " " })
+    expect(last({ ...called, reasoning_details: [hidden] })).toEqual({ ...called, reasoning_content: " " })
+    expect(last({ ...called, reasoning: "" })).toEqual({ ...called, reasoning_content: " " })
+  })
+
+  test("is read from its pieces", () => {
+    expect(last({ ...called, reasoning_details: [piece, hidden] })).toEqual({ ...called, reasoning_content: "Look." })
+  })
+
+  test("is left out where nothing is called or the model does not think", () => {
+    expect(last({ role: "assistant", content: "a" })).toEqual({ role: "assistant", content: "a" })
+    expect(last(called, { thinking: { type: "disabled" } })).toEqual(called)
+  })
+})

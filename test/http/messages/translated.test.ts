@@ -81,7 +81,13 @@ describe("the request", () => {
       tool_choice: { type: "tool", name: "look", disable_parallel_tool_use: true },
     })
     expect(body["messages"]).toEqual([
-      { role: "system", content: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }] },
+      {
+        role: "system",
+        content: [
+          { type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } },
+          { type: "text", text: "\n\nHurry." },
+        ],
+      },
       { role: "user", content: [{ type: "text", text: "Look" }, imagePart] },
       {
         role: "assistant",
@@ -97,7 +103,6 @@ describe("the request", () => {
         role: "user",
         content: [{ type: "text", text: "Files of the result of a:" }, imagePart, { type: "text", text: "And?" }],
       },
-      { role: "system", content: "Hurry." },
       { role: "user", content: "Go on" },
     ])
     expect(body).toMatchObject({

@@ -298,7 +298,7 @@ test("parts of the input are those of the host's form", async () => {
   })
   expect([response.status, response.headers.get("x-gw-dropped")]).toEqual([200, null])
   expect(gateway.hosts["a"]?.calls[0]?.body["messages"]).toEqual([
-    { role: "developer", content: [{ type: "text", text: "be brief" }] },
+    { role: "system", content: [{ type: "text", text: "be brief" }] },
     {
       role: "user",
       content: [

@@ -103,6 +103,14 @@ export {
   textOf,
   textOfDataUrl,
 } from "./formats/content.ts"
+export {
+  type AssistantPart,
+  type OrderedParts,
+  PartOrder,
+  partsInOrder,
+  type Said,
+  saidInOrder,
+} from "./formats/conversation.ts"
 export { chunkOf } from "./formats/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"

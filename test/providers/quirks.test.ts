@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
-import type { JsonObject } from "../../src/domain/json/json.ts"
+import { type JsonObject, objectsIn } from "../../src/domain/json/json.ts"
+import { saidInOrder } from "../../src/formats/conversation.ts"
 import type { Protocol } from "../../src/formats/Protocol.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
 import { pluginOf, providerOfPlugin } from "../support/hosts/providers.ts"
@@ -317,5 +318,101 @@ describe("Cloudflare", () => {
       expect(Either.isLeft(pluginOf("cloudflare").load({ account_id: id }))).toBe(true)
     }
     expect(Either.isLeft(pluginOf("cloudflare").load({}))).toBe(true)
+  })
+})
+
+describe("instructions and histories that vendors refuse", () => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } }
+  const other = { type: "reasoning.encrypted", data: "xyz", format: "openai-responses-v1" }
+  const history = [
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "hi" },
+    { role: "assistant", content: null, reasoning_details: [other], tool_calls: [call] },
+    { role: "developer", content: "Be kind." },
+    { role: "tool", tool_call_id: "c", content: "1" },
+  ]
+  const sentRoles = async (id: string, model = "m") => {
+    const { messages } = (await sentTo(id, { messages: history }, { model })).body
+    return objectsIn(messages).map(({ role, content }) => (role === "system" ? `system: ${content}` : role))
+  }
+
+  test.each([
+    ...["alibaba", "together", "xai", "groq", "vllm", "llamacpp", "sglang", "openai-compatible", "lmstudio"],
+    ...["fireworks", "cerebras", "deepinfra", "novita", "nvidia", "minimax", "nebius"],
+  ])("H5: %s gets one leading system message", async (id) => {
+    expect(await sentRoles(id)).toEqual(["system: Be brief.\n\nBe kind.", "user", "assistant", "tool"])
+  })
+
+  test.each(["deepseek", "moonshotai", "z-ai", "mistral"])("H5, H17: %s gets no developer", async (id) => {
+    expect(await sentRoles(id)).toEqual(["system: Be brief.", "user", "assistant", "tool", "system: Be kind."])
+  })
+
+  test.each([
+    ["deepseek", "deepseek-v4-pro", ""],
+    ["moonshotai", "kimi-k2.6", " "],
+    ["moonshotai", "kimi-k2-thinking", " "],
+    ["moonshotai", "kimi-k3", " "],
+    ["moonshotai", "moonshot-v1-8k", undefined],
+    ["z-ai", "glm-5.1", undefined],
+  ])("H8: %s, %s: a call of another vendor's model has %p for its reasoning", async (id, model, reasoning) => {
+    const { messages } = (await sentTo(id, { messages: history }, { model })).body
+    const assistant = objectsIn(messages).find(({ role }) => role === "assistant")
+    expect(assistant?.["reasoning_content"]).toBe(reasoning)
+  })
+
+  test("H8: nothing is filled in where thinking is off", async () => {
+    const off = { messages: history, reasoning: { effort: "none" } }
+    const { messages } = (await sentTo("deepseek", off, { model: "deepseek-v4-pro" })).body
+    expect(objectsIn(messages).some((message) => "reasoning_content" in message)).toBe(false)
+  })
+})
+
+describe("the order of an assistant's parts (G39)", () => {
+  const call = { id: "abcDEF123", type: "function", function: { name: "f", arguments: "{}" } }
+  const thought = (text: string) => ({ type: "reasoning.text", text, format: "cohere-v2" }) as const
+  const said = {
+    role: "assistant",
+    ...saidInOrder([
+      { type: "content", content: { type: "text", text: "First." } },
+      { type: "reasoning", details: [thought("A")] },
+      { type: "content", content: { type: "text", text: "Then." } },
+      { type: "reasoning", details: [thought("B")] },
+      { type: "call", call },
+    ]),
+  }
+  const lost = { ...said, content: "Changed." }
+  const sentMessage = async (id: string, message: JsonObject) => {
+    const { body, dropped } = await sentTo(id, { messages: [...hi, message, ...hi] })
+    return { message: objectsIn(body["messages"])[1], text: JSON.stringify(body), dropped }
+  }
+  const text = (of: string) => ({ type: "text", text: of })
+  const thinking = {
+    mistral: (of: string) => ({ type: "thinking", thinking: [text(of)] }),
+    cohere: (of: string) => ({ type: "thinking", thinking: of }),
+  }
+
+  test.each(["mistral", "cohere"] as const)("%s gets it", async (id) => {
+    const { message, dropped, text: body } = await sentMessage(id, said)
+    expect(message?.["content"]).toEqual([text("First."), thinking[id]("A"), text("Then."), thinking[id]("B")])
+    expect(dropped).toEqual([])
+    expect(body).not.toContain("headgate-order")
+  })
+
+  test.each(["mistral", "cohere", "ollama"])("%s: where it is lost, it is named", async (id) => {
+    const { dropped, text: body } = await sentMessage(id, lost)
+    expect(dropped).toEqual(["order"])
+    expect(body).not.toContain("headgate-order")
+  })
+
+  test("Ollama has no order, and gets reasoning, text and calls", async () => {
+    const { message } = await sentMessage("ollama", said)
+    expect(message).toMatchObject({ content: "First.Then.", thinking: "AB", tool_calls: [{ function: { name: "f" } }] })
+  })
+
+  test("mistral, cohere: a refusal stays a turn (F7)", async () => {
+    for (const id of ["mistral", "cohere"]) {
+      const { message } = await sentMessage(id, { role: "assistant", content: null, refusal: "No." })
+      expect(JSON.stringify(message)).toContain("No.")
+    }
   })
 })

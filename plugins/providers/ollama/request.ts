@@ -15,6 +15,7 @@ import {
   type JsonObject,
   jsonBody,
   type Message,
+  partsInOrder,
   readDataUrl,
   reasoningWish,
   type Tool,
@@ -68,7 +69,7 @@ export const encodeChat = (
     if (!lacking.has(name) && !written.has(name)) body[name] = payload[name]
     else if (!asksNothing(name, payload[name])) dropped.push(name)
   }
-  body["messages"] = messagesOf(payload.messages)
+  body["messages"] = messagesOf(payload.messages, dropped)
   const tools = toolsOf(payload, dropped)
   if (tools.length > 0) body["tools"] = tools
   const format = formatOf(payload)
@@ -105,13 +106,13 @@ const unsupportedIn = ({ messages, tools }: ChatPayload): Unsupported | undefine
 
 // --- messages
 
-const messagesOf = (messages: ReadonlyArray<Message>): ReadonlyArray<JsonObject> => {
+const messagesOf = (messages: ReadonlyArray<Message>, dropped: Array<string>): ReadonlyArray<JsonObject> => {
   const names = calledNames(messages)
   return messages.map((message) => {
     const common = { content: textOf(message.content), ...imagesOf(message) }
     switch (message.role) {
       case "assistant":
-        return { role: message.role, ...common, ...saidBesides(message) }
+        return { role: message.role, ...common, ...saidBesides(message, dropped) }
       case "tool": {
         const name = names.get(message.tool_call_id)
         // By the name in older servers, by the id in newer ones.
@@ -132,22 +133,26 @@ const imagesOf = ({ content }: Message): { readonly images?: ReadonlyArray<strin
   return images.length === 0 ? {} : { images }
 }
 
-const saidBesides = (message: AssistantMessage): JsonObject => {
-  const { refusal, content, tool_calls: calls } = message
-  // Many callers give it back under the second name.
-  const thinking = message.reasoning ?? message["reasoning_content"]
+/** Thinking, text and calls have members of their own here, so their order is not told. */
+const saidBesides = (message: AssistantMessage, dropped: Array<string>): JsonObject => {
+  const { refusal, content } = message
+  const { parts, isInOrder } = partsInOrder(message)
+  if (!isInOrder && !dropped.includes("order")) dropped.push("order")
+  let pieces = ""
+  const calls: Array<JsonObject> = []
+  for (const part of parts) {
+    if (part.type === "reasoning") for (const { text, summary } of part.details) pieces += text ?? summary ?? ""
+    if (part.type === "call" && part.call.function !== undefined) {
+      const { id, function: called } = part.call
+      calls.push({ id, function: { name: called.name, arguments: argumentsObject(part.call) } })
+    }
+  }
+  // Many callers give it back under the second name, some only in pieces.
+  const thinking = message.reasoning ?? message["reasoning_content"] ?? pieces
   return {
     ...(refusal && textOf(content) === "" ? { content: refusal } : {}),
     ...(typeof thinking === "string" && thinking !== "" ? { thinking } : {}),
-    ...(calls == null || calls.length === 0
-      ? {}
-      : {
-          tool_calls: calls.flatMap((call) =>
-            call.function === undefined
-              ? []
-              : [{ id: call.id, function: { name: call.function.name, arguments: argumentsObject(call) } }],
-          ),
-        }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }
 }
 

@@ -6,6 +6,8 @@ import {
   type FilePart,
   type JsonObject,
   type Message,
+  partsInOrder,
+  partsOf,
   type ReasoningDetail,
   readDataUrl,
   textOfDataUrl,
@@ -16,6 +18,8 @@ export interface Conversation {
   readonly messages: ReadonlyArray<JsonObject>
   /** Contents of the files in it. */
   readonly documents: ReadonlyArray<JsonObject>
+  /** `OrderedParts.isInOrder` of all its messages. */
+  readonly isInOrder: boolean
 }
 
 /** Marks reasoning that came from Cohere and may go back to it. */
@@ -30,10 +34,11 @@ export const conversationOf = (messages: ReadonlyArray<Message>): Conversation |
 class Translation {
   private readonly documents: Array<JsonObject> = []
   private unsupported: Unsupported | undefined
+  private isInOrder = true
 
   conversation(messages: ReadonlyArray<Message>): Conversation | Unsupported {
     const written = messages.map((message, at) => this.message(message, `messages[${at}]`))
-    return this.unsupported ?? { messages: written, documents: this.documents }
+    return this.unsupported ?? { messages: written, documents: this.documents, isInOrder: this.isInOrder }
   }
 
   private message(message: Message, path: string): JsonObject {
@@ -52,15 +57,30 @@ class Translation {
     }
   }
 
+  /** Thinking and text in their order; the plan and calls have members of their own. */
   private assistant(message: AssistantMessage, path: string): JsonObject {
-    const { content, tool_calls: calls, reasoning_details: details } = message
-    const { plan, thoughts } = reasoningIn(details ?? [])
-    const said = content == null || content === "" ? [] : this.content(content, path, "this host takes text here")
-    const blocks = typeof said === "string" ? [{ type: "text", text: said }] : said
-    const all = [...thoughts.map((thinking) => ({ type: "thinking", thinking })), ...blocks]
+    const { parts, isInOrder } = partsInOrder(message)
+    if (!isInOrder) this.isInOrder = false
+    const placeOf = (part: ContentPart): string =>
+      `${path}.content[${Array.isArray(message.content) ? message.content.indexOf(part) : 0}]`
+    const blocks: Array<JsonObject> = []
+    let plan = ""
+    for (const part of parts) {
+      if (part.type === "content") {
+        blocks.push(...this.block(part.content, placeOf(part.content), "this host takes text here"))
+      } else if (part.type === "reasoning") {
+        const { planned, thinking } = ownReasoning(part.details)
+        plan += planned
+        if (thinking !== "") blocks.push({ type: "thinking", thinking })
+      }
+    }
+    const { refusal, tool_calls: calls } = message
+    if (refusal && partsOf(message.content).length === 0) blocks.push({ type: "text", text: refusal })
+    const [only] = blocks
+    const isText = typeof message.content === "string" && blocks.length === 1 && only?.["type"] === "text"
     return {
       role: "assistant",
-      ...(all.length === 0 ? {} : { content: thoughts.length === 0 && typeof said === "string" ? said : all }),
+      ...(blocks.length === 0 ? {} : { content: isText ? only["text"] : blocks }),
       ...(calls == null || calls.length === 0 ? {} : { tool_calls: this.calls(calls, path) }),
       ...(plan === "" ? {} : { tool_plan: plan }),
     }
@@ -81,12 +101,14 @@ class Translation {
   /** `onlyText`: why parts of other kinds are refused; absent: images and text files are taken. */
   private content(content: Content, path: string, onlyText?: string): string | ReadonlyArray<JsonObject> {
     if (typeof content === "string") return content
-    return content.flatMap((part, at) => {
-      const block = part.type === "text" || onlyText === undefined ? this.part(part) : onlyText
-      if (typeof block !== "string") return block
-      this.unsupported ??= new Unsupported({ path: `${path}.content[${at}]`, reason: block })
-      return []
-    })
+    return content.flatMap((part, at) => this.block(part, `${path}.content[${at}]`, onlyText))
+  }
+
+  private block(part: ContentPart, path: string, onlyText: string | undefined): ReadonlyArray<JsonObject> {
+    const block = part.type === "text" || onlyText === undefined ? this.part(part) : onlyText
+    if (typeof block !== "string") return block
+    this.unsupported ??= new Unsupported({ path, reason: block })
+    return []
   }
 
   /** The part in Cohere's words; a text: why there is none. */
@@ -124,14 +146,14 @@ class Translation {
   }
 }
 
-/** Cohere's own reasoning. Fragments of one stream come one by one; those of one index are one block. */
-const reasoningIn = (details: ReadonlyArray<ReasoningDetail>) => {
-  let plan = ""
-  const thoughts = new Map<number | undefined, string>()
-  for (const { format, type, id, index, text } of details) {
-    if (format !== reasoningFormat || type !== "reasoning.text" || typeof text !== "string") continue
-    if (id === planId) plan += text
-    else thoughts.set(index, (thoughts.get(index) ?? "") + text)
+/** Cohere's own reasoning in a block. That of other vendors is left out. */
+const ownReasoning = (details: ReadonlyArray<ReasoningDetail>) => {
+  let planned = ""
+  let thinking = ""
+  for (const { format, type, id, text } of details) {
+    if (format !== reasoningFormat || type !== "reasoning.text" || text == null) continue
+    if (id === planId) planned += text
+    else thinking += text
   }
-  return { plan, thoughts: [...thoughts.values()] }
+  return { planned, thinking }
 }

@@ -60,7 +60,11 @@ export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Enco
     ...stopOf(payload.stop),
     ...(thinking === undefined ? {} : { thinking }),
   }
-  return Either.right({ path: "/chat", ...jsonBody(body), dropped: droppedOf(payload, body) })
+  return Either.right({
+    path: "/chat",
+    ...jsonBody(body),
+    dropped: [...droppedOf(payload, body), ...(conversation.isInOrder ? [] : ["order"])],
+  })
 }
 
 const boundOf = ({ maxTokens }: ChatRequest, { maxCompletionTokens }: Host): number =>

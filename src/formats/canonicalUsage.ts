@@ -25,43 +25,87 @@ const given = (counts: JsonObject): JsonObject | undefined => {
 }
 
 /**
- * `undefined` when the host reported no usage. In the canonical form the prompt includes audio and the output includes
- * reasoning. Some hosts count them separately: xAI reasoning, Mistral audio (seen in recordings). Their `total_tokens`
- * shows it; where it does not, `reasoningBeside` says so.
+ * The totals. In the canonical form the prompt includes all cached tokens and audio, and the output includes reasoning. Some hosts
+ * count them beside: xAI reasoning, Mistral audio (seen in recordings), Portkey cached tokens (Portkey-AI/gateway#1564,
+ * 2026-03). Their `total_tokens` shows which; what it has more than any count explains is output that the host does not name, as
+ * thinking is (mozilla-ai/any-llm#1290, 2026-08). `reasoningBeside`: the total does not show it.
  */
+const totals = (raw: JsonObject, { read, written, audio, reasoning }: Counts, reasoningBeside: boolean): Totals => {
+  const prompt = raw["prompt_tokens"] ?? promptOf(raw, read + written)
+  const completion = raw["completion_tokens"] ?? raw["output_tokens"]
+  if (typeof prompt !== "number" || typeof completion !== "number") return { prompt, completion, unnamed: 0 }
+  const missing = count(raw["total_tokens"]) - prompt - completion
+  if (missing <= 0) return { prompt, completion: completion + (reasoningBeside ? reasoning : 0), unnamed: 0 }
+  const ways: ReadonlyArray<readonly [output: number, input: number]> = [
+    ...([
+      [reasoning, 0],
+      [reasoning, audio],
+      [0, audio],
+      [0, read + written],
+      [0, read],
+    ] as const),
+    ...([
+      [reasoning, read + written],
+      [reasoning, read],
+    ] as const),
+  ]
+  const way = ways.find(([output, input]) => output + input === missing)
+  const unnamed = way === undefined && reasoning === 0 && audio === 0 && !reasoningBeside ? missing : 0
+  const [output, input] = way ?? [unnamed, 0]
+  return { prompt: prompt + input, completion: completion + (reasoningBeside ? reasoning : output), unnamed }
+}
+
+/** Parts of the totals, as far as the host has them. */
+interface Counts {
+  /** Cached tokens that were read, and written. */
+  readonly read: number
+  readonly written: number
+  readonly audio: number
+  readonly reasoning: number
+}
+
+interface Totals {
+  readonly prompt: unknown
+  readonly completion: unknown
+  /** Tokens of the completion that only the host's total shows. */
+  readonly unnamed: number
+}
+
+/** The prompt under the name of Anthropic and of OpenAI's responses, which differ in what it includes. */
+const promptOf = (raw: JsonObject, cached: number): unknown => {
+  const prompt = raw["input_tokens"]
+  return typeof prompt === "number" && raw["input_tokens_details"] === undefined ? prompt + cached : prompt
+}
+
+/** `undefined` when the host reported no usage. */
 export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined
-  const inward = objectOr(raw["prompt_tokens_details"])
-  const outward = objectOr(raw["completion_tokens_details"])
+  const inward = objectOr(raw["prompt_tokens_details"] ?? raw["input_tokens_details"])
+  const outward = objectOr(raw["completion_tokens_details"] ?? raw["output_tokens_details"])
   const reasoning = outward["reasoning_tokens"] ?? raw["reasoning_tokens"]
-  const promptAudio = inward["audio_tokens"] ?? raw["audio_prompt_tokens"]
-  let prompt = raw["prompt_tokens"]
-  let completion = raw["completion_tokens"]
-  if (typeof prompt === "number" && typeof completion === "number") {
-    const missing = count(raw["total_tokens"]) - prompt - completion
-    const reasoned = count(reasoning)
-    const heard = count(promptAudio)
-    const both = missing > 0 && missing === reasoned + heard
-    if (reasoningBeside || both || (missing > 0 && missing === reasoned)) completion += reasoned
-    if (both || (missing > 0 && missing === heard && missing !== reasoned)) prompt += heard
-  }
+  const audio = inward["audio_tokens"] ?? raw["audio_prompt_tokens"]
+  const read =
+    inward["cached_tokens"] ??
+    raw["prompt_cache_hit_tokens"] ??
+    raw["cached_tokens"] ??
+    raw["num_cached_tokens"] ??
+    raw["cache_read_input_tokens"]
+  const written =
+    inward["cache_write_tokens"] ?? inward["cache_creation_input_tokens"] ?? raw["cache_creation_input_tokens"]
+  const counts = { read: count(read), written: count(written), audio: count(audio), reasoning: count(reasoning) }
+  const { prompt, completion, unnamed } = totals(raw, counts, reasoningBeside)
   const promptDetails = given({
-    cached_tokens:
-      inward["cached_tokens"] ??
-      raw["prompt_cache_hit_tokens"] ??
-      raw["cached_tokens"] ??
-      raw["num_cached_tokens"] ??
-      raw["cache_read_input_tokens"],
-    cache_write_tokens: inward["cache_write_tokens"] ?? raw["cache_creation_input_tokens"],
+    cached_tokens: read,
+    cache_write_tokens: written,
     cache_write_1h_tokens:
       inward["cache_write_1h_tokens"] ?? objectOr(raw["cache_creation"])["ephemeral_1h_input_tokens"],
     cached_audio_tokens: inward["cached_audio_tokens"] ?? objectOr(inward["cached_tokens_details"])["audio_tokens"],
-    audio_tokens: promptAudio,
+    audio_tokens: audio,
     image_tokens: inward["image_tokens"],
     video_tokens: inward["video_tokens"],
   })
   const completionDetails = given({
-    reasoning_tokens: reasoning,
+    reasoning_tokens: unnamed === 0 ? reasoning : unnamed,
     image_tokens: outward["image_tokens"],
     audio_tokens: outward["audio_tokens"],
   })

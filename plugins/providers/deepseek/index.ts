@@ -12,9 +12,9 @@ export default chatHost({
   chat: {
     own: ["thinking"],
     instructions: "system",
-    // In a conversation with tools the reasoning has to come back under this name, and may be empty.
+    // In a conversation with tools the reasoning has to come back under this name, and may be empty. The model "deepseek-chat" does not think.
     history: "reasoning_content",
-    missingReasoning: () => "",
+    missingReasoning: (model) => (model === "deepseek-chat" ? undefined : ""),
     // It thinks unless told otherwise, and maps other efforts to its own (low, high, max) itself.
     reasoning: ({ effort }) =>
       effort === "none"

@@ -33,7 +33,7 @@ export const takenOfBody = new Set([
   ...["choices", "usage", "error", "system_fingerprint", "service_tier"],
 ])
 export const takenOfChoice = new Set([
-  ...["__proto__", "index", "message", "delta", "text", "error"],
+  ...["__proto__", "index", "message", "delta", "text", "error", "usage"],
   ...["finish_reason", "native_finish_reason", "logprobs"],
 ])
 
@@ -97,11 +97,16 @@ export const choiceError = (
     : new HostFailed({ reason: "overloaded", code: native.slice(0, 100) })
 }
 
-/** The usage of a body or an event. Groq's streams have it twice, or only under `x_groq`. */
-export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): ChatUsage | undefined => {
-  const groq = body["x_groq"]
-  return canonicalUsage(body["usage"] ?? (isJsonObject(groq) ? groq["usage"] : undefined), reasoningBeside)
-}
+/**
+ * The usage of a body or an event. Groq's streams have it twice, or only under `x_groq`, Moonshot's in a choice
+ * (earendil-works/pi#2017, 2026-03).
+ */
+export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): ChatUsage | undefined =>
+  canonicalUsage(body["usage"] ?? usageIn(body["x_groq"]) ?? usageInChoice(body["choices"]), reasoningBeside)
+
+const usageIn = (value: unknown): unknown => (isJsonObject(value) ? (value["usage"] ?? undefined) : undefined)
+
+const usageInChoice = (choices: unknown): unknown => (Array.isArray(choices) ? usageIn(choices[0]) : undefined)
 
 /** Strict clients expect `content` in every `logprobs`. */
 export const logprobsOf = (logprobs: unknown): JsonObject | null => {
@@ -177,7 +182,10 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
   const found = given == null && finish === "content_filter" ? { content: "" } : given
   if (!isJsonObject(found) || !isContent(found["content"])) return malformed()
   const message = readMessage(found, quirks)
-  if (finish === "stop" && message.tool_calls !== undefined) finish = "tool_calls"
+  if (message.tool_calls !== undefined && (finish === "stop" || finish === null || finish === "tool_calls")) {
+    finish = "tool_calls"
+    message.tool_calls = message.tool_calls.map(withArguments)
+  }
   const { index } = choice
   const out: Mutable<ChatChoice> = {
     index: typeof index === "number" ? index : at,
@@ -211,7 +219,11 @@ export const memberOf = (name: string, value: unknown): unknown => {
   }
 }
 
-const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
+/** A complete call without arguments has none that are JSON. */
+const withArguments = (call: ToolCall): ToolCall =>
+  call.function.arguments === "" ? { ...call, function: { ...call.function, arguments: "{}" } } : call
+
+const readMessage = (message: JsonObject, quirks: ChatQuirks): Mutable<ChatMessage> => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
   const parts = Array.isArray(content) ? textAndReasoningOf(content) : undefined
   let text = typeof content === "string" ? content : (parts?.text ?? null)

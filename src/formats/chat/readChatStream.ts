@@ -2,7 +2,7 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/request/chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatUsage, ToolCallDelta } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -31,12 +31,14 @@ interface Choice {
   /** Absent as long as it calls no tool. */
   calls: Calls | undefined
   readonly tags: ThinkTags | undefined
+  isFinished: boolean
 }
 
 const newChoice = (index: number, quirks: ChatQuirks): Choice => ({
   index,
   calls: undefined,
   tags: quirks.thinkTags === true ? thinkTags() : undefined,
+  isFinished: false,
 })
 
 export const chatDecoder = (quirks: ChatQuirks): Decoder => {
@@ -54,11 +56,18 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     }
     return choice
   }
+  let counted: ChatUsage | undefined
+  /** A host may report prompt and output in two events, with 0 for the other. */
+  const usageIn = (data: JsonObject): ChatUsage | undefined => {
+    const usage = usageOf(data, quirks)
+    if (usage !== undefined) counted = counted === undefined ? usage : withBoth(counted, usage)
+    return usage && counted
+  }
   return {
     event: (name, data) => {
       if (!isJsonObject(data)) return malformed()
       const wrong = errorOf(data, name, quirks)
-      const usage = usageOf(data, quirks)
+      const usage = usageIn(data)
       if (wrong !== undefined) return usage === undefined ? wrong : wrong.with({ usage })
       const listed: unknown = data["choices"]
       if (listed == null) return usage === undefined ? [] : [{ choices: [], usage }]
@@ -80,15 +89,33 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     end: () => {
       const choices: Array<ChatChunkChoice> = []
       const known = first === undefined ? [] : [first, ...(others?.values() ?? [])]
-      for (const { index, tags } of known) {
+      for (const choice of known) {
+        const { index, tags } = choice
         const delta: Mutable<ChatDelta> = {}
         if (tags !== undefined) addThought(delta, tags.end())
-        if (delta.content || delta.reasoning) choices.push({ index, delta, finish_reason: null })
+        if (!choice.isFinished) addEmptyArguments(delta, choice)
+        if (delta.content || delta.reasoning || delta.tool_calls !== undefined)
+          choices.push({ index, delta, finish_reason: null })
       }
       return choices.length === 0 ? [] : [{ choices }]
     },
   }
 }
+
+/** The later report, with those totals of the one before that it has as 0 or not at all. */
+const withBoth = (before: ChatUsage, usage: ChatUsage): ChatUsage => {
+  const lacksPrompt = !usage.prompt_tokens && isAbove0(before.prompt_tokens)
+  const lacksCompletion = !usage.completion_tokens && isAbove0(before.completion_tokens)
+  if (!lacksPrompt && !lacksCompletion) return usage
+  const { prompt_tokens, prompt_tokens_details: inward, completion_tokens, completion_tokens_details: outward } = before
+  return {
+    ...usage,
+    ...(lacksPrompt ? { prompt_tokens, ...(inward && { prompt_tokens_details: inward }) } : {}),
+    ...(lacksCompletion ? { completion_tokens, ...(outward && { completion_tokens_details: outward }) } : {}),
+  }
+}
+
+const isAbove0 = (count: unknown): boolean => typeof count === "number" && count > 0
 
 const readChoice = (
   choice: unknown,
@@ -109,6 +136,8 @@ const readChoice = (
   if (finish !== null) {
     if (state.tags !== undefined) addThought(delta, state.tags.end())
     if (finish === "stop" && state.calls?.any() === true) finish = "tool_calls"
+    if (finish === "tool_calls") addEmptyArguments(delta, state)
+    state.isFinished = true
   }
   const out: Mutable<ChatChunkChoice> = {
     index,
@@ -159,6 +188,14 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
   return delta
 }
 
+/** `{}` for calls that have no arguments: "" is no JSON. Once for each call. */
+const addEmptyArguments = (delta: Mutable<ChatDelta>, { calls }: Choice): void => {
+  const pieces = calls?.emptyArguments() ?? noPieces
+  if (pieces.length > 0) delta.tool_calls = [...(delta.tool_calls ?? noPieces), ...pieces]
+}
+
+const noPieces: ReadonlyArray<ToolCallDelta> = []
+
 const addThought = (
   delta: Mutable<ChatDelta>,
   thought: { readonly text: string; readonly reasoning: string },
@@ -175,12 +212,15 @@ interface Call {
   readonly id: string
   /** "" until the host has sent it. */
   name: string
+  hasArguments: boolean
 }
 
 interface Calls {
   readonly any: () => boolean
   /** Converts one piece of a call to the canonical form, which has id, type and name in the first piece only. */
   readonly piece: (call: unknown) => ToolCallDelta
+  /** Pieces for the calls that have no arguments so far. */
+  readonly emptyArguments: () => ReadonlyArray<ToolCallDelta>
 }
 
 /**
@@ -191,8 +231,8 @@ interface Calls {
 const toolCalls = (): Calls => {
   const byIndex = new Map<number, Call>()
   const byId = new Map<string, Call>()
+  const all: Array<Call> = []
   let last: Call | undefined
-  let count = 0
 
   /** The call that a piece continues; `undefined`: it begins one. */
   const continued = (index: number | undefined, id: string, name: string): Call | undefined => {
@@ -207,13 +247,14 @@ const toolCalls = (): Calls => {
   }
 
   const begin = (id: string): Call => {
-    const call = { at: count++, id: callIdOf(id), name: "" }
+    const call = { at: all.length, id: callIdOf(id), name: "", hasArguments: false }
+    all.push(call)
     byId.set(call.id, call)
     return call
   }
 
   return {
-    any: () => count > 0,
+    any: () => all.length > 0,
     piece: (piece) => {
       const {
         id: givenId,
@@ -236,9 +277,15 @@ const toolCalls = (): Calls => {
         call.name = name
       }
       spoken.arguments = argumentsOf(called["arguments"])
+      if (spoken.arguments !== "") call.hasArguments = true
       return going !== undefined
         ? { index: call.at, ...rest, function: spoken }
         : { index: call.at, id: call.id, type: typeof type === "string" ? type : "function", ...rest, function: spoken }
+    },
+    emptyArguments: () => {
+      const empty = all.filter((call) => !call.hasArguments)
+      for (const call of empty) call.hasArguments = true
+      return empty.map(({ at }) => ({ index: at, function: { arguments: "{}" } }))
     },
   }
 }

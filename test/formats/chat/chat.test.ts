@@ -185,7 +185,7 @@ describe("response", () => {
     const message = { content: "a", reasoning_details: "r", annotations: {}, tool_calls: [7] }
     expect(answeredWell(whole(message)).choices[0]?.message as unknown).toEqual({
       ...{ role: "assistant", content: "a", refusal: null, reasoning: null },
-      tool_calls: [{ id: expect.stringMatching(/^call_/), type: "function", function: { name: "", arguments: "" } }],
+      tool_calls: [{ id: expect.stringMatching(/^call_/), type: "function", function: { name: "", arguments: "{}" } }],
     })
   })
 
@@ -474,6 +474,122 @@ describe("decoder", () => {
           expect(transcriptOf(events, thinks).choices[0]).toMatchObject({ text: answer, reasoning })
         }
       }
+    })
+  })
+})
+
+describe("calls without a finish or without arguments", () => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "" } }
+  const piece = { index: 0, ...call }
+  const calls = [{ ...call, function: { name: "f", arguments: "{}" } }]
+
+  test.each([null, undefined, "", "stop", "tool_calls"])("H11, H14: whole, finish %p", (finish) => {
+    const [choice] = answeredWell(whole({ content: null, tool_calls: [call] }, finish)).choices
+    expect([choice?.finish_reason, choice?.message.tool_calls]).toEqual(["tool_calls", calls])
+  })
+
+  test("a whole answer that was cut keeps them as they are", () => {
+    const [choice] = answeredWell(whole({ content: null, tool_calls: [call] }, "length")).choices
+    expect([choice?.finish_reason, choice?.message.tool_calls]).toEqual(["length", [call]])
+  })
+
+  test.each([
+    ["stop", "{}"],
+    ["tool_calls", "{}"],
+    ["length", ""],
+  ])("H14: streamed, finish %p: %p", (finish, written) => {
+    const events = [event({ tool_calls: [piece] }), event({}, finish)]
+    expect(transcriptOf(events).choices[0]?.toolCalls).toEqual([{ id: "c", name: "f", arguments: written }])
+    const inOne = [event({ tool_calls: [piece] }, finish)]
+    expect(transcriptOf(inOne).choices[0]?.toolCalls).toEqual([{ id: "c", name: "f", arguments: written }])
+  })
+
+  test("H14: streamed, without a finish", () => {
+    expect(transcriptOf([event({ tool_calls: [piece] })]).choices[0]?.toolCalls[0]?.arguments).toBe("{}")
+  })
+
+  test("H14: streamed, arguments that come late are not doubled", () => {
+    const more = { index: 0, function: { arguments: '{"a":1}' } }
+    const events = [
+      event({ tool_calls: [piece] }),
+      event({ tool_calls: [more] }, "tool_calls"),
+      event({}, "tool_calls"),
+    ]
+    expect(transcriptOf(events).choices[0]?.toolCalls[0]?.arguments).toBe('{"a":1}')
+  })
+})
+
+describe("usage in odd places (H13, W9)", () => {
+  const counts = { prompt_tokens: 50, completion_tokens: 7 }
+  const lastUsage = (...events: ReadonlyArray<unknown>) =>
+    decoded(events)
+      .flatMap(({ usage }) => usage ?? [])
+      .at(-1)
+
+  test("in the first choice, as Moonshot's streams have it", () => {
+    const finished = { index: 0, delta: {}, finish_reason: "stop", usage: counts }
+    expect(lastUsage(event({ content: "a" }), { ...event({}), choices: [finished] })).toEqual(counts)
+    const [chunk] = decoded([{ ...event({}), choices: [finished] }])
+    expect(chunk?.choices[0]).not.toHaveProperty("usage")
+  })
+
+  test.each<[string, JsonObject, JsonObject]>([
+    [
+      "cached tokens beside the prompt, as the total shows (Portkey)",
+      { prompt_tokens: 10, completion_tokens: 7, total_tokens: 57, prompt_tokens_details: { cached_tokens: 40 } },
+      { ...counts, prompt_tokens_details: { cached_tokens: 40 } },
+    ],
+    [
+      "cached tokens that were read and written beside the prompt",
+      {
+        ...{ prompt_tokens: 10, completion_tokens: 7, total_tokens: 57 },
+        ...{ cache_read_input_tokens: 30, cache_creation_input_tokens: 10 },
+      },
+      { ...counts, prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 10 } },
+    ],
+    ["Anthropic's names", { input_tokens: 50, output_tokens: 7 }, counts],
+    [
+      "Anthropic's names, with cached tokens beside",
+      { input_tokens: 10, output_tokens: 7, cache_read_input_tokens: 30, cache_creation_input_tokens: 10 },
+      { ...counts, prompt_tokens_details: { cached_tokens: 30, cache_write_tokens: 10 } },
+    ],
+    [
+      "names of OpenAI's responses, with cached tokens within",
+      { input_tokens: 50, output_tokens: 7, input_tokens_details: { cached_tokens: 40 } },
+      { ...counts, prompt_tokens_details: { cached_tokens: 40 } },
+    ],
+    [
+      "thinking that only the total shows",
+      { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1500 },
+      {
+        ...{ prompt_tokens: 1000, completion_tokens: 500 },
+        completion_tokens_details: { reasoning_tokens: 400 },
+      },
+    ],
+    ["a total that is too small", { ...counts, total_tokens: 3 }, counts],
+  ])("%s", (_, usage, expected) => {
+    expect(answeredWell(whole({ content: "a" }, "stop", { usage })).usage).toEqual(expected)
+    expect(lastUsage(event({ content: "a" }, "stop", { usage }))).toEqual(expected)
+  })
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { prompt_tokens: 50, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 40 } },
+      { prompt_tokens: 0, completion_tokens: 7 },
+    ],
+    [
+      { prompt_tokens: 0, completion_tokens: 7 },
+      { prompt_tokens: 50, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 40 } },
+    ],
+    [{ prompt_tokens: 50, prompt_tokens_details: { cached_tokens: 40 } }, { completion_tokens: 7 }],
+    [
+      { ...counts, prompt_tokens_details: { cached_tokens: 40 } },
+      { prompt_tokens: 0, completion_tokens: 0 },
+    ],
+  ])("prompt and output in two events: %j, %j", (first, then) => {
+    expect(lastUsage(event({ content: "a" }, null, { usage: first }), event({}, "stop", { usage: then }))).toEqual({
+      ...counts,
+      prompt_tokens_details: { cached_tokens: 40 },
     })
   })
 })

@@ -24,8 +24,13 @@ export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
   readonly choice: (choice: ChatChunkChoice) => JsonObject
 }
 
-export const chunkWriter = (names: AnswerNames, host: Host | undefined, shape: ChunkShape): StreamWriter =>
-  new ChunkWriter(names, host, shape)
+/** `usageChunk`: `ChatRequest.usageChunk`. */
+export const chunkWriter = (
+  names: AnswerNames,
+  host: Host | undefined,
+  shape: ChunkShape,
+  usageChunk: boolean,
+): StreamWriter => new ChunkWriter(names, host, shape, usageChunk)
 
 /** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
 class ChunkWriter implements StreamWriter {
@@ -35,8 +40,15 @@ class ChunkWriter implements StreamWriter {
   private readonly names: AnswerNames
   private readonly host: Host | undefined
   private readonly choice: ChunkShape["choice"]
+  private readonly usageChunk: boolean
 
-  constructor(names: AnswerNames, host: Host | undefined, { object, choice, spliceable }: ChunkShape) {
+  constructor(
+    names: AnswerNames,
+    host: Host | undefined,
+    { object, choice, spliceable }: ChunkShape,
+    usageChunk: boolean,
+  ) {
+    this.usageChunk = usageChunk
     this.names = names
     this.host = host
     this.choice = choice
@@ -58,15 +70,16 @@ class ChunkWriter implements StreamWriter {
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
   }
 
+  /** The usage rides on the finish, which some clients read, and where it was asked for in a chunk of its own, as others do. */
   finish(chunk: ChatChunk, charge: Charge): string {
-    return (
-      this.chunk({
-        ...chunk,
-        service_tier: tierOf(chunk["service_tier"], this.host),
-        openrouter_metadata: this.names.metadata?.(this.host),
-        usage: usageBody(charge),
-      }) + sseDone
-    )
+    const usage = usageBody(charge)
+    const finish = this.chunk({
+      ...chunk,
+      service_tier: tierOf(chunk["service_tier"], this.host),
+      openrouter_metadata: this.names.metadata?.(this.host),
+      usage,
+    })
+    return finish + (this.usageChunk ? this.chunk({ choices: [], usage }) : "") + sseDone
   }
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {

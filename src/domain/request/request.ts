@@ -176,6 +176,8 @@ export interface ChatRequest extends OperationRequest {
   readonly operation: "chat"
   readonly reasoning: Reasoning
   readonly payload: ChatPayload
+  /** Whether the caller asked for `stream_options.include_usage`. Default false. */
+  readonly usageChunk?: boolean
   /** Absent: the caller wrote the canonical form. */
   readonly native?: NativeRequest
 }

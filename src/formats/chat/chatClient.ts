@@ -31,7 +31,10 @@ export const chat: ClientFormat = {
   decode: decodeChat,
   prompt: "messages",
   answer: (names, { reasoning }) => answerWriter(names, reasoning.exclude, answers),
-  stream: (names) => (host) => chunkWriter(names, host, chunks),
+  stream:
+    (names, { usageChunk = false }) =>
+    (host) =>
+      chunkWriter(names, host, chunks, usageChunk),
   error: chatErrorBody,
   schema: chatTable.schema,
 }

@@ -14,16 +14,16 @@ import { completionChunks } from "./writeCompletionsStream.ts"
 const echoOf = ({ native }: ChatRequest): string => (native?.body["echo"] === true ? promptOf(native.body) : "")
 
 const writersFor =
-  (names: AnswerNames, echo: string): WriterFor =>
+  (names: AnswerNames, echo: string, usageChunk = false): WriterFor =>
   (host) =>
-    chunkWriter(names, host, completionChunks(echo))
+    chunkWriter(names, host, completionChunks(echo), usageChunk)
 
 export const completions: ClientFormat = {
   name: completionsForm,
   decode: decodeCompletions,
   prompt: "prompt",
   answer: (names, request) => answerWriter(names, request.reasoning.exclude, completionShape(echoOf(request))),
-  stream: (names, request) => writersFor(names, echoOf(request)),
+  stream: (names, request) => writersFor(names, echoOf(request), request.usageChunk),
   error: chatErrorBody,
   schema: completionsTable.schema,
 }

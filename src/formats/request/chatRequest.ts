@@ -75,6 +75,8 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
     payload,
   }
   if (dropped.length > 0) request.dropped = dropped
+  const { stream_options: options } = body
+  if (isJsonObject(options) && options["include_usage"] === true) request.usageChunk = true
   return request
 }
 

@@ -1,7 +1,7 @@
 /**
  * The grammar that streams of the chat form and of the legacy completions form share. All chunks have the same names. Pieces
- * of choices come first; one last chunk ends every choice and has the usage with its cost; then `[DONE]`. A chunk with an
- * error may be the last one at any place.
+ * of choices come first; one last chunk ends every choice and has the usage with its cost; where the client asked for
+ * `include_usage`, a chunk without choices repeats that; then `[DONE]`. A chunk with an error may be the last one at any place.
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { countIn, listIn, objectIn, readEvents, textIn, wrong } from "./events.ts"
@@ -25,6 +25,8 @@ class ChoicesGrammar {
   private names: string | undefined
   private readonly begun = new Set<number>()
   private isEnded = false
+  /** The usage, as JSON, as long as it may be repeated. */
+  private repeatable: string | undefined
 
   constructor(object: string, check: ChoiceCheck) {
     this.object = object
@@ -32,8 +34,12 @@ class ChoicesGrammar {
   }
 
   chunk(chunk: JsonObject): void {
-    if (this.isEnded) wrong("a chunk after the one with the usage", chunk)
     this.sameNames(chunk)
+    if (this.isEnded) this.repeated(chunk)
+    else this.saying(chunk)
+  }
+
+  private saying(chunk: JsonObject): void {
     for (const member of ["system_fingerprint", "service_tier"]) if (chunk[member] !== undefined) textIn(chunk, member)
     this.isEnded = chunk["usage"] !== undefined
     const choices = listIn(chunk, "choices").map((choice) =>
@@ -44,7 +50,15 @@ class ChoicesGrammar {
     if (indexes.size < choices.length) wrong("a choice twice in one chunk", chunk)
     if (chunk["error"] !== undefined) this.error(chunk, choices)
     else if (this.isEnded && this.begun.size > indexes.size) wrong("a choice without an end", chunk)
-    if (this.isEnded) usage(objectIn(chunk, "usage"))
+    if (!this.isEnded) return
+    usage(objectIn(chunk, "usage"))
+    if (chunk["error"] === undefined) this.repeatable = JSON.stringify(chunk["usage"])
+  }
+
+  private repeated(chunk: JsonObject): void {
+    if (listIn(chunk, "choices").length > 0 || JSON.stringify(chunk["usage"]) !== this.repeatable)
+      wrong("a chunk after the one with the usage", chunk)
+    this.repeatable = undefined
   }
 
   end(): void {

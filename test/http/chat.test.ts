@@ -342,6 +342,20 @@ describe.each([
       })
     })
 
+    test("H15: an assistant that said nothing is one with an empty text", async () => {
+      for (const said of [{ content: null, refusal: null, reasoning: null }, {}, { content: null, refusal: "No." }]) {
+        const messages = [
+          { role: "user", content: "hi" },
+          { role: "assistant", ...said },
+          { role: "user", content: "Go on" },
+        ]
+        const response = await gateway.chat({ ...ask("hi"), messages })
+        expect(response.status).toBe(200)
+        await response.text()
+        expect(sent()?.body["messages"]).toMatchObject([{}, { role: "assistant", content: "" }, { content: "Go on" }])
+      }
+    })
+
     test("`max_completion_tokens` wins over `max_tokens`, and either is clamped to the host's maximum", async () => {
       await wholeBodyOf(await gateway.chat(ask("hi", { max_tokens: 10, max_completion_tokens: 20 })))
       expect(sent()?.body["max_tokens"]).toBe(20)

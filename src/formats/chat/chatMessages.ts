@@ -11,13 +11,12 @@ import {
   hasMember,
   listOf,
   objectOf,
-  refined,
   refused,
   report,
   text,
   titled,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject } from "../../domain/json/json.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { stored } from "../request/operatorMembers.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
@@ -60,48 +59,18 @@ const toolCall = checkOf(callSchema, (value, path, issues) =>
   ),
 )
 
-/** Members of which an assistant's message needs one if it has no `content`. */
-const wordless = [
-  "tool_calls",
-  "function_call",
-  "refusal",
-  "audio",
-  "images",
-  "reasoning",
-  "reasoning_content",
-  "reasoning_details",
-]
-
-const hasSome = (member: string) =>
-  hasMember(member, { not: { anyOf: [{ type: "null" }, { type: "array", maxItems: 0 }] } })
-
-const isWordless = (message: JsonObject): boolean =>
-  wordless.some((member) => {
-    const value = message[member]
-    return value != null && !(Array.isArray(value) && value.length === 0)
-  })
-
-const assistant = refined(
-  objectOf({
-    content: assistantContent,
-    name: text,
-    tool_calls: listOf(toolCall),
-    reasoning: text,
-    reasoning_content: text,
-    reasoning_details: described("As they came with the answer, in the same order.", listOf(anyObject)),
-    refusal: text,
-    images: listOf(anyObject),
-    audio: anyObject,
-  }),
-  {
-    description: "A text, or something in place of it.",
-    anyOf: [hasMember("content"), ...wordless.map(hasSome)],
-  },
-  (value, path, issues) => {
-    if (isJsonObject(value) && value["content"] == null && !isWordless(value))
-      report(issues, `${path}.content`, "is required unless the assistant called tools")
-  },
-)
+/** Its content may be null or absent whatever else it has: answers have none where the model only thought, or refused. */
+const assistant = objectOf({
+  content: assistantContent,
+  name: text,
+  tool_calls: listOf(toolCall),
+  reasoning: text,
+  reasoning_content: text,
+  reasoning_details: described("As they came with the answer, in the same order.", listOf(anyObject)),
+  refusal: text,
+  images: listOf(anyObject),
+  audio: anyObject,
+})
 
 const instruction = objectOf({ content: textContent, name: text }, "content")
 const roles: ReadonlyMap<string, Check> = new Map([

@@ -121,9 +121,17 @@ export interface MessageMembers {
 export const changesNothing = ({ history, missingReasoning, unmarked, refused }: MessageMembers): boolean =>
   history === "reasoning" && missingReasoning === undefined && !unmarked && refused.size === 0
 
-/** Whether a message lists the order of its parts, which no host is sent. */
-export const listsOrder = ({ role, reasoning_details: details }: Message): boolean =>
-  role === "assistant" && Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one))
+/** Whether a message lists the order of its parts, which no host is sent, or says nothing, which hosts refuse. */
+export const needsWriting = (message: Message): boolean => {
+  if (message.role !== "assistant") return false
+  const { reasoning_details: details } = message
+  return (
+    saysNothing(message) || (Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one)))
+  )
+}
+
+const saysNothing = (message: AssistantMessage): boolean =>
+  message.content == null && !hasCalls(message) && message["function_call"] == null && message["audio"] == null
 
 export const writtenMessage = (message: Message, members: MessageMembers): JsonObject => {
   const { history, unmarked, refused } = members
@@ -153,6 +161,7 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
         plain[name] = value
     }
   }
+  if (message.role === "assistant" && saysNothing(message)) plain["content"] = ""
   if (message.role === "assistant" && history === "reasoning_content") {
     const reasoning = reasoningIn(message) || (hasCalls(message) ? members.missingReasoning : undefined)
     if (reasoning !== undefined && !refused.has("reasoning_content")) plain["reasoning_content"] = reasoning

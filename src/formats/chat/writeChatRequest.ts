@@ -15,8 +15,8 @@ import type { ChatQuirks } from "./ChatQuirks.ts"
 import {
   arrangedMessages,
   changesNothing,
-  listsOrder,
   type MessageMembers,
+  needsWriting,
   withoutCacheControl,
   withoutListedOrder,
   withoutResultMedia,
@@ -136,6 +136,6 @@ const messagesFor = (
   strict: boolean,
   members: MessageMembers,
 ): ReadonlyArray<JsonObject> => {
-  if (changesNothing(members) && !messages.some(listsOrder)) return messages
+  if (changesNothing(members) && !messages.some(needsWriting)) return messages
   return (strict ? withoutResultMedia(messages) : messages).map((message) => writtenMessage(message, members))
 }

@@ -46,12 +46,6 @@ describe("refused", () => {
     ["28 boolean", messages({ role: "system", content: true }), "messages[0].content", "string or an array"],
     ["28 null", messages({ role: "user", content: null }), "messages[0].content", "string or an array"],
     [
-      "28 silent assistant",
-      messages({ role: "assistant", content: null, tool_calls: [] }),
-      "messages[0].content",
-      "unless",
-    ],
-    [
       "29 unknown part",
       parts({ type: "smell" }),
       "messages[0].content[0].type",

@@ -29,7 +29,9 @@ export class NativeEvents implements NativeWriter {
   private readonly host: Host | undefined
   /** Blocks that have begun. They are numbered without gaps. */
   private blocks = 0
-  private readonly open = new Set<number>()
+  /** The numbers of the open ones, by the host's own. */
+  private readonly open = new Map<unknown, number>()
+  private hasCalled = false
   /** How a text delta of the block that was opened last begins. */
   private plainHead = none
   /** The host's `usage` at the start. The one at the end replaces what has changed. */
@@ -74,35 +76,51 @@ export class NativeEvents implements NativeWriter {
     const { index } = event
     switch (type) {
       case "content_block_start":
-        if (index !== this.blocks) return broken("blocks are not numbered in order")
-        this.plainHead = `${deltaHead}${this.blocks}${textHead}`
-        this.open.add(this.blocks++)
-        this.hasSpoken ||= !isSilent(event["content_block"])
-        break
-      case "content_block_delta":
-        if (typeof index !== "number" || !this.open.has(index)) return broken("a piece of a block that is not open")
+        return this.startBlock(event, json)
+      case "content_block_delta": {
+        const block = this.open.get(index)
+        if (block === undefined) return broken("a piece of a block that is not open")
         this.hasSpoken = true
-        break
-      case "content_block_stop":
-        if (typeof index !== "number" || !this.open.delete(index)) return broken("the end of a block that is not open")
+        return numbered(type, event, json, block)
+      }
+      case "content_block_stop": {
+        const block = this.open.get(index)
+        if (block === undefined) return broken("the end of a block that is not open")
+        this.open.delete(index)
         this.plainHead = none
+        return numbered(type, event, json, block)
+      }
     }
     return passed(type, event, json)
+  }
+
+  /** Some hosts give every block the same number, or leave numbers out. */
+  private startBlock(event: JsonObject, json: string): string | HostFailed {
+    const { index, content_block: started } = event
+    if (!isJsonObject(started)) return broken("the start of a block without it")
+    const before = this.open.get(index)
+    const ended = before === undefined ? "" : stopped(before)
+    const block = this.blocks++
+    this.open.set(index, block)
+    this.plainHead = index === block ? `${deltaHead}${block}${textHead}` : none
+    this.hasSpoken ||= !isSilent(started)
+    this.hasCalled ||= started["type"] === "tool_use"
+    return ended + numbered("content_block_start", event, json, block)
   }
 
   /** The end of the answer. `choice`: how it ended, where the host did not say so. */
   finish(choice: ChatChunkChoice | undefined, charge: Charge): string {
     let text = ""
-    for (const index of this.open)
-      text += sseNamed("content_block_stop", JSON.stringify({ type: "content_block_stop", index }))
+    for (const block of this.open.values()) text += stopped(block)
     this.open.clear()
     const own = ending(choice?.finish_reason ?? "stop", choice?.native_finish_reason, "")
     const delta = isJsonObject(this.last?.["delta"]) ? this.last["delta"] : {}
     const isEnded = typeof delta["stop_reason"] === "string"
+    const isForCalls = this.hasCalled && delta["stop_reason"] === "end_turn"
     const written = {
       ...this.last,
       type: "message_delta",
-      delta: isEnded ? delta : { ...own, ...withoutReason(delta) },
+      delta: isForCalls ? { ...delta, stop_reason: "tool_use" } : isEnded ? delta : { ...own, ...withoutReason(delta) },
       usage: usageWithCost({ ...this.startUsage, ...objectIn(this.last?.["usage"]) }, charge),
     }
     return text + sseNamed("message_delta", JSON.stringify(written))
@@ -155,6 +173,13 @@ const readString = (inside: string): string | undefined => {
 const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 const withoutReason = ({ stop_reason: _, ...delta }: JsonObject): JsonObject => delta
+
+const stopped = (index: number): string =>
+  sseNamed("content_block_stop", JSON.stringify({ type: "content_block_stop", index }))
+
+/** The event with the number of its block. */
+const numbered = (type: string, event: JsonObject, json: string, block: number): string =>
+  event["index"] === block ? passed(type, event, json) : sseNamed(type, JSON.stringify({ ...event, index: block }))
 
 /** A line break in the name or the JSON would begin a line of its own. */
 const passed = (type: string, event: JsonObject, json: string): string => {

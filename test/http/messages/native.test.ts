@@ -419,16 +419,29 @@ describe("a stream", () => {
 
   const wrongOrders: ReadonlyArray<readonly [string, JsonObject]> = [
     ["a second start", startEvent],
-    [
-      "a block that skips a number",
-      { type: "content_block_start", index: 2, content_block: { type: "text", text: "" } },
-    ],
     ["a piece of a closed block", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "c" } }],
     ["a block that closes twice", { type: "content_block_stop", index: 0 }],
   ]
   test.each(wrongOrders)("with %s is a failure of the host", async (_, wrong) => {
     const read = await afterABeginning([wrong, ...endEvents("end_turn")])
     expect(read.at(-1)).toMatchObject({ type: "error", error: { error_type: "provider_unavailable" } })
+  })
+
+  test("has its blocks in order where the host gives all of them one number", async () => {
+    const block = (more: JsonObject) => ({ type: "content_block_start", index: 0, content_block: more })
+    const call = { type: "tool_use", id: "a", name: "f", input: {} }
+    const read = await afterABeginning([
+      block({ type: "text", text: "" }),
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "c" } },
+      { type: "content_block_stop", index: 0 },
+      block(call),
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{}" } },
+      { type: "content_block_stop", index: 0 },
+      ...endEvents("end_turn"),
+    ])
+    expect(read.flatMap(({ type, index }) => (type === "content_block_start" ? [index] : []))).toEqual([0, 1, 2])
+    expect(read.flatMap(({ type, index }) => (type === "content_block_stop" ? [index] : []))).toEqual([0, 1, 2])
+    expect(assembled(read)).toMatchObject({ stop_reason: "tool_use", content: [{}, { text: "c" }, call] })
   })
 
   test("falls back as long as the host has said nothing", async () => {

@@ -10,6 +10,8 @@ export class Finishes {
   readonly withheld: Array<ChatChunkChoice> = []
   /** Indexes of the choices that something was said for. */
   private readonly begun: Array<number> = []
+  /** Those of them that called a tool. */
+  private readonly called: Array<number> = []
 
   /** Something came for this choice. `false`: there are more than `mostChoices`. */
   begin(index: number): boolean {
@@ -19,8 +21,15 @@ export class Finishes {
     return true
   }
 
-  /** Keeps the end of a choice. The last one counts: a host may correct itself. */
-  withhold(choice: ChatChunkChoice): void {
+  /** The choice called a tool. */
+  calls(index: number): void {
+    if (!this.called.includes(index)) this.called.push(index)
+  }
+
+  /** Keeps the end of a choice. The last one counts: a host may correct itself. A stop beside calls is made for them. */
+  withhold(given: ChatChunkChoice): void {
+    const isForCalls = given.finish_reason === "stop" && this.called.includes(given.index)
+    const choice: ChatChunkChoice = isForCalls ? { ...given, finish_reason: "tool_calls" } : given
     const at = this.withheld.findIndex((finish) => finish.index === choice.index)
     if (at === -1) this.withheld.push(choice)
     else this.withheld[at] = choice

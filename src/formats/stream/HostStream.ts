@@ -393,6 +393,7 @@ export class HostStream {
         this.fail(malformed(`more than ${mostChoices} choices`))
         return ""
       }
+      if (choice.delta.tool_calls != null && choice.delta.tool_calls.length > 0) this.finishes.calls(choice.index)
       if (says(shown)) passing.push(choice.finish_reason === null ? shown : withoutFinish(shown))
       if (choice.finish_reason !== null) {
         const finish = finishOnly(shown)

@@ -6,7 +6,7 @@ import type { Charge } from "../../domain/money/Charge.ts"
 import { noCost } from "../../domain/price/price.ts"
 import { noUsage } from "../../domain/price/Usage.ts"
 import type { ChatChunk } from "../../domain/request/chat.ts"
-import { sseComment, sseDone } from "../../wire/sse.ts"
+import { sseComment } from "../../wire/sse.ts"
 import { isFinal, type Rendered } from "../Rendered.ts"
 import type { StreamWriter } from "../StreamWriter.ts"
 import { NativeEvents } from "./NativeResponsesEvents.ts"
@@ -60,7 +60,7 @@ class ResponseWriter implements StreamWriter {
 
   finish(chunk: ChatChunk, charge: Charge): string {
     const { choices, service_tier: tier } = chunk
-    if (this.native.hasStarted) return this.native.finish(choices[0], charge) + sseDone
+    if (this.native.hasStarted) return this.native.finish(choices[0], charge)
     this.begin(tier)
     this.add(choices)
     return this.end(endOf(choices.find(({ index }) => index === 0)?.finish_reason), tier, charge)
@@ -69,7 +69,7 @@ class ResponseWriter implements StreamWriter {
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = this.names.rendered(failure)
     if (this.native.hasStarted) {
-      return this.native.ended(isLength(rendered) ? endOf("length") : failedOf(rendered), charge ?? nothing) + sseDone
+      return this.native.ended(isLength(rendered) ? endOf("length") : failedOf(rendered), charge ?? nothing)
     }
     const hadBegun = this.hasBegun
     this.begin(undefined)
@@ -107,7 +107,7 @@ class ResponseWriter implements StreamWriter {
     if (state.status !== "failed") this.items.close(itemStatusOf(state))
     const response = responseBody(this.names, this.host, state, this.items, tier)
     this.events.event(`response.${state.status}`, { response: { ...response, usage: usageBody(charge) } })
-    return this.events.take() + sseDone
+    return this.events.take()
   }
 }
 

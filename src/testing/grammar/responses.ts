@@ -1,6 +1,6 @@
 /**
  * The grammar of a stream in the Responses form. `response.created` and `response.in_progress` begin it, one of
- * `response.completed`, `.incomplete` and `.failed` ends it, then `[DONE]`. In between items open in the order of their
+ * `response.completed`, `.incomplete` and `.failed` ends it, and nothing comes after that. In between items open in the order of their
  * indexes, parts open in the order of theirs within an item, texts are told in deltas and once more at their end, and what
  * was opened is closed once. Several calls may be open at a time. Only a failed response leaves items open.
  */
@@ -10,7 +10,7 @@ import { listIn, objectIn, readEvents, readerOf, textIn, wrong } from "./events.
 /** Reads a whole stream, and throws at the first thing that breaks the grammar. Returns its events. */
 export const readResponsesStream = readerOf("Responses", (text) => {
   const grammar = new ResponsesGrammar()
-  for (const [name, event] of readEvents(text, { isNamed: true, hasDone: true })) grammar.event(name, event)
+  for (const [name, event] of readEvents(text, { isNamed: true, hasDone: false })) grammar.event(name, event)
   grammar.end()
   return grammar.events
 })

@@ -12,6 +12,7 @@ import type { ChatChunkChoice } from "../../domain/request/chat.ts"
 import { sseNamed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import { NativeItem } from "./output/NativeItem.ts"
+import { ended } from "./readResponsesAnswer.ts"
 import {
   endOf,
   exchanged,
@@ -74,8 +75,9 @@ export class NativeEvents implements NativeWriter {
   finish(choice: ChatChunkChoice | undefined, charge: Charge): string {
     const response = this.last?.["response"]
     if (this.last !== undefined && isJsonObject(response)) {
-      const written = { ...exchanged(this.names, this.host, response), usage: usageBody(charge) }
       const type = String(this.last["type"] ?? "response.completed")
+      const state = ended(response, type.slice("response.".length))
+      const written = { ...exchanged(this.names, this.host, state), usage: usageBody(charge) }
       return sseNamed(type, JSON.stringify({ ...this.last, type, response: written, sequence_number: this.next }))
     }
     const state = endOf(choice?.finish_reason)

@@ -42,6 +42,10 @@ export const finishOf = ({ status, incomplete_details: details }: JsonObject, ca
 export const isUnfinished = (status: unknown): status is "queued" | "in_progress" =>
   status === "queued" || status === "in_progress"
 
+/** A response that has ended with this status, which its host may not have brought up to date. */
+export const ended = (response: JsonObject, status: string): JsonObject =>
+  isUnfinished(response["status"]) ? { ...response, status } : response
+
 /** The failure in a response object, if it has one. A cancelled response is a failure too. */
 export const failureIn = (response: JsonObject): HostFailed | undefined => {
   const { status, error } = response
@@ -227,12 +231,15 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
   if (!isJsonObject(body)) return malformed()
   const failure = failureIn(body)
   if (failure !== undefined) return failure
-  const unfinished = isUnfinished(body["status"])
-  const output = body["output"] ?? (unfinished ? [] : undefined)
+  const { output: given, usage: counted } = body
+  // Usage comes with the end, whatever the status says then.
+  const isOver = isJsonObject(counted) && Array.isArray(given) && given.length > 0
+  const unfinished = isUnfinished(body["status"]) && !isOver
+  const output = given ?? (unfinished ? [] : undefined)
   if (!Array.isArray(output) || !output.every(isItem)) return malformed()
   const gathered = new Gathered(format)
   for (const item of output) gathered.add(item)
-  const finish = finishOf(body, gathered.calls.length > 0)
+  const finish = finishOf(unfinished ? body : ended(body, "completed"), gathered.calls.length > 0)
   const usage = usageOf(body, gathered.searches)
   return {
     choices: [

@@ -15,6 +15,7 @@ import {
   commonOf,
   compactedBytes,
   encryptedPiece,
+  ended,
   failureIn,
   finishOf,
   imageOf,
@@ -96,8 +97,9 @@ class ResponsesDecoder implements Decoder {
       case "response.queued":
         return [...chunkOf({ role: "assistant", content: "" }), ...this.background(data["response"])]
       case "response.completed":
+        return this.finish(data["response"], "completed")
       case "response.incomplete":
-        return this.finish(data["response"])
+        return this.finish(data["response"], "incomplete")
       case "response.failed":
         return isJsonObject(data["response"]) ? this.failed(data["response"]) : malformed()
       case "error":
@@ -264,11 +266,12 @@ class ResponsesDecoder implements Decoder {
     return usage === undefined ? failure : failure.with({ usage })
   }
 
-  private finish(response: unknown): ReadonlyArray<ChatChunk> | HostFailed {
+  /** `status`: of the event, which is the end whatever the response's own says. */
+  private finish(response: unknown, status: string): ReadonlyArray<ChatChunk> | HostFailed {
     this.isOver = true
     if (!isJsonObject(response)) return malformed()
     if (failureIn(response) !== undefined) return this.failed(response)
-    const finish = finishOf(response, this.calls > 0)
+    const finish = finishOf(ended(response, status), this.calls > 0)
     const usage = usageOf(response, this.searches)
     return [
       {
@@ -276,7 +279,7 @@ class ResponsesDecoder implements Decoder {
           { index: 0, delta: { content: "" }, finish_reason: finish.reason, native_finish_reason: finish.native },
         ],
         ...(usage === undefined ? {} : { usage }),
-        unfinished: isUnfinished(response["status"]),
+        unfinished: false,
         ...tierOf(response),
       },
     ]

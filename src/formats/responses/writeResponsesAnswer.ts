@@ -10,6 +10,7 @@ import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
 import { tierOf } from "../routerUsage.ts"
 import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
+import { ended } from "./readResponsesAnswer.ts"
 import { answerNamesOf } from "./tools/ToolNames.ts"
 
 /** What all states of one response have in common. */
@@ -132,7 +133,10 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
 export const answerWriter =
   (names: ResponseNames): AnswerWriter =>
   (host, response, native) => {
-    const body = native === undefined ? translated(names, host, response) : exchanged(names, host, native)
+    const body =
+      native === undefined
+        ? translated(names, host, response)
+        : exchanged(names, host, response.unfinished === true ? native : ended(native, "completed"))
     const text = JSON.stringify(body)
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
   }
@@ -152,10 +156,12 @@ const translated = (names: ResponseNames, host: Host, { choices, service_tier: t
  */
 export const exchanged = (names: ResponseNames, host: Host | undefined, response: JsonObject): JsonObject => {
   const { usage: _, ...own } = response
-  const isOver = own["status"] !== "in_progress" && own["status"] !== "queued"
+  const { status } = own
+  const isOver = status !== "in_progress" && status !== "queued"
   return {
     ...names.echo,
     ...own,
+    completed_at: own["completed_at"] ?? (status === "completed" || status === "incomplete" ? names.now() : null),
     id: `resp_${names.suffix}`,
     model: host?.model ?? names.model,
     max_output_tokens: names.echo["max_output_tokens"],

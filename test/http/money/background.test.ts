@@ -125,6 +125,34 @@ describe("a response that its host queues", () => {
   })
 })
 
+/** Host and terminal event disagree in apfel#412 (2026-09-06). */
+describe.each(["in_progress", "queued"])("an answer that has ended while its host calls it %s", (status) => {
+  const whole = responseObject([message("Hi")], { status })
+  const end = { type: "response.completed", response: whole, sequence_number: 7 }
+  const paths = ["chat/completions", "messages", "responses"] as const
+
+  test.each(paths)("is booked with its usage, and has finished: /%s", async (path) => {
+    for (const stream of [false, true]) {
+      answer = () => (stream ? streamOf([...eventsOf([message("Hi")]).slice(0, -1), end]) : Response.json(whole))
+      const account = await openAccount(gateway)
+      const body = path === "responses" ? { input: "Hello" } : { ...prompt, max_tokens: 50 }
+      const text = await (
+        await gateway.call(`/${path}`, {
+          method: "POST",
+          body: JSON.stringify({ model: "acme/small", stream, ...body }),
+          headers: { authorization: `Bearer ${account.secret}`, "content-type": "application/json" },
+        })
+      ).text()
+      expect(text).toMatch(/"finish_reason":"stop"|"stop_reason":"end_turn"|"status":"completed"/)
+      if (path === "responses")
+        expect(text.split('"type":"response.completed"').at(-1)).not.toContain(`"status":"${status}"`)
+      expect(await account.rows()).toMatchObject([
+        { outcome: "finished", estimated: false, promptTokens: 20, completionTokens: 12 },
+      ])
+    }
+  })
+})
+
 test("a whole answer to a request for a stream is the stream of it", async () => {
   answer = () => Response.json(responseObject([message("Hi there")]))
   const account = await openAccount(gateway)

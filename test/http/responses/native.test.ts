@@ -1,7 +1,7 @@
 /** A caller of the Responses form at a host of that form: the body and every event pass as they were written. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI from "openai"
-import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../../support/hosts/host.ts"
@@ -240,6 +240,23 @@ describe("what the caller gets", () => {
     expect(response["output"]).toEqual(items)
     expect(response["usage"]).toMatchObject({ ...costOf, cost: 0.0100395 })
     expect(JSON.stringify(events)).not.toMatch(/resp_host|name-at-the-host|gpt-5-mini/)
+  })
+
+  test("has completed_at where the host left it out, null until it is completed", async () => {
+    answer = both
+    const whole = await responseOf(await postResponses(gateway, {}))
+    const { events, response } = await responsesStreamOf(await postResponses(gateway, { stream: true }))
+    const told = events.flatMap(({ response: state }) => (isJsonObject(state) ? [state["completed_at"]] : []))
+    expect(told).toEqual([null, null, expect.any(Number)])
+    expect([whole["completed_at"], response["completed_at"]]).toEqual([expect.any(Number), expect.any(Number)])
+    answer = () => Response.json(responseObject(items, { completed_at: 7 }))
+    expect((await responseOf(await postResponses(gateway, {})))["completed_at"]).toBe(7)
+  })
+
+  test("ends with its terminal event, without [DONE]", async () => {
+    answer = both
+    const text = await (await postResponses(gateway, { stream: true })).text()
+    expect(text).toMatch(/event: response\.completed\ndata: [^\n]*\n\n$/)
   })
 
   test("through the openai client: text, calls, and a second turn that brings the reasoning back", async () => {

@@ -1,14 +1,23 @@
 /** A whole answer in the Messages form, and what whole and streamed answers have in common. */
 
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import { toUsd } from "../../domain/price/money.ts"
 import { noCost } from "../../domain/price/price.ts"
 import { noUsage } from "../../domain/price/Usage.ts"
-import type { Annotation, ChatMessage, ChatResponse, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
+import type {
+  Annotation,
+  ChatChoice,
+  ChatMessage,
+  ChatResponse,
+  FinishReason,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
 import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
+import { type AssistantPart, partsInOrder } from "../conversation.ts"
 import { isClaudes, wrapped } from "../foreignReasoning.ts"
 
 /** What every answer to one request has in common. */
@@ -70,16 +79,22 @@ const stopReasons: Readonly<Record<FinishReason, string>> = {
   length: "max_tokens",
   tool_calls: "tool_use",
   content_filter: "refusal",
-  error: "end_turn",
+  // The form has no word for an answer that the model got wrong, and agents take any other for a finished turn.
+  error: "refusal",
 }
 
 /** Hosts of other forms that know the words of this one. */
 const ownWords: ReadonlySet<unknown> = new Set(["stop_sequence", "pause_turn", "model_context_window_exceeded"])
 
-/** The members that say how an answer ended. `refusal`: the host's words for it, "" for none. */
+/**
+ * The members that say how an answer ended. `native`: the host's own word for it. `refusal`: the host's explanation, "" for
+ * none.
+ */
 export const ending = (finish: FinishReason | null, native: string | null | undefined, refusal: string) => {
-  const reason = ownWords.has(native) ? native : refusal === "" ? stopReasons[finish ?? "stop"] : "refusal"
-  const details = { type: "refusal", category: null, explanation: refusal === "" ? null : refusal }
+  const own = finish !== "tool_calls" && ownWords.has(native)
+  const reason = own ? native : refusal === "" ? stopReasons[finish ?? "stop"] : "refusal"
+  const failed = finish === "error" ? `The model's answer could not be read: ${native ?? "error"}.` : null
+  const details = { type: "refusal", category: null, explanation: refusal === "" ? failed : refusal }
   return {
     stop_reason: reason ?? "end_turn",
     stop_sequence: null,
@@ -130,32 +145,45 @@ export const imageBlock = (url: string): JsonObject => {
 }
 
 const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
-  const { content, reasoning, reasoning_details: details = [], tool_calls: calls = [], annotations } = message
-  const { images = [] } = message
-  const thoughts = details.map((detail) => thinkingBlock(detail, omitsThinking))
+  const { reasoning, reasoning_details: details = [], annotations, images = [] } = message
+  const { parts } = partsInOrder(message)
+  const blocks = parts.flatMap((part) => blocksOf(part, omitsThinking))
   if (reasoning && !details.some(saysText)) {
-    thoughts.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
+    blocks.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
   }
-  const cited = citationsIn(annotations)
-  const citations = cited.length === 0 ? null : cited.map(citationOf)
-  return [
-    ...thoughts,
-    ...(content || citations !== null ? [{ type: "text", text: content ?? "", citations }] : []),
-    ...images.map(({ image_url: { url } }) => imageBlock(url)),
-    ...calls.map((call) => ({
-      type: "tool_use",
-      id: call.id,
-      name: call.function.name,
-      input: argumentsObject(call),
-    })),
-  ]
+  // Which of several texts cites a source is not told.
+  const cited = blocks.findLastIndex(({ type }) => type === "text")
+  const citations = citationsIn(annotations).map(citationOf)
+  if (citations.length > 0) {
+    if (cited === -1) blocks.push({ type: "text", text: "", citations })
+    else blocks[cited] = { ...blocks[cited], citations }
+  }
+  const made = images.map(({ image_url: { url } }) => imageBlock(url))
+  const firstCall = blocks.findIndex(({ type }) => type === "tool_use")
+  blocks.splice(firstCall === -1 ? blocks.length : firstCall, 0, ...made)
+  return blocks
+}
+
+const blocksOf = (part: AssistantPart, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
+  switch (part.type) {
+    case "content":
+      return part.content.type === "text" ? [{ type: "text", text: part.content.text, citations: null }] : []
+    case "reasoning":
+      return part.details.map((detail) => thinkingBlock(detail, omitsThinking))
+    case "call": {
+      const { call } = part
+      if (call.function === undefined) return []
+      return [{ type: "tool_use", id: call.id, name: call.function.name, input: argumentsObject(call) }]
+    }
+  }
 }
 
 /** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
 export const answerWriter =
   ({ generationId, metadata, omitsThinking }: MessageNames): AnswerWriter =>
   (host, response, native) => {
-    const { usage: written, ...body } = native ?? translated(response, omitsThinking)
+    const { usage: written, ...body } =
+      native === undefined ? translated(response, omitsThinking) : withCallsStop(native)
     const text = JSON.stringify({
       ...body,
       id: generationId,
@@ -169,17 +197,30 @@ export const answerWriter =
     }
   }
 
+/** The host's answer: one that stops beside calls stops for them. */
+const withCallsStop = (native: JsonObject): JsonObject => {
+  const isStop = native["stop_reason"] == null || native["stop_reason"] === "end_turn"
+  const calls = isStop && objectsIn(native["content"]).some(({ type }) => type === "tool_use")
+  return calls ? { ...native, stop_reason: "tool_use" } : native
+}
+
 const translated = ({ choices }: ChatResponse, omitsThinking: boolean): JsonObject => {
-  const [choice] = choices
+  const choice = choices.find(({ index }) => index === 0) ?? choices[0]
   // Every answer has a choice.
   if (choice === undefined) return {}
   const { message, finish_reason: finish, native_finish_reason: native } = choice
+  const calls = callsIn(choices)
+  const isForCalls = calls.length > 0 && (finish ?? "stop") === "stop"
   return {
     id: "",
     type: "message",
     role: "assistant",
     model: "",
-    content: contentOf(message, omitsThinking),
-    ...ending(finish, native, message.refusal ?? ""),
+    content: contentOf(message.tool_calls === calls ? message : { ...message, tool_calls: calls }, omitsThinking),
+    ...ending(isForCalls ? "tool_calls" : finish, native, message.refusal ?? ""),
   }
 }
+
+/** Some hosts give calls a choice of their own. The form gives one answer: those of the first choice that has some. */
+const callsIn = (choices: ReadonlyArray<ChatChoice>): ReadonlyArray<ToolCall> =>
+  choices.find(({ message }) => (message.tool_calls?.length ?? 0) > 0)?.message.tool_calls ?? []

@@ -475,14 +475,6 @@ describe("a writer", () => {
     expect(writer.heartbeat).toBe('event: ping\ndata: {"type":"ping"}\n\n')
   })
 
-  test("refuses pieces of a call that something else followed", () => {
-    const writer = messagesWriter(names, undefined)
-    const say = (delta: JsonObject) => writer.chunk({ choices: [{ index: 0, delta, finish_reason: null }] })
-    say(call(0, '{"a"', true))
-    say({ content: "and" })
-    expect(() => say(call(0, ":1}"))).toThrow("a piece of a tool call")
-  })
-
   test("keeps the text of reasoning whose pieces have only encrypted data", () => {
     const writer = messagesWriter(names, undefined)
     const delta: ChatDelta = {

@@ -44,6 +44,8 @@ export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyA
 /** Numbers the parts of an answer while it is read, and lists them at its end. */
 export class PartOrder {
   private readonly listed: Array<Listed> = []
+  /** The number of the next part: that of the last one and its texts, plus one. */
+  private next = 0
   private readonly reasonings = new Map<number, ListedReasoning>()
   /** Marks of other parts that came before any reasoning. They are listed as a reasoning that stands first. */
   private marks = 0
@@ -54,30 +56,31 @@ export class PartOrder {
   text(text: string): void {
     const last = this.listed.at(-1)
     if (last?.[0] === "text") last[1] += text.length
-    else if (text !== "") this.listed.push(["text", text.length])
+    else if (text !== "") this.add(["text", text.length])
   }
 
-  /** A new part of reasoning. Returns its number: the `index` of its pieces. */
+  /** A new part of reasoning. Returns its number: the `index` of its pieces, or of the first text of several. */
   reasoning(): number {
-    const index = this.listed.length
+    const index = this.next
     const listed: ListedReasoning = ["reasoning", 0, null, 0]
-    this.listed.push(listed)
+    this.add(listed)
     this.reasonings.set(index, listed)
     this.last = index
     return index
   }
 
   /** A piece of the reasoning with this number. */
-  reasoned(index: number, { text, summary, signature, data }: ReasoningDetail): void {
+  reasoned(index: number, { text, summary, signature, data, index: own = index }: ReasoningDetail): void {
     const listed = this.reasonings.get(index)
     if (listed === undefined) return
+    this.next = Math.max(this.next, own + 1)
     listed[1] += (text ?? summary ?? "").length
     if (signature) listed[2] = signature
     if (typeof data === "string") listed[3] += 1
   }
 
   call(id: string): void {
-    this.listed.push(["call", id])
+    this.add(["call", id])
   }
 
   /**
@@ -100,7 +103,12 @@ export class PartOrder {
     const listed: ReadonlyArray<Listed> = marks === 0 ? this.listed : [["reasoning", 0, null, marks], ...this.listed]
     if (listed.filter(([kind]) => kind === "reasoning").length < 2 && isUsual(listed)) return []
     const data = JSON.stringify(listed)
-    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: listed.length, data }]
+    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: this.next, data }]
+  }
+
+  private add(listed: Listed): void {
+    this.listed.push(listed)
+    this.next += 1
   }
 }
 
@@ -109,7 +117,10 @@ const ranks = { reasoning: 0, text: 1, call: 2 } as const
 const isUsual = (listed: ReadonlyArray<Listed>): boolean =>
   listed.every(([kind], at) => ranks[kind] >= ranks[listed[at - 1]?.[0] ?? kind])
 
-/** The members of a message with these parts. Pieces of reasoning are numbered anew. */
+/**
+ * The members of a message with these parts. Pieces of reasoning are numbered anew; where a block has several texts, as
+ * the summaries of OpenAI's reasoning, each keeps a number of its own.
+ */
 export const saidInOrder = (parts: ReadonlyArray<AssistantPart>): Said => {
   const order = new PartOrder()
   const content: Array<ContentPart> = []
@@ -123,9 +134,11 @@ export const saidInOrder = (parts: ReadonlyArray<AssistantPart>): Said => {
         break
       case "reasoning": {
         const index = order.reasoning()
+        const first = part.details[0]?.index ?? 0
         for (const detail of part.details) {
-          order.reasoned(index, detail)
-          details.push({ ...detail, index })
+          const numbered = { ...detail, index: index + Math.max(0, (detail.index ?? first) - first) }
+          order.reasoned(index, numbered)
+          details.push(numbered)
         }
         break
       }

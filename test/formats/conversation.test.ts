@@ -217,3 +217,16 @@ describe("a text with a mark of its own", () => {
     expect(kinds(back)).toBe("reasoning content content reasoning content")
   })
 })
+
+test("a block with several texts is one part, and each text has a number that no other piece has", () => {
+  const summaries = (id: string, ...texts: ReadonlyArray<string>): AssistantPart => ({
+    type: "reasoning",
+    details: texts.map((summary, index) => ({ type: "reasoning.summary", summary, id, format, index })),
+  })
+  const parts = [summaries("rs_1", "a", "b", "c"), summaries("rs_2", "d"), text("e"), call("f"), summaries("rs_3", "g")]
+  const said = saidInOrder(parts)
+  expect(withoutOrder(said.reasoning_details ?? []).map(({ index }) => index)).toEqual([0, 1, 2, 3, 6])
+  expect(meant(partsInOrder(said).parts)).toEqual([...meant(parts)])
+  const { isInOrder } = partsInOrder({ ...said, reasoning_details: withoutOrder(said.reasoning_details ?? []) })
+  expect(isInOrder).toBe(false)
+})

@@ -13,6 +13,7 @@ import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
 import { readableParts } from "./agentText.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { callIdHere } from "./writeResponsesInput.ts"
 import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./writeResponsesRequest.ts"
 
 /** Name of the form. */
@@ -118,7 +119,14 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && (name === "format" || name === "signature")) continue
     const parts = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : undefined
-    kept[name] = parts === undefined ? value : isAgentMessage ? readableParts(parts) : parts
+    kept[name] =
+      name === "call_id"
+        ? callIdHere(value)
+        : parts === undefined
+          ? value
+          : isAgentMessage
+            ? readableParts(parts)
+            : parts
   }
   if (added !== undefined) kept["tools"] = added
   return [kept]

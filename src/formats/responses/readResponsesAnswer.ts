@@ -15,6 +15,7 @@ import type {
 import { bytesOf } from "../../domain/request/estimate.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
+import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { malformed } from "../httpError.ts"
 import { responsesFailure } from "./readResponsesError.ts"
 
@@ -102,13 +103,26 @@ export const callOf = (item: JsonObject): ToolCall | undefined => {
   const { type, call_id: id, name } = item
   const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
   if (kind === undefined) return undefined
-  const written = kind === "function" ? item["arguments"] : item["input"]
-  return {
-    id: callIdOf(id),
-    type: kind,
-    function: { name: textOr(name, ""), arguments: textOr(written, "") },
-  }
+  return { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: writtenIn(item) } }
 }
+
+/** What a call gives its tool: JSON, which some hosts write as the object itself, or the text of a custom tool. */
+export const givenIn = ({ type, input, arguments: given }: JsonObject): string => {
+  if (type === "custom_tool_call") return textOr(input, "")
+  return isJsonObject(given) ? JSON.stringify(given) : textOr(given, "")
+}
+
+/** The same of a call that has ended: a function that is given nothing gets an empty object. */
+const writtenIn = (item: JsonObject): string => givenIn(item) || nothingGiven(item)
+
+export const nothingGiven = ({ type, status }: JsonObject): string =>
+  type === "function_call" && status !== "incomplete" ? "{}" : ""
+
+/** The parts of a message. SGLang called its texts `text` (sglang#12652), and a text may stand for its only part. */
+export const partsOfMessage = ({ content }: JsonObject): ReadonlyArray<JsonObject> =>
+  typeof content === "string" ? [{ type: "output_text", text: content }] : objectsIn(content)
+
+export const isText = ({ type }: JsonObject): boolean => type === "output_text" || type === "text"
 
 export const imageOf = ({ type, result, output_format: format }: JsonObject): OutputImage | undefined => {
   if (type !== "image_generation_call" || typeof result !== "string" || result === "") return undefined
@@ -142,15 +156,12 @@ export const detailsOf = (item: JsonObject, format: string, index: number): Read
 
 export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
 
-export const encryptedPiece = (data: string, id: unknown, format: string, index: number): ReasoningDetail => ({
+const encryptedPiece = (data: string, id: unknown, format: string, index: number): ReasoningDetail => ({
   type: "reasoning.encrypted",
   data,
   ...commonOf(id, format),
   index,
 })
-
-/** How many indices the pieces of a reasoning item take. */
-export const indicesOf = (item: JsonObject): number => Math.max(1, objectsIn(item["summary"]).length)
 
 /**
  * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other forms do
@@ -168,13 +179,13 @@ class Gathered {
   searches = 0
   /** `ChatResponse.unseen`. */
   unseen = 0
-  readonly details: Array<ReasoningDetail> = []
+  /** Texts, reasoning and calls in the order of their items. */
+  readonly parts: Array<AssistantPart> = []
   readonly calls: Array<ToolCall> = []
   readonly annotations: Array<Annotation> = []
   readonly images: Array<OutputImage> = []
   readonly logprobs: Array<unknown> = []
   private readonly format: string
-  private nextIndex = 0
 
   constructor(format: string) {
     this.format = format
@@ -186,36 +197,42 @@ class Gathered {
     this.unseen += compactedBytes(item)
     if (item["type"] === "message") this.say(item)
     if (item["type"] === "reasoning") {
-      const pieces = detailsOf(item, this.format, this.nextIndex)
-      this.nextIndex += indicesOf(item)
-      this.details.push(...pieces)
-      this.reasoning += pieces.map(({ summary, text }) => summary ?? text ?? "").join("")
+      const details = detailsOf(item, this.format, 0)
+      if (details.length > 0) this.parts.push({ type: "reasoning", details })
+      this.reasoning += details.map(({ summary, text }) => summary ?? text ?? "").join("")
     }
     const call = callOf(item)
-    if (call !== undefined) this.calls.push(call)
+    if (call !== undefined) {
+      this.calls.push(call)
+      this.parts.push({ type: "call", call })
+    }
     const image = imageOf(item)
     if (image !== undefined) this.images.push(image)
   }
 
-  private say({ content }: JsonObject): void {
+  private say(message: JsonObject): void {
     this.hasMessage = true
-    for (const { type, text, refusal, annotations, logprobs } of objectsIn(content)) {
-      if (type === "refusal") this.refusal += textOr(refusal, "")
-      if (type !== "output_text") continue
+    for (const part of partsOfMessage(message)) {
+      if (part["type"] === "refusal") this.refusal += textOr(part["refusal"], "")
+      if (!isText(part)) continue
+      const { text: said, annotations, logprobs } = part
+      const text = textOr(said, "")
       this.annotations.push(...annotationsOf(annotations, this.text.length))
-      this.text += textOr(text, "")
+      this.text += text
+      if (text !== "") this.parts.push({ type: "content", content: { type: "text", text } })
       if (Array.isArray(logprobs)) this.logprobs.push(...logprobs)
     }
   }
 
   message(): ChatMessage {
-    const { text, reasoning, refusal, hasMessage, details, calls, annotations, images } = this
+    const { text, reasoning, refusal, hasMessage, calls, annotations, images } = this
+    const { reasoning_details: details } = saidInOrder(this.parts)
     return {
       role: "assistant",
       content: text !== "" || (hasMessage && refusal === "") || calls.length === 0 ? text : null,
       refusal: refusal === "" ? null : refusal,
       reasoning: reasoning === "" ? null : reasoning,
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
+      ...(details == null ? {} : { reasoning_details: details }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
       ...(annotations.length === 0 ? {} : { annotations }),
       ...(images.length === 0 ? {} : { images }),
@@ -259,4 +276,5 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
 }
 
 const isItem = (item: unknown): item is JsonObject =>
-  isJsonObject(item) && (item["type"] !== "message" || Array.isArray(item["content"]))
+  isJsonObject(item) &&
+  (item["type"] !== "message" || Array.isArray(item["content"]) || typeof item["content"] === "string")

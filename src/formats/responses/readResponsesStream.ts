@@ -4,8 +4,9 @@
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
-import type { ChatChunk, ReasoningDetail } from "../../domain/request/chat.ts"
+import type { ChatChunk, ChatChunkChoice, ReasoningDetail } from "../../domain/request/chat.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
+import { PartOrder } from "../conversation.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -14,14 +15,16 @@ import {
   callOf,
   commonOf,
   compactedBytes,
-  encryptedPiece,
   ended,
   failureIn,
   finishOf,
+  givenIn,
   imageOf,
-  indicesOf,
   isSearch,
+  isText,
   isUnfinished,
+  nothingGiven,
+  partsOfMessage,
   tierOf,
   usageOf,
 } from "./readResponsesAnswer.ts"
@@ -42,15 +45,21 @@ const isListed = (logprobs: unknown): logprobs is ReadonlyArray<unknown> =>
   Array.isArray(logprobs) && logprobs.length > 0
 
 interface Item {
-  readonly kind: unknown
-  readonly id: unknown
-  /** Of its call among the calls of the answer, or of its first piece among those of all reasoning. */
-  readonly index: number
-  /** Parts whose text has come in deltas: `output_text 0`. */
+  /** As it began. */
+  readonly begun: JsonObject
+  /** Of its call among the calls of the answer. */
+  readonly call: number
+  /** The number of its reasoning among the parts of the answer, once it has said something. */
+  thought: number | undefined
+  /** Parts that have come, or begun to: `text 0`. */
   readonly said: Set<string>
   /** Where each part of its text begins in the whole answer. */
-  readonly starts: Map<unknown, number>
+  readonly starts: Map<number, number>
+  isClosed: boolean
 }
+
+/** The place of a part, which hosts with one part may leave out. */
+const placeOf = (part: unknown): number => (typeof part === "number" ? part : 0)
 
 /** `format`: of its reasoning. */
 export const responsesDecoder = (format: string): Decoder => new ResponsesDecoder(format)
@@ -60,8 +69,7 @@ class ResponsesDecoder implements Decoder {
   /** By their place in the output. */
   private readonly items = new Map<unknown, Item>()
   private calls = 0
-  /** The next index of a piece of reasoning. */
-  private thoughts = 0
+  private readonly order = new PartOrder()
   /** UTF-16 units of text so far. */
   private textLength = 0
   private searches = 0
@@ -87,6 +95,17 @@ class ResponsesDecoder implements Decoder {
         return this.thought(data, data["delta"])
       case "response.refusal.delta":
         return this.refusal(data)
+      case "response.output_text.done":
+        return this.whole("text", data, data["text"])
+      case "response.refusal.done":
+        return this.whole("refusal", data, data["refusal"])
+      case "response.reasoning_summary_text.done":
+        return this.whole("summary", data, data["text"])
+      case "response.reasoning_text.done":
+        return this.whole("thought", data, data["text"])
+      case "response.function_call_arguments.done":
+      case "response.custom_tool_call_input.done":
+        return this.whole("arguments", data, undefined)
       case "response.output_item.added":
         return this.begin(data["output_index"], data["item"])
       case "response.output_item.done":
@@ -119,8 +138,15 @@ class ResponsesDecoder implements Decoder {
   end(): ReadonlyArray<ChatChunk> {
     if (this.isOver || this.unfinished === undefined) return nothing
     this.isOver = true
-    const { reason, native } = finishOf({ status: this.unfinished }, this.calls > 0)
-    return [{ choices: [{ index: 0, delta: { content: "" }, finish_reason: reason, native_finish_reason: native }] }]
+    return [{ choices: [this.last({ status: this.unfinished })] }]
+  }
+
+  /** How a response in this state has ended, with the order of its parts. */
+  private last(state: JsonObject): ChatChunkChoice {
+    const { reason, native } = finishOf(state, this.calls > 0)
+    const entry = this.order.entry()
+    const delta = { content: "", ...(entry.length === 0 ? {} : { reasoning_details: entry }) }
+    return { index: 0, delta, finish_reason: reason, native_finish_reason: native }
   }
 
   /** Whether the host works in the background, so that it goes on when its events end. */
@@ -133,14 +159,18 @@ class ResponsesDecoder implements Decoder {
   private begin(place: unknown, item: unknown): ReadonlyArray<ChatChunk> {
     if (!isJsonObject(item)) return nothing
     const call = callOf(item)
-    const index = call === undefined ? this.thoughts : this.calls
-    const known: Item = { kind: item["type"], id: item["id"], index, said: new Set(), starts: new Map() }
+    const index = this.calls
+    const known: Item = {
+      ...{ begun: item, call: index, thought: undefined, isClosed: false },
+      ...{ said: new Set(), starts: new Map() },
+    }
     this.items.set(place, known)
     if (call === undefined) return nothing
     this.calls += 1
     const { id, type, function: called } = call
-    if (called.arguments !== "") known.said.add("arguments")
-    return chunkOf({ tool_calls: [{ index, id, type, function: called }] })
+    this.order.call(id)
+    // What it was begun with may come once more in deltas.
+    return chunkOf({ tool_calls: [{ index, id, type, function: { ...called, arguments: "" } }] })
   }
 
   /** The item as a whole: what did not come in deltas is passed on now. */
@@ -148,7 +178,8 @@ class ResponsesDecoder implements Decoder {
     if (!isJsonObject(item)) return nothing
     const begun = this.items.has(place) ? nothing : this.begin(place, item)
     const known = this.items.get(place)
-    if (known === undefined) return nothing
+    if (known === undefined || known.isClosed) return nothing
+    known.isClosed = true
     if (isSearch(item)) this.searches += 1
     return [...begun, ...this.rest(known, place, item)]
   }
@@ -157,16 +188,15 @@ class ResponsesDecoder implements Decoder {
     switch (item["type"]) {
       case "function_call":
       case "custom_tool_call":
-        return known.said.has("arguments") ? nothing : this.arguments(known, callOf(item)?.function.arguments)
+        return known.said.has("arguments")
+          ? nothing
+          : this.arguments(known, givenIn(item) || givenIn(known.begun) || nothingGiven(item))
       case "message":
-        return objectsIn(item["content"]).flatMap((part, at) => {
+        return partsOfMessage(item).flatMap((part, at) => {
           const where = { output_index: place, content_index: at }
-          if (part["type"] === "refusal" && !known.said.has(`refusal ${at}`))
-            return this.refusal({ ...where, delta: part["refusal"] })
-          if (part["type"] !== "output_text") return nothing
-          const said = known.said.has(`text ${at}`)
-            ? nothing
-            : this.text({ ...where, delta: part["text"], logprobs: part["logprobs"] })
+          if (part["type"] === "refusal") return this.whole("refusal", where, part["refusal"])
+          if (!isText(part)) return nothing
+          const said = this.whole("text", { ...where, logprobs: part["logprobs"] }, part["text"])
           if (known.said.has(`annotations ${at}`)) return said
           const annotations = annotationsOf(part["annotations"], known.starts.get(at) ?? this.textLength)
           return annotations.length === 0 ? said : [...said, ...chunkOf({ annotations })]
@@ -186,76 +216,98 @@ class ResponsesDecoder implements Decoder {
 
   private closeReasoning(known: Item, place: unknown, item: JsonObject): ReadonlyArray<ChatChunk> {
     const { encrypted_content: data } = item
-    const chunks = [
+    const where = { output_index: place }
+    return [
       ...objectsIn(item["summary"]).flatMap((part, at) =>
-        known.said.has(`summary ${at}`)
-          ? nothing
-          : this.summary({ output_index: place, summary_index: at }, part["text"]),
+        this.whole("summary", { ...where, summary_index: at }, part["text"]),
       ),
-      ...(known.said.has("thought")
-        ? nothing
-        : objectsIn(item["content"]).flatMap((part) => this.thought({ output_index: place }, part["text"]))),
+      ...objectsIn(item["content"]).flatMap((part, at) =>
+        this.whole("thought", { ...where, content_index: at }, part["text"]),
+      ),
       ...(typeof data === "string" && data !== ""
-        ? chunkOf({ reasoning_details: [encryptedPiece(data, known.id, this.format, known.index)] })
+        ? chunkOf({ reasoning_details: [this.piece(known, { type: "reasoning.encrypted", data })] })
         : nothing),
     ]
-    this.thoughts = Math.max(this.thoughts, known.index + indicesOf(item))
-    return chunks
+  }
+
+  /** A part at its end, where nothing of it has come before. */
+  private whole(
+    kind: "text" | "refusal" | "summary" | "thought" | "arguments",
+    data: JsonObject,
+    text: unknown,
+  ): ReadonlyArray<ChatChunk> {
+    const item = this.items.get(data["output_index"])
+    if (item === undefined) return nothing
+    const part = placeOf(kind === "summary" ? data["summary_index"] : data["content_index"])
+    if (item.said.has(kind === "arguments" ? kind : `${kind} ${part}`)) return nothing
+    switch (kind) {
+      case "text":
+        return this.text({ ...data, delta: text })
+      case "refusal":
+        return this.refusal({ ...data, delta: text })
+      case "summary":
+        return this.summary(data, text)
+      case "thought":
+        return this.thought(data, text)
+      case "arguments":
+        return this.arguments(item, givenIn({ ...data, type: item.begun["type"] }))
+    }
   }
 
   private text(data: JsonObject): ReadonlyArray<ChatChunk> {
     const { delta, output_index: place, content_index: part, logprobs } = data
     if (typeof delta !== "string" || delta === "") return nothing
     const item = this.items.get(place)
-    if (item !== undefined && !item.starts.has(part)) {
-      item.starts.set(part, this.textLength)
-      item.said.add(`text ${part}`)
+    const at = placeOf(part)
+    if (item !== undefined && !item.starts.has(at)) {
+      item.starts.set(at, this.textLength)
+      item.said.add(`text ${at}`)
     }
     this.textLength += delta.length
+    this.order.text(delta)
     return chunkOf({ content: delta }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
   }
 
   private refusal({ delta, output_index: place, content_index: part }: JsonObject): ReadonlyArray<ChatChunk> {
     if (typeof delta !== "string" || delta === "") return nothing
-    this.items.get(place)?.said.add(`refusal ${part}`)
+    this.items.get(place)?.said.add(`refusal ${placeOf(part)}`)
     return chunkOf({ refusal: delta })
   }
 
   private arguments(item: Item | undefined, json: unknown): ReadonlyArray<ChatChunk> {
     if (item === undefined || typeof json !== "string" || json === "") return nothing
     item.said.add("arguments")
-    return chunkOf({ tool_calls: [{ index: item.index, function: { arguments: json } }] })
+    return chunkOf({ tool_calls: [{ index: item.call, function: { arguments: json } }] })
   }
 
-  private summary(data: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
-    const { output_index: place, summary_index: part } = data
+  private summary({ output_index: place, summary_index: part }: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
     const item = this.items.get(place)
     if (item === undefined || typeof text !== "string" || text === "") return nothing
-    item.said.add(`summary ${part}`)
-    const at = typeof part === "number" ? part : 0
-    this.thoughts = Math.max(this.thoughts, item.index + at + 1)
-    return this.reason(text, { type: "reasoning.summary", summary: text, ...this.common(item), index: item.index + at })
+    const at = placeOf(part)
+    item.said.add(`summary ${at}`)
+    const piece = this.piece(item, { type: "reasoning.summary", summary: text }, at)
+    return chunkOf({ reasoning: text, reasoning_details: [piece] })
   }
 
-  private thought({ output_index: place }: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
+  private thought({ output_index: place, content_index: part }: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
     const item = this.items.get(place)
     if (item === undefined || typeof text !== "string" || text === "") return nothing
-    item.said.add("thought")
-    return this.reason(text, { type: "reasoning.text", text, ...this.common(item), index: item.index })
+    item.said.add(`thought ${placeOf(part)}`)
+    return chunkOf({ reasoning: text, reasoning_details: [this.piece(item, { type: "reasoning.text", text })] })
   }
 
-  private reason(text: string, detail: ReasoningDetail): ReadonlyArray<ChatChunk> {
-    return chunkOf({ reasoning: text, reasoning_details: [detail] })
-  }
-
-  private common({ id }: Item) {
-    return commonOf(id, this.format)
+  /** A piece of the item's reasoning. `at`: of its summary, whose texts have a number each. */
+  private piece(item: Item, said: ReasoningDetail, at = 0): ReasoningDetail {
+    item.thought ??= this.order.reasoning()
+    const piece = { ...said, ...commonOf(item.begun["id"], this.format), index: item.thought + at }
+    this.order.reasoned(item.thought, piece)
+    return piece
   }
 
   private annotate({ annotation, output_index: place, content_index: part }: JsonObject): ReadonlyArray<ChatChunk> {
     const item = this.items.get(place)
-    item?.said.add(`annotations ${part}`)
-    const annotations = annotationsOf([annotation], item?.starts.get(part) ?? this.textLength)
+    item?.said.add(`annotations ${placeOf(part)}`)
+    const annotations = annotationsOf([annotation], item?.starts.get(placeOf(part)) ?? this.textLength)
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
 
@@ -271,17 +323,36 @@ class ResponsesDecoder implements Decoder {
     this.isOver = true
     if (!isJsonObject(response)) return malformed()
     if (failureIn(response) !== undefined) return this.failed(response)
-    const finish = finishOf(ended(response, status), this.calls > 0)
+    const missed = this.missed(response["output"], status === "completed")
     const usage = usageOf(response, this.searches)
     return [
+      ...missed,
       {
-        choices: [
-          { index: 0, delta: { content: "" }, finish_reason: finish.reason, native_finish_reason: finish.native },
-        ],
+        choices: [this.last(ended(response, status))],
         ...(usage === undefined ? {} : { usage }),
         unfinished: false,
         ...tierOf(response),
       },
     ]
+  }
+
+  /**
+   * What only the response at the end has: items whose end did not come, and those of a kind that did not come at all. Others
+   * may be listed at another place than they came at.
+   */
+  private missed(output: unknown, isCompleted: boolean): ReadonlyArray<ChatChunk> {
+    const kinds = new Set(Array.from(this.items.values(), ({ begun }) => begun["type"]))
+    if (this.textLength > 0) kinds.add("message")
+    const chunks = (Array.isArray(output) ? output : []).flatMap((item: unknown, at): ReadonlyArray<ChatChunk> => {
+      if (!isJsonObject(item)) return nothing
+      if (this.items.get(at)?.begun["type"] === item["type"]) return this.close(at, item)
+      return kinds.has(item["type"]) ? nothing : this.close(`at the end ${at}`, item)
+    })
+    for (const item of this.items.values()) {
+      const { begun, said, isClosed } = item
+      if (isClosed || said.has("arguments") || callOf(begun) === undefined) continue
+      chunks.push(...this.arguments(item, givenIn(begun) || (isCompleted ? nothingGiven(begun) : "")))
+    }
+    return chunks
   }
 }

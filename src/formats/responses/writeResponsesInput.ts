@@ -14,8 +14,11 @@ import type {
   HostToolCall,
   Message,
   ReasoningDetail,
+  ToolCall,
 } from "../../domain/request/chat.ts"
+import { callIdWithin } from "../callId.ts"
 import { readDataUrl } from "../content.ts"
+import { type AssistantPart, partsInOrder } from "../conversation.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 
 /** The items, or the first part of the conversation that the form cannot carry. */
@@ -23,19 +26,23 @@ export const inputOf = (
   messages: ReadonlyArray<Message>,
   quirks: ResponsesQuirks,
   host: Host,
+  dropped: Array<string>,
 ): ReadonlyArray<JsonObject> | Unsupported => {
   const items: Array<JsonObject> = []
+  /** Results of custom tools have a type of their own. */
+  const customIds = new Set<unknown>()
   for (const [at, message] of messages.entries()) {
     const wrong = unsupportedIn(message, `messages[${at}]`, host)
     if (wrong !== undefined) return wrong
     switch (message.role) {
       case "assistant":
-        items.push(...assistantItems(message, quirks))
+        for (const { type, id } of message.tool_calls ?? []) if (type === "custom") customIds.add(id)
+        items.push(...assistantItems(message, quirks, dropped))
         break
       case "tool":
         items.push({
-          type: "function_call_output",
-          call_id: message.tool_call_id,
+          type: customIds.has(message.tool_call_id) ? "custom_tool_call_output" : "function_call_output",
+          call_id: callIdHere(message.tool_call_id),
           output: contentOf(message.content),
         })
         break
@@ -66,10 +73,16 @@ const unsupportedIn = ({ content }: Message, path: string, host: Host): Unsuppor
 const contentOf = (content: Content | null | undefined): unknown =>
   Array.isArray(content) ? content.map(partOf) : (content ?? "")
 
+/** OpenAI refuses longer ids of calls (9router#393, 2026-03; Aether#829, 2026-09). Ids of other hosts may have any length. */
+const longestCallId = 64
+
+/** The id of a call, and of its result, at a host of this form. */
+export const callIdHere = <Id>(id: Id): Id | string => (typeof id === "string" ? callIdWithin(id, longestCallId) : id)
+
 /** A call of a custom tool, as the canonical form has it: its members, and no others. `undefined`: it is of another kind. */
-export const customCallOf = ({ type, id, custom }: HostToolCall): ReadonlyArray<JsonObject> | undefined =>
+export const customCallOf = ({ type, id, custom }: HostToolCall): JsonObject | undefined =>
   type === "custom" && isJsonObject(custom)
-    ? [{ type: "custom_tool_call", call_id: id, name: custom["name"], input: custom["input"] }]
+    ? { type: "custom_tool_call", call_id: callIdHere(id), name: custom["name"], input: custom["input"] }
     : undefined
 
 const partOf = (part: ContentPart): JsonObject => {
@@ -98,29 +111,59 @@ const fileOf = ({ file: { filename, file_data: data, file_id: id } }: FilePart):
   return { type: "input_file", filename: filename ?? "file.pdf", file_data: url }
 }
 
-const assistantItems = (message: AssistantMessage, quirks: ResponsesQuirks): ReadonlyArray<JsonObject> => {
-  const items: Array<JsonObject> = [...reasoningItems(message.reasoning_details ?? [], quirks)]
-  const said = saidBy(message)
-  if (said !== undefined) items.push({ type: "message", role: "assistant", content: said })
-  for (const call of message.tool_calls ?? []) {
-    if (call.function === undefined) items.push(...(customCallOf(call) ?? []))
+/** The items of what an assistant said, in its order. */
+const assistantItems = (
+  message: AssistantMessage,
+  quirks: ResponsesQuirks,
+  dropped: Array<string>,
+): ReadonlyArray<JsonObject> => {
+  const { parts, isInOrder } = partsInOrder(message)
+  if (!isInOrder && !dropped.includes("order")) dropped.push("order")
+  const items: Array<JsonObject> = []
+  const isText = typeof message.content === "string"
+  /** Parts of one kind that follow each other. */
+  let said: Array<ContentPart> = []
+  let thought: Array<ReasoningDetail> = []
+  const flush = (): void => {
+    const [only, more] = said
+    const text = isText && more === undefined && only?.type === "text" ? only.text : undefined
+    if (said.length > 0) items.push({ type: "message", role: "assistant", content: text ?? said.map(outputPart) })
+    items.push(...reasoningItems(thought, quirks))
+    said = []
+    thought = []
+  }
+  for (const part of withRefusal(parts, message.refusal)) {
+    if (part.type === "content" ? thought.length > 0 : said.length > 0) flush()
+    if (part.type === "content") said.push(part.content)
+    else if (part.type === "reasoning") thought.push(...part.details)
     else {
-      const { name, arguments: written } = call.function
-      items.push({ type: "function_call", call_id: call.id, name, arguments: written === "" ? "{}" : written })
+      flush()
+      items.push(...callItem(part.call))
     }
   }
+  flush()
   return items
 }
 
-/** Text alone stays a string. `undefined`: it said nothing. */
-const saidBy = ({ content, refusal }: AssistantMessage): unknown => {
-  const parts = (Array.isArray(content) ? content : []).map(outputPart)
-  if (typeof content === "string" && content !== "") {
-    if (!refusal) return content
-    parts.push({ type: "output_text", text: content })
-  }
-  if (refusal) parts.push({ type: "refusal", refusal })
-  return parts.length === 0 ? undefined : parts
+/** A refusal ends what was said before the calls. */
+const withRefusal = (
+  parts: ReadonlyArray<AssistantPart>,
+  refusal: string | null | undefined,
+): ReadonlyArray<AssistantPart> => {
+  if (!refusal) return parts
+  const said = parts.findLastIndex(({ type }) => type === "content")
+  const called = parts.findIndex(({ type }) => type === "call")
+  const at = said !== -1 ? said + 1 : called !== -1 ? called : parts.length
+  return parts.toSpliced(at, 0, { type: "content", content: { type: "refusal", refusal } })
+}
+
+const callItem = (call: ToolCall | HostToolCall): ReadonlyArray<JsonObject> => {
+  if (call.function === undefined) return [customCallOf(call) ?? []].flat()
+  const { name, arguments: written } = call.function
+  const callId = callIdHere(call.id)
+  return call.type === "custom"
+    ? [{ type: "custom_tool_call", call_id: callId, name, input: written }]
+    : [{ type: "function_call", call_id: callId, name, arguments: written === "" ? "{}" : written }]
 }
 
 const outputPart = (part: ContentPart): JsonObject => {

@@ -46,9 +46,9 @@ export const encodeResponses = (
   const { payload } = request
   const refusal = belowLeast(request, quirks) ?? foreignCallIn(payload)
   if (refusal !== undefined) return Either.left(refusal)
-  const input = inputOf(payload.messages, quirks, host)
-  if (input instanceof Unsupported) return Either.left(input)
   const dropped: Array<string> = []
+  const input = inputOf(payload.messages, quirks, host, dropped)
+  if (input instanceof Unsupported) return Either.left(input)
   const refused = new Set(quirks.drop)
   const out: Record<string, unknown> = { model: host.upstreamModel, input, store: false }
   for (const name in payload) {

@@ -90,7 +90,7 @@ export type {
   RerankResult,
 } from "./domain/request/rerank.ts"
 export type { Percentile } from "./domain/request/Thresholds.ts"
-export { callIdOf, newCallId } from "./formats/callId.ts"
+export { callIdOf, callIdWithin, newCallId } from "./formats/callId.ts"
 export type { AskedReasoning, ChatQuirks } from "./formats/chat/ChatQuirks.ts"
 export { chatProtocol } from "./formats/chat/chatHost.ts"
 export {

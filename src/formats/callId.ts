@@ -1,4 +1,5 @@
 import { randomText } from "../domain/ids.ts"
+import type { Message } from "../domain/request/chat.ts"
 
 /** An id for a tool call that came without one. */
 export const newCallId = (): string => `call_${randomText(24)}`
@@ -15,4 +16,23 @@ export const callIdWithin = (id: string, most: number, fitting?: RegExp): string
   if (id.length <= most && fitting?.test(id) !== false) return id
   const hash = new Bun.CryptoHasher("sha256").update(id).digest("hex")
   return `call_${hash}`.slice(0, Math.min(most, 37))
+}
+
+/** The messages with ids of calls that such a host takes. Returns the same list where all fit, as usual. */
+export const withCallIdsWithin = (messages: ReadonlyArray<Message>, most: number): ReadonlyArray<Message> => {
+  const isLong = (id: unknown): boolean => typeof id === "string" && id.length > most
+  const fits = (message: Message): boolean =>
+    message.role === "tool"
+      ? !isLong(message.tool_call_id)
+      : message.role !== "assistant" || message.tool_calls?.some(({ id }) => isLong(id)) !== true
+  if (messages.every(fits)) return messages
+  return messages.map((message) => {
+    if (fits(message)) return message
+    if (message.role === "tool") return { ...message, tool_call_id: callIdWithin(message.tool_call_id, most) }
+    if (message.role !== "assistant") return message
+    const calls = message.tool_calls?.map((call) =>
+      typeof call.id === "string" ? { ...call, id: callIdWithin(call.id, most) } : call,
+    )
+    return { ...message, tool_calls: calls ?? null }
+  })
 }

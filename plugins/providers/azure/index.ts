@@ -76,6 +76,8 @@ export default defineProvider({
           instructions: "system",
           history: "none",
           strict: true,
+          // OpenAI refuses longer ones (openclaw#31934, 2026-03; opencode#12653, 2026-02).
+          longestCallId: 40,
           path: pathOf("/chat/completions"),
         }),
         ...(version === undefined

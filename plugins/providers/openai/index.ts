@@ -38,6 +38,8 @@ export default defineProvider({
         reasoning: "effort",
         history: "none",
         strict: true,
+        // OpenAI refuses longer ones (openclaw#31934, 2026-03; opencode#12653, 2026-02).
+        longestCallId: 40,
       }),
       // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
       responses: responsesProtocol({ leastTokens: 16, ofEveryHost: true }),

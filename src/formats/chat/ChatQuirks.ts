@@ -85,4 +85,6 @@ export interface ChatQuirks {
   readonly usage?: "largest" | "last"
   /** As `Protocol.usageAfterError`. */
   readonly usageAfterError?: boolean
+  /** The most characters of a call's id that the host takes. Longer ids of other hosts get one of their own. Default: any. */
+  readonly longestCallId?: number
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Host } from "../../domain/hosts/Host.ts"
+import { withCallIdsWithin } from "../callId.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
@@ -24,7 +25,16 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
     transparent: quirks.thinkTags !== true,
     passes: quirks.passes ?? [...(quirks.takes ?? []), ...(quirks.own ?? [])],
     searches: searchesByOption,
-    encode: encodeChat(quirks),
+    encode: withinIds(quirks, encodeChat(quirks)),
     decode: (_head, body) => readAnswer(body, quirks),
     decoder: () => chatDecoder(quirks),
   })
+
+const withinIds = ({ longestCallId: most }: ChatQuirks, encode: Protocol["encode"]): Protocol["encode"] =>
+  most === undefined
+    ? encode
+    : (request, host) => {
+        const { payload } = request
+        const messages = withCallIdsWithin(payload.messages, most)
+        return encode(messages === payload.messages ? request : { ...request, payload: { ...payload, messages } }, host)
+      }

@@ -76,11 +76,11 @@ export class NativeEvents implements NativeWriter {
     const response = this.last?.["response"]
     if (this.last !== undefined && isJsonObject(response)) {
       const type = String(this.last["type"] ?? "response.completed")
-      const state = ended(response, type.slice("response.".length))
+      const state = ended(this.withItems(response), type.slice("response.".length))
       const written = { ...exchanged(this.names, this.host, state), usage: usageBody(charge) }
       return sseNamed(type, JSON.stringify({ ...this.last, type, response: written, sequence_number: this.next }))
     }
-    const state = endOf(choice?.finish_reason)
+    const state = endOf(choice)
     let text = ""
     for (const [at, item] of this.items.entries()) {
       if (item.done !== undefined) continue
@@ -98,6 +98,13 @@ export class NativeEvents implements NativeWriter {
     const response = { ...this.start, ...stateMembers(this.names, state), output }
     const written = { ...exchanged(this.names, this.host, response), usage: usageBody(charge) }
     return this.numbered(`response.${state.status}`, { response: written })
+  }
+
+  /** Some hosts leave the output of the last event empty (litellm#32724). */
+  private withItems(response: JsonObject): JsonObject {
+    const { output } = response
+    const isEmpty = !Array.isArray(output) || output.length === 0
+    return isEmpty ? { ...response, output: this.items.map((item) => item.written()) } : response
   }
 
   private shown(item: NativeItem): unknown {

@@ -5,9 +5,10 @@ import type { JsonObject } from "../../domain/json/json.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import { toUsd } from "../../domain/price/money.ts"
-import type { ChatMessage, ChatResponse, FinishReason } from "../../domain/request/chat.ts"
+import type { ChatChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
+import { isOrderEntry } from "../conversation.ts"
 import { tierOf } from "../routerUsage.ts"
 import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
 import { ended } from "./readResponsesAnswer.ts"
@@ -73,10 +74,16 @@ export type ResponseState =
   | { readonly status: "incomplete"; readonly reason: "max_output_tokens" | "content_filter" }
   | { readonly status: "failed"; readonly code: string; readonly message: string; readonly errorType: string }
 
-/** How an answer with this finish reason ended. */
-export const endOf = (reason: FinishReason | null | undefined): ResponseState => {
+/** How an answer that finished so ended. A call that the model failed to write is no answer that an agent could go on with. */
+export const endOf = (
+  choice: Partial<Pick<ChatChoice, "finish_reason" | "native_finish_reason">> = {},
+): ResponseState => {
+  const { finish_reason: reason, native_finish_reason: native } = choice
   if (reason === "length") return { status: "incomplete", reason: "max_output_tokens" }
-  return reason === "content_filter" ? { status: "incomplete", reason } : { status: "completed" }
+  if (reason === "content_filter") return { status: "incomplete", reason }
+  if (reason !== "error") return { status: "completed" }
+  const message = native == null ? "The model's answer failed." : `The model's answer failed: ${native}.`
+  return { status: "failed", code: "server_error", message, errorType: "server" }
 }
 
 /** The status of the items of a response that ended so. */
@@ -142,10 +149,11 @@ export const answerWriter =
   }
 
 const translated = (names: ResponseNames, host: Host, { choices, service_tier: tier }: ChatResponse): JsonObject => {
-  const [choice] = choices
+  const [choice, ...more] = choices
   const items = new OutputItems(names)
   if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, names.hidesReasoning)
-  const state = endOf(choice?.finish_reason)
+  for (const [at, { message }] of more.entries()) items.addCalls(at + 1, callsOf(message) ?? [])
+  const state = endOf(choice)
   items.close(itemStatusOf(state))
   return responseBody(names, host, state, items, tier)
 }
@@ -178,16 +186,23 @@ export const shownItem = ({ hidesReasoning }: Pick<ResponseNames, "hidesReasonin
   return { ...rest, summary: [] }
 }
 
-/** A whole message is one delta with all calls. */
-const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {
-  const { reasoning, reasoning_details: details, tool_calls: calls, ...said } = message
-  const thought = excludeReasoning
-    ? {}
-    : { reasoning, ...(details === undefined ? {} : { reasoning_details: details }) }
-  const called = calls?.map(({ id, function: { name, arguments: given } }, index) => ({
+const callsOf = ({ tool_calls: calls }: ChatMessage) =>
+  calls?.map(({ id, function: { name, arguments: given } }, index) => ({
     index,
     id,
     function: { name, arguments: given },
   }))
-  items.add({ ...said, ...thought, ...(called === undefined ? {} : { tool_calls: called }) }, logprobs)
+
+/** A whole message is one delta with all calls. Without its reasoning the order of text and calls stays. */
+const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {
+  const { reasoning, reasoning_details: details, tool_calls: _, ...said } = message
+  const shown = excludeReasoning ? details?.filter(isOrderEntry) : details
+  const called = callsOf(message)
+  const delta = {
+    ...said,
+    ...(excludeReasoning || reasoning === undefined ? {} : { reasoning }),
+    ...(shown === undefined ? {} : { reasoning_details: shown }),
+    ...(called === undefined ? {} : { tool_calls: called }),
+  }
+  items.add(delta, logprobs)
 }

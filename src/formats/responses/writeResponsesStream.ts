@@ -63,17 +63,24 @@ class ResponseWriter implements StreamWriter {
     if (this.native.hasStarted) return this.native.finish(choices[0], charge)
     this.begin(tier)
     this.add(choices)
-    return this.end(endOf(choices.find(({ index }) => index === 0)?.finish_reason), tier, charge)
+    return this.end(endOf(choices.find(({ index }) => index === 0)), tier, charge)
   }
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = this.names.rendered(failure)
     if (this.native.hasStarted) {
-      return this.native.ended(isLength(rendered) ? endOf("length") : failedOf(rendered), charge ?? nothing)
+      return this.native.ended(
+        isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
+        charge ?? nothing,
+      )
     }
     const hadBegun = this.hasBegun
     this.begin(undefined)
-    return this.end(hadBegun && isLength(rendered) ? endOf("length") : failedOf(rendered), undefined, charge ?? nothing)
+    return this.end(
+      hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
+      undefined,
+      charge ?? nothing,
+    )
   }
 
   private begin(tier: unknown): void {
@@ -86,7 +93,10 @@ class ResponseWriter implements StreamWriter {
 
   private add(choices: ChatChunk["choices"]): void {
     for (const { index, delta, logprobs } of choices) {
-      if (index !== 0) continue
+      if (index !== 0) {
+        this.items.addCalls(index, delta.tool_calls ?? [])
+        continue
+      }
       this.items.add(delta, logprobs)
       this.lastText = delta.content ?? ""
     }

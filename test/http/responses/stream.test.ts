@@ -1,6 +1,7 @@
 /** Streams of the Responses form, over sockets: each is read by the grammar, and says what the same whole answer says. */
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { saidInOrder } from "../../../src/formats/conversation.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { ManualClock, pass } from "../../support/clocks/manualClock.ts"
@@ -82,6 +83,10 @@ const citation = {
   type: "url_citation",
   url_citation: { url: "https://a.org", title: "A", start_index: 0, end_index: 2 },
 }
+const citedAt = (start: number) => ({
+  type: "url_citation",
+  url_citation: { url: "https://a.org", title: "A", start_index: start, end_index: start + 2 },
+})
 const format = "anthropic-claude-v1"
 const openai = "openai-responses-v1"
 /** What stands for the signature where a caller keeps only the members of the vendor's form. */
@@ -101,8 +106,57 @@ const samples: Readonly<Record<string, Sample>> = {
     },
     deltas: [call(0, { id: "call_a", type: "function", function: { name: "f", arguments: "" } })],
     finish: "tool_calls",
-    output: [functionCall("call_a", "f", "")],
-    types: callEvents.filter((type) => !type.endsWith("delta")),
+    output: [functionCall("call_a", "f", "{}")],
+    types: callEvents,
+  },
+  "thinking between calls": {
+    message: {
+      refusal: null,
+      ...saidInOrder([
+        { type: "reasoning", details: [{ type: "reasoning.text", text: "A", signature: "c2ln", format }] },
+        { type: "content", content: { type: "text", text: "Looking. " } },
+        { type: "call", call: { id: "call_a", type: "function", function: { name: "f", arguments: '{"a":1}' } } },
+        { type: "reasoning", details: [{ type: "reasoning.encrypted", data: "aGlkZGVu", format }] },
+        { type: "content", content: { type: "text", text: "And more." } },
+        { type: "call", call: { id: "call_b", type: "function", function: { name: "g", arguments: '{"b":1}' } } },
+      ]),
+      annotations: [citedAt(0), citedAt(9)],
+    },
+    deltas: [
+      thought({ type: "reasoning.text", text: "A", signature: "c2ln", format, index: 0 }),
+      delta({ content: "Looking. " }),
+      delta({ annotations: [citedAt(0)] }),
+      call(0, { id: "call_a", type: "function", function: { name: "f", arguments: '{"a":1}' } }),
+      thought({ type: "reasoning.encrypted", data: "aGlkZGVu", format, index: 3 }),
+      delta({ content: "And more." }),
+      delta({ annotations: [citedAt(9)] }),
+      call(1, { id: "call_b", type: "function", function: { name: "g", arguments: '{"b":1}' } }),
+      thought({ type: "reasoning.encrypted", id: "headgate-order", format: "unknown", index: 6, data: "[]" }),
+    ],
+    finish: "tool_calls",
+    output: [
+      reasoning({
+        content: [{ type: "reasoning_text", text: "A" }],
+        signature: "c2ln",
+        format,
+        encrypted_content: wrappedSignature,
+      }),
+      message(text("Looking. ", { annotations: [{ type: "url_citation", ...citedAt(0).url_citation }] })),
+      functionCall("call_a", "f", '{"a":1}'),
+      reasoning({ encrypted_content: "aGlkZGVu", format }),
+      message(text("And more.", { annotations: [{ type: "url_citation", ...citedAt(0).url_citation }] })),
+      functionCall("call_b", "g", '{"b":1}'),
+    ],
+    types: [
+      ...thoughtEvents,
+      ...[added, "response.content_part.added", "response.output_text.delta", "response.output_text.annotation.added"],
+      ...["response.output_text.done", "response.content_part.done", ended],
+      ...[added, "response.function_call_arguments.delta", added, ended],
+      ...[added, "response.content_part.added", "response.output_text.delta", "response.output_text.annotation.added"],
+      ...["response.output_text.done", "response.content_part.done", ended],
+      ...[added, "response.function_call_arguments.delta"],
+      ...["response.function_call_arguments.done", ended, "response.function_call_arguments.done", ended],
+    ],
   },
   "text and two calls that take turns": {
     message: {
@@ -425,6 +479,90 @@ describe("an answer in the Responses form", () => {
     })
     expect((response["usage"] as JsonObject)["cost"]).toBeGreaterThan(0.00005)
   })
+})
+
+/** OmniRoute#6713 (2026-07-09), sub2api#7098 (2026-09-13): agents took an empty answer for a finished one. */
+test.each([
+  ["a chat host", undefined, { finish_reason: "abort" }, "abort"],
+  ["Gemini", "google-ai-studio", { finishReason: "MALFORMED_FUNCTION_CALL" }, "MALFORMED_FUNCTION_CALL"],
+] as const)(
+  "a call that the model of %s failed to write is a failed response, and is charged",
+  async (_, plugin, end, native) => {
+    const counted = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+    const gemini = { candidates: [{ index: 0, ...end }], usageMetadata: counted }
+    const used = { prompt_tokens: 10, completion_tokens: 5 }
+    const answer: Answer = ({ stream }, request) => {
+      if (plugin !== undefined) {
+        const isStream = new URL(request.url).pathname.endsWith(":streamGenerateContent")
+        return isStream ? sse([JSON.stringify(gemini)]) : Response.json(gemini)
+      }
+      return stream === true
+        ? sse([chunkOf({ delta: {}, ...end }), usage, "[DONE]"])
+        : Response.json({ choices: [{ index: 0, message: { role: "assistant", content: "" }, ...end }], usage: used })
+    }
+    const gateway = await routed(
+      { a: answer },
+      { socket: true, ...(plugin === undefined ? {} : { settings: { a: { plugin } } }) },
+    )
+    const account = await openAccount(gateway)
+    const headers = { authorization: `Bearer ${account.secret}` }
+    const failed = {
+      status: "failed",
+      error: { code: "server_error", message: `The model's answer failed: ${native}.` },
+      usage: { input_tokens: 10, output_tokens: 5, cost: 0.00002 },
+    }
+    expect(await responseOf(await postResponses(gateway, {}, headers))).toMatchObject(failed)
+    const { response, types } = await responsesStreamOf(await postResponses(gateway, { stream: true }, headers))
+    expect(response).toMatchObject(failed)
+    expect(types.at(-1)).toBe("response.failed")
+    const charged = { outcome: "finished", cost: 20_000_000n }
+    expect(await account.rows()).toMatchObject([charged, charged])
+  },
+)
+
+/** GitHub Copilot (nanobot#1555, 2026-03-05). */
+test("calls in a second choice are calls of the answer, and those of one choice alone", async () => {
+  const one = { id: "call_a", type: "function", function: { name: "f", arguments: "{}" } }
+  const other = { id: "call_b", type: "function", function: { name: "g", arguments: "{}" } }
+  for (const first of [undefined, one]) {
+    const calls = first === undefined ? {} : { tool_calls: [first] }
+    const choices = [
+      { index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: "Looking", ...calls } },
+      { index: 1, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [other] } },
+    ]
+    const answer: Answer = ({ stream }) =>
+      stream === true
+        ? sse([
+            ...choices.map(({ index, message: { tool_calls: called, ...said } }) =>
+              JSON.stringify({
+                choices: [
+                  {
+                    index,
+                    delta: {
+                      ...said,
+                      ...(called && { tool_calls: called.map((each, at) => ({ index: at, ...each })) }),
+                    },
+                    finish_reason: null,
+                  },
+                ],
+              }),
+            ),
+            JSON.stringify({
+              choices: choices.map(({ index }) => ({ index, delta: {}, finish_reason: "tool_calls" })),
+            }),
+            usage,
+            "[DONE]",
+          ])
+        : Response.json({ choices, usage: { prompt_tokens: 10, completion_tokens: 5 } })
+    const gateway = await routed({ a: answer }, { socket: true })
+    const whole = await responseOf(await postResponses(gateway, {}))
+    const { response } = await responsesStreamOf(await postResponses(gateway, { stream: true }))
+    const expected = [
+      message(text("Looking")),
+      first === undefined ? functionCall("call_b", "g", "{}") : functionCall("call_a", "f", "{}"),
+    ]
+    for (const { output } of [whole, response]) expect(withoutIds(output)).toEqual(expected)
+  }
 })
 
 describe("a fault in the stream", () => {

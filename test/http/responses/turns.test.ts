@@ -73,7 +73,7 @@ describe.each([true, false])("the second turn at a host of the chat form (stream
     )
     expect(messages).toEqual([
       { role: "user", content: "How is Bern?" },
-      { role: "assistant", content: "Let me look", tool_calls: calls },
+      { role: "assistant", content: "Let me look", tool_calls: [calls[0], call("call_b", "weather", "{}")] },
       { role: "tool", tool_call_id: "call_a", content: "weather: sunny" },
       { role: "tool", tool_call_id: "call_b", content: "weather: sunny" },
       { role: "user", content: "Sure?" },

@@ -36,7 +36,7 @@ export class CallOutput implements OutputItem {
   }
 
   written(status: ItemStatus): JsonObject {
-    if (status !== "in_progress") this.append(this.input?.end() ?? "")
+    if (status !== "in_progress") this.end(status)
     const { id, callId, text } = this
     const { kind, name, namespace } = this.tool
     return {
@@ -50,12 +50,19 @@ export class CallOutput implements OutputItem {
     }
   }
 
-  close(events: EventSink): void {
-    this.append(this.input?.end() ?? "")
+  close(events: EventSink, status: ItemStatus): void {
+    this.end(status)
     const { streamed } = this.tool.kind
     if (streamed === undefined) return
     const named = streamed.member === "arguments" ? { name: this.tool.name } : {}
     events.event(`${streamed.event}.done`, { ...this.place, ...named, [streamed.member]: this.text })
+  }
+
+  /** A function that is given nothing gets an empty object, which is JSON; not one whose arguments were cut off. */
+  private end(status: ItemStatus): void {
+    if (this.input !== undefined) this.append(this.input.end())
+    else if (this.text === "" && status === "completed" && this.tool.kind.streamed?.member === "arguments")
+      this.append("{}")
   }
 
   private append(text: string): void {

@@ -11,8 +11,8 @@ export interface OutputItem {
   /** Its place in the output, from 0. */
   readonly at: number
   readonly written: (status: ItemStatus) => JsonObject
-  /** Reports the end of its parts. */
-  readonly close: (events: EventSink) => void
+  /** Reports the end of its parts. `status`: that it ends with. */
+  readonly close: (events: EventSink, status: ItemStatus) => void
 }
 
 /** Of an answer without events. */

@@ -10,11 +10,13 @@ import type { JsonObject } from "../../../domain/json/json.ts"
 import type {
   Annotation,
   ChatDelta,
+  HostToolCall,
   OutputImage,
   ReasoningDetail,
   ToolCallDelta,
 } from "../../../domain/request/chat.ts"
 import { citationsIn } from "../../content.ts"
+import { isOrderEntry, partsInOrder } from "../../conversation.ts"
 import { itemId } from "../reasoningItem.ts"
 import type { ToolNames } from "../tools/ToolNames.ts"
 import { CallOutput } from "./CallOutput.ts"
@@ -52,6 +54,8 @@ export class OutputItems {
   private readonly messages: Array<MessageOutput> = []
   private readonly calls = new Map<number, CallOutput>()
   private readonly unnamed = new Map<number, Unnamed>()
+  /** The choice whose calls count. */
+  private calledIn: number | undefined
 
   /** `events`: absent for a whole answer. */
   constructor({ suffix, tools }: ItemNames, events?: EventSink) {
@@ -63,12 +67,43 @@ export class OutputItems {
   /** Adds what a delta says. `logprobs`: of its text. */
   add(delta: ChatDelta, logprobs?: unknown): void {
     const { content, refusal, reasoning, reasoning_details: details, annotations, images, tool_calls: calls } = delta
+    if ((content || calls !== undefined) && details?.some(isOrderEntry)) {
+      this.addInOrder(delta, logprobs)
+      return
+    }
     if (reasoning || details !== undefined) this.think(reasoning, details ?? [])
     if (content) this.said().addText(content, logprobs)
     if (refusal) this.said().addRefusal(refusal)
     if (annotations !== undefined) for (const annotation of citationsIn(annotations)) this.cite(annotation)
     if (images !== undefined) for (const image of images) this.show(image)
-    if (calls !== undefined) for (const call of calls) this.call(call)
+    if (calls !== undefined) this.addCalls(0, calls)
+  }
+
+  /** Calls of a choice. Some hosts have text in the first one, and calls in the second: those of one choice count. */
+  addCalls(choice: number, calls: ReadonlyArray<ToolCallDelta>): void {
+    if (calls.length === 0) return
+    this.calledIn ??= choice
+    if (this.calledIn === choice) for (const call of calls) this.call(call)
+  }
+
+  /** A whole message in one delta, with the order of its parts. */
+  private addInOrder(delta: ChatDelta, logprobs: unknown): void {
+    const { content = null, reasoning, reasoning_details: details = [], tool_calls: calls = [], ...rest } = delta
+    const whole = calls.map(({ id = "" }): HostToolCall => ({ type: "function", id }))
+    const { parts } = partsInOrder({ content, reasoning_details: details, tool_calls: whole })
+    if (!details.some(({ text, summary }) => text || summary)) this.think(reasoning, [])
+    const said = parts.findLastIndex(({ type }) => type === "content")
+    for (const [at, part] of parts.entries()) {
+      if (part.type === "reasoning") this.add({ reasoning_details: part.details })
+      else if (part.type === "call")
+        this.addCalls(
+          0,
+          calls.filter((_, place) => whole[place] === part.call),
+        )
+      else if (part.content.type === "text") this.add({ content: part.content.text }, logprobs)
+      if (at === said) this.add(rest)
+    }
+    if (said === -1) this.add(rest)
   }
 
   /** Ends what is open. */
@@ -100,7 +135,7 @@ export class OutputItems {
     entry.status = status
     if (this.events === undefined) return
     const { item } = entry
-    item.close(this.events)
+    item.close(this.events, status)
     this.events.event("response.output_item.done", { output_index: item.at, item: item.written(status) })
   }
 
@@ -124,15 +159,27 @@ export class OutputItems {
     return message
   }
 
-  /** The places of a citation count from the beginning of the answer's text, here from that of the message. */
+  /**
+   * The places of a citation count from the beginning of the answer's text, here from that of the message. In a stream the
+   * messages before the last one have ended.
+   */
   private cite(annotation: Annotation): void {
+    const { start_index: start } = annotation.url_citation
+    let before = 0
+    for (const message of this.events === undefined ? this.messages : []) {
+      if (typeof start === "number" && start < before + message.text.length) {
+        message.cite(annotation, before)
+        return
+      }
+      before += message.text.length
+    }
     const message = this.said()
     message.cite(annotation, this.text.length - message.text.length)
   }
 
   /** Plain text is read only where no piece has a text: hosts that give pieces give their text twice. */
   private think(text: string | null | undefined, details: ReadonlyArray<ReasoningDetail>): void {
-    for (const detail of details) if (saysReasoning(detail)) this.thought(detail).add(detail)
+    for (const detail of details) if (!isOrderEntry(detail) && saysReasoning(detail)) this.thought(detail).add(detail)
     if (text && !details.some((detail) => detail.text || detail.summary)) this.thought(undefined).addPlain(text)
   }
 

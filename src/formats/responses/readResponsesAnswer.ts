@@ -131,10 +131,10 @@ export const imageOf = ({ type, result, output_format: format }: JsonObject): Ou
 }
 
 /**
- * The pieces of a reasoning item. `index`: of the first. Further parts of the summary have one each, since pieces of one index
- * are fragments of one text; its text and encrypted content share the first.
+ * The pieces of a reasoning item. Their index is 0, but further parts of the summary have one each, since pieces of one index
+ * are fragments of one text.
  */
-export const detailsOf = (item: JsonObject, format: string, index: number): ReadonlyArray<ReasoningDetail> => {
+const detailsOf = (item: JsonObject, format: string): ReadonlyArray<ReasoningDetail> => {
   const { encrypted_content: data } = item
   const common = commonOf(item["id"], format)
   const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
@@ -144,24 +144,19 @@ export const detailsOf = (item: JsonObject, format: string, index: number): Read
         type: "reasoning.summary",
         summary: textOr(part["text"], ""),
         ...common,
-        index: index + at,
+        index: at,
       }),
     ),
     ...texts
       .filter((text) => text !== "")
-      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index })),
-    ...(typeof data === "string" && data !== "" ? [encryptedPiece(data, item["id"], format, index)] : []),
+      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index: 0 })),
+    ...(typeof data === "string" && data !== ""
+      ? [{ type: "reasoning.encrypted" as const, data, ...common, index: 0 }]
+      : []),
   ]
 }
 
 export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
-
-const encryptedPiece = (data: string, id: unknown, format: string, index: number): ReasoningDetail => ({
-  type: "reasoning.encrypted",
-  data,
-  ...commonOf(id, format),
-  index,
-})
 
 /**
  * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other forms do
@@ -197,7 +192,7 @@ class Gathered {
     this.unseen += compactedBytes(item)
     if (item["type"] === "message") this.say(item)
     if (item["type"] === "reasoning") {
-      const details = detailsOf(item, this.format, 0)
+      const details = detailsOf(item, this.format)
       if (details.length > 0) this.parts.push({ type: "reasoning", details })
       this.reasoning += details.map(({ summary, text }) => summary ?? text ?? "").join("")
     }

@@ -15,15 +15,8 @@ import {
   text,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
-import type {
-  AssistantMessage,
-  Content,
-  ContentPart,
-  Message,
-  OutputImage,
-  ReasoningDetail,
-  ToolCall,
-} from "../../domain/request/chat.ts"
+import type { AssistantMessage, Content, Message, OutputImage } from "../../domain/request/chat.ts"
+import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { ruleOf } from "../request/rules.ts"
 import { compactionItems, isCompaction } from "./compaction.ts"
@@ -135,13 +128,9 @@ class AssistantTurn {
   readonly path: string
   readonly partPaths: Array<string> = []
   readonly callPaths: Array<string> = []
-  readonly parts: Array<ContentPart> = []
-  readonly calls: Array<ToolCall> = []
-  readonly details: Array<ReasoningDetail> = []
+  readonly parts: Array<AssistantPart> = []
   readonly images: Array<OutputImage> = []
   reasoning = ""
-  /** Above the indices of all details. */
-  nextIndex = 0
 
   /** `path`: of its first item. */
   constructor(path: string) {
@@ -152,23 +141,15 @@ class AssistantTurn {
     return { path: this.path, content: this.partPaths, calls: this.callPaths }
   }
 
-  addDetail(detail: ReasoningDetail): void {
-    this.details.push(detail)
-    this.nextIndex = Math.max(this.nextIndex, (detail.index ?? 0) + 1)
-  }
-
   message(): AssistantMessage {
-    const { parts, calls, details, images, reasoning } = this
-    const [only, more] = parts
-    const isText = only?.type === "text" && more === undefined && Object.keys(only).length === 2
-    const saysNothing = calls.length + details.length + images.length === 0 && reasoning === ""
-    const content = isText ? only.text : only === undefined ? (saysNothing ? "" : null) : parts
+    const { parts, images, reasoning } = this
+    const { content, ...said } = saidInOrder(parts)
+    const saysNothing = parts.length + images.length === 0 && reasoning === ""
     return {
       role: "assistant",
-      content,
+      content: content ?? (saysNothing ? "" : null),
       ...(reasoning === "" ? {} : { reasoning }),
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...said,
       ...(images.length === 0 ? {} : { images }),
     }
   }
@@ -186,10 +167,7 @@ export interface TranslatedInput {
   readonly pathOf: (path: string) => string
 }
 
-/**
- * Translates checked input. Items of the assistant that follow each other become one message, since the canonical form has
- * reasoning, text and calls in one, in this order.
- */
+/** Translates checked input. Items of the assistant that follow each other become one message, with their order. */
 export const translatedInput = (
   { instructions, input: given }: JsonObject,
   names: ToolNames,
@@ -266,15 +244,15 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, context: I
   const call = callOf(item, path, context)
   if (call !== undefined) {
     turn.callPaths.push(path)
-    turn.calls.push(call)
+    turn.parts.push({ type: "call", call })
     return
   }
   switch (item["type"]) {
     case "reasoning": {
       dropOthers(item, reasoningMembers, path, dropped)
-      const { text, details } = readReasoning(item, turn.nextIndex)
+      const { text, details } = readReasoning(item)
       turn.reasoning += text
-      for (const detail of details) turn.addDetail(detail)
+      if (details.length > 0) turn.parts.push({ type: "reasoning", details })
       return
     }
     case "web_search_call":
@@ -293,12 +271,12 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, context: I
 const addContent = (turn: AssistantTurn, content: Content, path: string): void => {
   if (typeof content === "string") {
     if (content === "") return
-    turn.parts.push({ type: "text", text: content })
+    turn.parts.push({ type: "content", content: { type: "text", text: content } })
     turn.partPaths.push(path)
     return
   }
   for (const [at, part] of content.entries()) {
-    turn.parts.push(part)
+    turn.parts.push({ type: "content", content: part })
     turn.partPaths.push(`${path}[${at}]`)
   }
 }

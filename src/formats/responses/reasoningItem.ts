@@ -65,10 +65,10 @@ export interface ReadReasoning {
 }
 
 /**
- * Reads a checked item. `index`: of its first piece. All its pieces share it, but for further parts of the summary, which
- * have one each, since pieces of one index are fragments of one text.
+ * Reads a checked item. Its pieces have the index 0, but for further parts of the summary, which have one each, since
+ * pieces of one index are fragments of one text.
  */
-export const readReasoning = (item: JsonObject, index: number): ReadReasoning => {
+export const readReasoning = (item: JsonObject): ReadReasoning => {
   const summary = textsOf(item["summary"])
   const { encrypted_content: encrypted, format: named, id } = item
   const own = typeof id === "string" ? ownId.exec(id) : null
@@ -91,12 +91,12 @@ export const readReasoning = (item: JsonObject, index: number): ReadReasoning =>
     type: "reasoning.summary",
     summary: part,
     ...common,
-    index: index + at,
+    index: at,
   }))
   if (content.length > 0 || typeof signature === "string") {
     const sealed = typeof signature === "string" ? { signature } : {}
-    details.push({ type: "reasoning.text", text: content.join(""), ...sealed, ...common, index })
+    details.push({ type: "reasoning.text", text: content.join(""), ...sealed, ...common, index: 0 })
   }
-  if (typeof data === "string") details.push({ type: "reasoning.encrypted", data, ...common, index })
+  if (typeof data === "string") details.push({ type: "reasoning.encrypted", data, ...common, index: 0 })
   return { text, details }
 }

@@ -1,7 +1,10 @@
 /** What a host of the Responses form is sent for a request in the canonical form. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
+import { type JsonObject, objectsIn } from "../../../src/domain/json/json.ts"
+import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 import { responsesProtocol } from "../../../src/formats/responses/responsesHost.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
@@ -272,5 +275,56 @@ describe("members", () => {
   test("a bound below the host's least is refused", () => {
     expect(refusalOf({}, { maxTokens: 15 })).toBe("max_tokens")
     expect(refusalOf({}, { maxTokens: 16 })).toBeUndefined()
+  })
+})
+
+describe("a Responses client's history at a host of the form whose request is translated", () => {
+  const kinds = {
+    reasoning: (at: number): JsonObject => ({
+      type: "reasoning",
+      id: `rs_${at}`,
+      summary: [1, 2].slice(0, at % 3).map((part) => ({ type: "summary_text", text: `${at}.${part}` })),
+      encrypted_content: `sealed ${at}`,
+    }),
+    message: (at: number): JsonObject => ({
+      type: "message",
+      role: "assistant",
+      content: [{ type: "output_text", text: `text ${at}` }],
+    }),
+    call: (at: number): JsonObject => ({ type: "function_call", call_id: `call_${at}`, name: "f", arguments: "{}" }),
+  }
+
+  test("has every order of reasoning, messages and calls as it was said", () => {
+    const order = fc.array(fc.constantFrom("reasoning" as const, "message" as const, "call" as const), {
+      minLength: 1,
+      maxLength: 8,
+    })
+    fc.assert(
+      fc.property(order, (names) => {
+        const items = names.map((name, at) => kinds[name](at))
+        const decoded = Either.getOrThrow(
+          decodeResponses({ model: "m", input: [{ role: "user", content: "hi" }, ...items] }),
+        )
+        const { dropped, body } = encodedBy(protocol, decoded, hostFor("m"))
+        expect(dropped).toEqual([])
+        const sent = objectsIn(body["input"])
+          .slice(1)
+          .flatMap((item) => {
+            const { type, content } = item
+            return type === "message" ? [{ message: content }] : [item]
+          })
+        const meant: Array<JsonObject> = []
+        for (const item of items) {
+          const last = meant.at(-1)
+          const said = objectsIn(item["content"])
+            .map(({ text }) => text)
+            .join("")
+          if (item["type"] !== "message") meant.push(item)
+          else if (last?.["message"] === undefined) meant.push({ message: said })
+          else meant.splice(-1, 1, { message: `${last["message"]}${said}` })
+        }
+        expect(sent).toEqual(meant)
+      }),
+    )
   })
 })

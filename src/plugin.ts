@@ -129,7 +129,7 @@ export {
 } from "./formats/Protocol.ts"
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
 export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
-export { responsesProtocol } from "./formats/responses/responsesHost.ts"
+export { responsesForTools, responsesProtocol } from "./formats/responses/responsesHost.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export type { PluginContext, PluginFields, PluginLog } from "./plugin/PluginLog.ts"

@@ -124,6 +124,14 @@ export const otherProtocolsOf = (
   )
 }
 
+/** The protocol by which a host is called for requests with tools. `undefined`: by that of all others. */
+export const protocolWithTools = (host: Host, { settings, provider }: LoadedProvider): CheckedProtocol | undefined => {
+  // Who names a protocol wants no other.
+  if (host.api !== undefined || settings.api !== null) return undefined
+  const name = provider.toolsBy?.(host)
+  return name === undefined ? undefined : provider.protocols[name]
+}
+
 /** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
 export const serves = (loaded: LoadedProvider, host: Host, operation: OperationName | undefined): boolean =>
   operation !== undefined &&

@@ -4,6 +4,7 @@ import * as Redacted from "effect/Redacted"
 import { HostFailed, Unsupported } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { Network } from "../domain/hosts/networkReach.ts"
+import type { JsonObject } from "../domain/json/json.ts"
 import type { LimitReset } from "../domain/keys/limitWindows.ts"
 import type { Picodollars } from "../domain/price/money.ts"
 import { type AnyRequest, isUnaryName, type OperationName } from "../domain/request/operations.ts"
@@ -11,7 +12,7 @@ import type { CheckedProvider } from "../plugin/checks/checked.ts"
 import type { CheckedProtocol, CheckedUnary } from "../plugin/checks/checkedProtocol.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import { normalBaseUrl } from "./baseUrl.ts"
-import { type LoadedProvider, otherProtocolsOf, protocolOf } from "./Providers.ts"
+import { type LoadedProvider, otherProtocolsOf, protocolOf, protocolWithTools } from "./Providers.ts"
 
 /** How one host is called. */
 export interface Endpoint {
@@ -51,6 +52,8 @@ export interface Endpoint {
   readonly network: Network
   /** By client form, how it is called for what only hosts of the form can carry (`Host.otherForms`). Absent: as for anything else. */
   readonly byForm?: ReadonlyMap<string, Endpoint>
+  /** How it is called for a request with tools, where its usual protocol refuses them (`Provider.toolsBy`). */
+  readonly withTools?: Endpoint
   /** The keys of `api_keys`, each with the endpoint to call with it; `undefined`: the provider has one key at most. */
   readonly keys?: ReadonlyArray<EndpointKey>
 }
@@ -90,11 +93,12 @@ export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operat
   const { apiKey, apiKeys } = loaded.settings
   if (apiKeys === null) return endpointWith(host, loaded, operation, apiKey)
   const all = apiKeys.map(({ key }) => Redacted.value(key.secret))
-  const withAll = ({ byForm, ...endpoint }: Endpoint): Endpoint => ({
+  const withAll = ({ byForm, withTools, ...endpoint }: Endpoint): Endpoint => ({
     ...endpoint,
     // A host may quote a key that it was sent in another call.
     secrets: [...new Set([...endpoint.secrets, ...all])],
     ...(byForm === undefined ? {} : { byForm: mapValues(byForm, withAll) }),
+    ...(withTools === undefined ? {} : { withTools: withAll(withTools) }),
   })
   const keys: Array<EndpointKey> = []
   for (const [at, { key, weight, limit, limitReset }] of apiKeys.entries()) {
@@ -109,8 +113,15 @@ export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operat
 }
 
 /** How a host is called for this request. */
-export const endpointFor = (endpoint: Endpoint, { routing: { needs } }: Pick<AnyRequest, "routing">): Endpoint =>
-  needs.onlyForm === undefined || needs.form === undefined ? endpoint : (endpoint.byForm?.get(needs.form) ?? endpoint)
+export const endpointFor = (
+  endpoint: Endpoint,
+  { routing: { needs }, payload }: Pick<AnyRequest, "routing" | "payload">,
+): Endpoint => {
+  const byForm = needs.onlyForm === undefined || needs.form === undefined ? undefined : endpoint.byForm?.get(needs.form)
+  if (byForm !== undefined || endpoint.withTools === undefined) return byForm ?? endpoint
+  const { tools }: JsonObject = payload
+  return Array.isArray(tools) && tools.length > 0 ? endpoint.withTools : endpoint
+}
 
 const mapValues = <Key, Value>(map: ReadonlyMap<Key, Value>, change: (value: Value) => Value): Map<Key, Value> =>
   new Map(Array.from(map, ([key, value]) => [key, change(value)]))
@@ -129,10 +140,14 @@ const endpointWith = (
 ): Endpoint => {
   const by = (protocol: CheckedProtocol) => endpointBy(protocol, host, loaded, operation, apiKey)
   const endpoint = by(protocolOf(host, loaded) ?? noChat)
-  if (host.otherForms === undefined) return endpoint
+  const withTools = protocolWithTools(host, loaded)
+  if (host.otherForms === undefined && withTools === undefined) return endpoint
   return {
     ...endpoint,
-    byForm: new Map(Array.from(otherProtocolsOf(host, loaded), ([form, other]) => [form, by(other)])),
+    ...(host.otherForms === undefined
+      ? {}
+      : { byForm: new Map(Array.from(otherProtocolsOf(host, loaded), ([form, other]) => [form, by(other)])) }),
+    ...(withTools === undefined ? {} : { withTools: by(withTools) }),
   }
 }
 

@@ -9,6 +9,7 @@ import type { ParseError } from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import type { HostFailed } from "../domain/failures/Failure.ts"
+import type { Host } from "../domain/hosts/Host.ts"
 import type { ListedModel } from "../domain/hosts/ListedModel.ts"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import type { Encoded, Protocol } from "../formats/Protocol.ts"
@@ -145,6 +146,12 @@ export interface Provider extends Partial<UnaryProtocols> {
    * catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no rule.
    */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
+  /**
+   * The protocol by which a host is called for a request with tools, where its usual one refuses them. Pure; called when the
+   * catalogue is made. A throw, and a name that no protocol has, count as `undefined`: by the usual one. It is not asked
+   * where the configuration names a protocol.
+   */
+  readonly toolsBy?: (host: Host) => string | undefined
 }
 
 /** What `load` gives: a provider, at once or later. */

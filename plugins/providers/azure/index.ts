@@ -18,6 +18,7 @@ import {
   type ListedModel,
   messagesProtocol,
   modelsIn,
+  responsesForTools,
   responsesProtocol,
   thinkingOfClaude,
 } from "headgate/plugin"
@@ -88,6 +89,7 @@ export default defineProvider({
             ? messages
             : { ...messages, baseUrl: `https://${resource}.services.ai.azure.com/anthropic/v1` },
       },
+      ...(version === undefined ? { toolsBy: responsesForTools } : {}),
       // It lists what may be deployed, and not the deployments.
       keyCheck: {
         request: {

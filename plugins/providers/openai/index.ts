@@ -10,6 +10,7 @@ import {
   httpError,
   modelsIn,
   type Provider,
+  responsesForTools,
   responsesProtocol,
 } from "headgate/plugin"
 
@@ -48,6 +49,7 @@ export default defineProvider({
     // inputs, the same as here.
     embeddings: embeddingsProtocol({ strict: true, base64: true }),
     error: httpError,
+    toolsBy: responsesForTools,
     models: modelsIn(new URL("./models.json", import.meta.url)),
     cacheMultipliers,
   }),

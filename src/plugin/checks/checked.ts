@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
 import type { ListedModel } from "../../domain/hosts/ListedModel.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import type { CacheMultipliers } from "../../domain/price/CacheMultipliers.ts"
@@ -53,6 +54,8 @@ export interface CheckedProvider
   readonly canCall?: (host: VendorHost) => boolean
   /** Never throws. */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined | PluginFault
+  /** Never throws. A name of one of `protocols`. */
+  readonly toolsBy?: (host: Host) => string | undefined
 }
 
 /** Throws a `PluginFault` when the result of `load` is not a provider. */
@@ -64,7 +67,7 @@ export const checkedProvider = (
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { baseUrl, credentials, sign, transport, listModels, models } = provider
-  const { keyCheck, canCall, cacheMultipliers } = provider
+  const { keyCheck, canCall, cacheMultipliers, toolsBy } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -84,6 +87,7 @@ export const checkedProvider = (
     ...(cacheMultipliers === undefined
       ? {}
       : { cacheMultipliers: checkedMultipliers(hook("cacheMultipliers"), cacheMultipliers.bind(provider)) }),
+    ...(toolsBy === undefined ? {} : { toolsBy: checkedToolsBy(hook("toolsBy"), provider, toolsBy.bind(provider)) }),
   }
 }
 
@@ -191,6 +195,20 @@ const checkedCanCall = (hook: Hook, canCall: NonNullable<Provider["canCall"]>) =
   throw hook.returned(but("true or false", answer), answer)
 }
 
+const checkedToolsBy =
+  (hook: Hook, { protocols }: Provider, toolsBy: NonNullable<Provider["toolsBy"]>) =>
+  (host: Host) => {
+    try {
+      const name: unknown = runBy(hook, () => toolsBy(host))
+      if (name === undefined) return undefined
+      if (typeof name === "string" && Object.hasOwn(protocols, name)) return name
+      hook.returned(but("the name of one of its protocols", name), name)
+    } catch (cause) {
+      hook.threw(cause)
+    }
+    return undefined
+  }
+
 const checkedMultipliers =
   (hook: Hook, multipliersOf: NonNullable<Provider["cacheMultipliers"]>) => (host: VendorHost) => {
     try {
@@ -287,7 +305,7 @@ const misfitOf = (provider: unknown): string | undefined => {
     if (expected !== undefined) return `${name} whose ${expected}`
   }
   if (typeof error !== "function") return but("error as a function", error)
-  for (const name of ["sign", "transport", "models", "canCall", "cacheMultipliers"]) {
+  for (const name of ["sign", "transport", "models", "canCall", "cacheMultipliers", "toolsBy"]) {
     const member = provider[name]
     if (member !== undefined && typeof member !== "function") return but(`${name} as a function`, member)
   }

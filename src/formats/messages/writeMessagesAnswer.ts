@@ -1,7 +1,7 @@
 /** A whole answer in the Messages form, and what whole and streamed answers have in common. */
 
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
-import type { Charge } from "../../domain/money/Charge.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { type Charge, promptTokens } from "../../domain/money/Charge.ts"
 import { toUsd } from "../../domain/price/money.ts"
 import { noCost } from "../../domain/price/price.ts"
 import { noUsage } from "../../domain/price/Usage.ts"
@@ -14,21 +14,36 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "../../domain/request/chat.ts"
-import type { ChatRequest } from "../../domain/request/request.ts"
+import type { ChatRequest, Reasoning } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
 import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
 import { type AssistantPart, partsInOrder } from "../conversation.ts"
+import { reasoningWish } from "../effort.ts"
 import { isClaudes, wrapped } from "../foreignReasoning.ts"
 
 /** What every answer to one request has in common. */
 export interface MessageNames extends AnswerNames {
-  /** `thinking.display` is `omitted`: signatures without their text. A host of the form does this itself. */
-  readonly omitsThinking: boolean
+  /**
+   * What callers get of the thinking of a host of another form: its text, only signatures (`thinking.display` is `omitted`),
+   * or nothing, where they did not ask for it. A host of this form sees to that itself.
+   */
+  readonly thinking: "shown" | "signed" | "none"
+  /** Estimated tokens of the prompt, which clients read at the start of a stream. */
+  readonly promptTokens: number
 }
 
-export const namesFor = (names: AnswerNames, { native }: ChatRequest): MessageNames => {
-  const thinking = native?.body["thinking"]
-  return { ...names, omitsThinking: isJsonObject(thinking) && thinking["display"] === "omitted" }
+export const namesFor = (names: AnswerNames, { native, reasoning, bounds }: ChatRequest): MessageNames => ({
+  ...names,
+  thinking: shownThinking(native?.body ?? {}, reasoning),
+  promptTokens: promptTokens(bounds),
+})
+
+const shownThinking = ({ thinking, model }: JsonObject, reasoning: Reasoning): MessageNames["thinking"] => {
+  if (isJsonObject(thinking) && thinking["display"] === "omitted") return "signed"
+  const wish = reasoningWish(reasoning)
+  // The name of a model may ask, too.
+  const isAsked = wish === undefined ? textOr(model, "").includes(":thinking") : wish !== "off"
+  return isAsked ? "shown" : "none"
 }
 
 /** The members of `usage` that every answer has. Cached reads and writes do not count as input here. */
@@ -55,8 +70,12 @@ const costsOf = ({ cost, upstream }: Pick<Charge, "cost" | "upstream">) => ({
   },
 })
 
-/** What is known before the end. */
+/** What is known before the end, besides the prompt's tokens. */
 export const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
+
+/** The `usage` of a start: what the prompt is estimated to have. */
+export const usageAtStart = ({ promptTokens }: Pick<MessageNames, "promptTokens">): JsonObject =>
+  usageBody({ ...nothing, usage: { ...noUsage, promptTokens } })
 
 /** `tier`: the host's word for the service tier that served. */
 export const usageBody = (charge: Pick<Charge, "usage" | "cost" | "upstream">, tier?: unknown): JsonObject => ({
@@ -144,12 +163,12 @@ export const imageBlock = (url: string): JsonObject => {
   return { type: "image", source }
 }
 
-const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
+const contentOf = (message: ChatMessage, thinking: MessageNames["thinking"]): ReadonlyArray<JsonObject> => {
   const { reasoning, reasoning_details: details = [], annotations, images = [] } = message
   const { parts } = partsInOrder(message)
-  const blocks = parts.flatMap((part) => blocksOf(part, omitsThinking))
-  if (reasoning && !details.some(saysText)) {
-    blocks.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
+  const blocks = parts.flatMap((part) => blocksOf(part, thinking))
+  if (reasoning && thinking !== "none" && !details.some(saysText)) {
+    blocks.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, thinking === "signed"))
   }
   // Which of several texts cites a source is not told.
   const cited = blocks.findLastIndex(({ type }) => type === "text")
@@ -164,12 +183,12 @@ const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<
   return blocks
 }
 
-const blocksOf = (part: AssistantPart, omitsThinking: boolean): ReadonlyArray<JsonObject> => {
+const blocksOf = (part: AssistantPart, thinking: MessageNames["thinking"]): ReadonlyArray<JsonObject> => {
   switch (part.type) {
     case "content":
       return part.content.type === "text" ? [{ type: "text", text: part.content.text, citations: null }] : []
     case "reasoning":
-      return part.details.map((detail) => thinkingBlock(detail, omitsThinking))
+      return thinking === "none" ? [] : part.details.map((detail) => thinkingBlock(detail, thinking === "signed"))
     case "call": {
       const { call } = part
       if (call.function === undefined) return []
@@ -180,10 +199,9 @@ const blocksOf = (part: AssistantPart, omitsThinking: boolean): ReadonlyArray<Js
 
 /** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
 export const answerWriter =
-  ({ generationId, metadata, omitsThinking }: MessageNames): AnswerWriter =>
+  ({ generationId, metadata, thinking }: MessageNames): AnswerWriter =>
   (host, response, native) => {
-    const { usage: written, ...body } =
-      native === undefined ? translated(response, omitsThinking) : withCallsStop(native)
+    const { usage: written, ...body } = native === undefined ? translated(response, thinking) : withCallsStop(native)
     const text = JSON.stringify({
       ...body,
       id: generationId,
@@ -204,7 +222,7 @@ const withCallsStop = (native: JsonObject): JsonObject => {
   return calls ? { ...native, stop_reason: "tool_use" } : native
 }
 
-const translated = ({ choices }: ChatResponse, omitsThinking: boolean): JsonObject => {
+const translated = ({ choices }: ChatResponse, thinking: MessageNames["thinking"]): JsonObject => {
   const choice = choices.find(({ index }) => index === 0) ?? choices[0]
   // Every answer has a choice.
   if (choice === undefined) return {}
@@ -216,7 +234,7 @@ const translated = ({ choices }: ChatResponse, omitsThinking: boolean): JsonObje
     type: "message",
     role: "assistant",
     model: "",
-    content: contentOf(message.tool_calls === calls ? message : { ...message, tool_calls: calls }, omitsThinking),
+    content: contentOf(message.tool_calls === calls ? message : { ...message, tool_calls: calls }, thinking),
     ...ending(isForCalls ? "tool_calls" : finish, native, message.refusal ?? ""),
   }
 }

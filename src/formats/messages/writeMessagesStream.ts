@@ -33,6 +33,7 @@ import {
   saysText,
   signatureOf,
   thinkingBlock,
+  usageAtStart,
   usageBody,
 } from "./writeMessagesAnswer.ts"
 
@@ -155,18 +156,23 @@ class EventWriter implements StreamWriter {
   }
 
   private delta(delta: ChatDelta): string {
-    const { content, reasoning, reasoning_details: details, annotations, images, refusal } = delta
-    let text = ""
-    if (reasoning && details?.some(saysText) !== true) {
-      text += this.thought(undefined, { type: "reasoning.text", text: reasoning })
-    }
-    for (const detail of details ?? []) text += this.detail(detail)
+    const { content, annotations, images, refusal } = delta
+    let text = this.names.thinking === "none" ? "" : this.thoughts(delta)
     if (content) text += this.spoken(content)
     if (refusal) this.refusal += refusal
     for (const annotation of citationsIn(annotations)) {
       text += this.text() + this.piece({ type: "citations_delta", citation: citationOf(annotation) })
     }
     for (const image of images ?? []) text += this.whole(imageBlock(image.image_url.url))
+    return text
+  }
+
+  private thoughts({ reasoning, reasoning_details: details }: ChatDelta): string {
+    let text = ""
+    if (reasoning && details?.some(saysText) !== true) {
+      text += this.thought(undefined, { type: "reasoning.text", text: reasoning })
+    }
+    for (const detail of details ?? []) text += this.detail(detail)
     return text
   }
 
@@ -186,7 +192,7 @@ class EventWriter implements StreamWriter {
         stop_sequence: null,
         stop_details: null,
         container: null,
-        usage: usageBody(nothing),
+        usage: usageAtStart(this.names),
       },
     })
   }
@@ -252,7 +258,9 @@ class EventWriter implements StreamWriter {
       text = this.start({ type: "thinking", thinking: "", signature: "" }, { kind: "thinking", place, detail })
     } else open.detail = { ...open.detail, ...withoutNulls(detail) }
     const said = detail.text ?? detail.summary
-    return said && !this.names.omitsThinking ? text + this.piece({ type: "thinking_delta", thinking: said }) : text
+    return said && this.names.thinking === "shown"
+      ? text + this.piece({ type: "thinking_delta", thinking: said })
+      : text
   }
 
   /**

@@ -41,7 +41,7 @@ type Choice = JsonObject & { readonly delta: JsonObject }
 const streamedMessage = async (choices: ReadonlyArray<Choice>, finish: string | null = "tool_calls", more = {}) => {
   const end = finish === null ? [] : [chunkOf({ delta: {}, finish_reason: finish, ...more }, { usage })]
   answer = () => sse([...choices.map((choice) => chunkOf({ finish_reason: null, ...choice })), ...end, "[DONE]"])
-  const response = await ask(gateway, { stream: true })
+  const response = await ask(gateway, { stream: true, thinking: { type: "adaptive" } })
   expect(response.status).toBe(200)
   const events = await eventsOf(response)
   const open = events.flatMap(({ type, index }) => (type === "content_block_start" ? [index] : []))
@@ -97,6 +97,20 @@ test("a call waits for its name, which some hosts send in its second delta", asy
   const unnamed = { tool_calls: [{ index: 0, id: "call_0", type: "function", function: { arguments: "" } }] }
   const message = await streamed([unnamed, { content: "\n" }, piece(0, '{"a":1}', { name: "f0" })])
   expect(message["content"]).toEqual([used(0, { a: 1 })])
+})
+
+test("the start of a stream has the estimate of count_tokens, which some clients take for the input", async () => {
+  answer = () => sse([chunkOf({ delta: { content: "So" } }), chunkOf({ delta: {}, finish_reason: "stop" }), "[DONE]"])
+  const messages = [{ role: "user", content: "Some words to count" }]
+  const [start] = await eventsOf(await ask(gateway, { stream: true, messages }))
+  const counted = await gateway.call("/messages/count_tokens", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "acme/small", messages }),
+  })
+  const { input_tokens: tokens } = Object(await counted.json())
+  expect(tokens).toBeGreaterThan(0)
+  expect(start).toMatchObject({ type: "message_start", message: { usage: { input_tokens: tokens } } })
 })
 
 describe("calls in a choice of their own, as GitHub Copilot gives them", () => {

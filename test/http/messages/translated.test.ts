@@ -369,14 +369,21 @@ describe("the answer", () => {
     expect(other).toMatchObject({ ...refused, content: [] })
   })
 
-  test("has reasoning as thinking, with its text left out where the caller wants that", async () => {
+  test("has reasoning as thinking where it was asked for, with its text left out where the caller wants that", async () => {
     const deltas = [{ reasoning: "Hm, " }, { reasoning: "so." }, { content: "Yes" }]
     const content = (thinking: string) => [
       { type: "thinking", thinking, signature: "" },
       { type: "text", text: "Yes" },
     ]
-    for (const one of await both({ content: "Yes", reasoning: "Hm, so." }, deltas)) {
+    const asked = { thinking: { type: "adaptive" } }
+    for (const one of await both({ content: "Yes", reasoning: "Hm, so." }, deltas, "stop", asked)) {
       expect(one).toMatchObject({ content: content("Hm, so.") })
+    }
+    for (const more of [{}, { thinking: { type: "disabled" } }]) {
+      for (const one of await both({ content: "Yes", reasoning: "Hm, so." }, deltas, "stop", more)) {
+        expect(one).toMatchObject({ content: content("").slice(1) })
+        expect(one["content"]).toHaveLength(1)
+      }
     }
     const thinking = { thinking: { type: "adaptive", display: "omitted" } }
     for (const one of await both({ content: "Yes", reasoning: "Hm, so." }, deltas, "stop", thinking)) {
@@ -466,7 +473,7 @@ test.each([{ authorization: "Bearer " }, { "x-api-key": "" }])("the key may come
 })
 
 describe("a writer", () => {
-  const names = { ...answerNames(), omitsThinking: false }
+  const names = { ...answerNames(), thinking: "shown" as const, promptTokens: 7 }
 
   test("shows that it is alive by a comment, and once the message has begun by a ping", () => {
     const writer = messagesWriter(names, undefined)

@@ -97,6 +97,20 @@ export const readDataUrl = (url: string): DataUrl | undefined => {
 export const base64Of = ({ base64, data }: DataUrl): string =>
   base64 ? data : Buffer.from(unescaped(data)).toString("base64")
 
+/** How the base64 of images begins, and what they are. */
+const imageHeads: ReadonlyArray<readonly [head: RegExp, mediaType: string]> = [
+  [/^iVBORw0KGgo/, "image/png"],
+  [/^\/9j\//, "image/jpeg"],
+  [/^R0lGOD/, "image/gif"],
+  [/^UklGR.{6}XRUJQ/, "image/webp"],
+]
+
+/** The type of an image by its first bytes, which callers often name wrongly. `undefined`: it is none of the usual ones. */
+export const imageTypeOf = (embedded: DataUrl): string | undefined => {
+  const head = embedded.base64 ? embedded.data.slice(0, 24) : ""
+  return imageHeads.find(([pattern]) => pattern.test(head))?.[1]
+}
+
 /** Its bytes as UTF-8 text. */
 export const textOfDataUrl = ({ base64, data }: DataUrl): string =>
   base64 ? Buffer.from(data, "base64").toString("utf8") : unescaped(data)

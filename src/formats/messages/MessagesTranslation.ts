@@ -16,6 +16,7 @@ import {
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
+import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { claudesFormat, unwrapped } from "../foreignReasoning.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { sharedMembers } from "../request/members.ts"
@@ -200,38 +201,41 @@ export class Translation {
       this.add({ role: "assistant", content }, path)
       return
     }
-    const parts: Array<Placed<ContentPart>> = []
-    const calls: Array<Placed<ToolCall>> = []
-    const details: Array<ReasoningDetail> = []
+    const parts: Array<AssistantPart> = []
+    const paths: { readonly content: Array<string>; readonly calls: Array<string> } = { content: [], calls: [] }
     let reasoning = ""
     for (const [block, place] of this.blocks(content, `${path}.content`)) {
       switch (block["type"]) {
         case "thinking":
           reasoning += this.textIn(block, "thinking", place)
-          details.push(...thought(block, details.length))
+          addReasoning(parts, thought(block))
           break
         case "redacted_thinking":
-          details.push(hidden(this.textIn(block, "data", place), details.length))
+          addReasoning(parts, hidden(this.textIn(block, "data", place)))
           break
         case "tool_use":
-          calls.push({ value: this.toolUse(block, place), path: place })
+          parts.push({ type: "call", call: this.toolUse(block, place) })
+          paths.calls.push(place)
           break
         default:
-          parts.push(...this.part(block, place))
+          for (const { value } of this.part(block, place)) {
+            parts.push({ type: "content", content: value })
+            paths.content.push(place)
+          }
       }
     }
+    const { content: said, ...rest } = saidInOrder(parts)
+    const isEmpty = parts.length === 0 && reasoning === ""
     this.add(
       {
         role: "assistant",
-        content:
-          parts.length === 0 ? (calls.length + details.length === 0 && reasoning === "" ? "" : null) : shortest(parts),
+        content: isEmpty ? "" : (said ?? null),
         ...(reasoning === "" ? {} : { reasoning }),
-        ...(details.length === 0 ? {} : { reasoning_details: details }),
-        ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ value }) => value) }),
+        ...rest,
       },
       path,
-      pathsOf(parts),
-      pathsOf(calls),
+      paths.content,
+      paths.calls,
     )
   }
 
@@ -301,13 +305,23 @@ const shortest = (parts: ReadonlyArray<Placed<ContentPart>>): string | ReadonlyA
 const pathsOf = (placed: ReadonlyArray<Placed<unknown>>): ReadonlyArray<string> => placed.map(({ path }) => path)
 
 /** Thinking without a signature came from a host that gives none, and is plain text. */
-const thought = ({ thinking, signature }: JsonObject, index: number): ReadonlyArray<ReasoningDetail> => {
+const thought = ({ thinking, signature }: JsonObject): ReasoningDetail | undefined => {
   const text = typeof thinking === "string" ? thinking : ""
   const own = unwrapped(signature)
-  if (own !== undefined) return [own.type === "reasoning.summary" ? { ...own, summary: text } : { ...own, text }]
-  if (typeof signature !== "string" || signature === "") return []
-  return [{ type: "reasoning.text", text, signature, format: claudesFormat, index }]
+  if (own !== undefined) return own.type === "reasoning.summary" ? { ...own, summary: text } : { ...own, text }
+  if (typeof signature !== "string" || signature === "") return undefined
+  return { type: "reasoning.text", text, signature, format: claudesFormat }
 }
 
-const hidden = (data: string, index: number): ReasoningDetail =>
-  unwrapped(data) ?? { type: "reasoning.encrypted", data, format: claudesFormat, index }
+const hidden = (data: string): ReasoningDetail =>
+  unwrapped(data) ?? { type: "reasoning.encrypted", data, format: claudesFormat }
+
+/** Blocks of one item of OpenAI's reasoning have its id, and are one part. */
+const addReasoning = (parts: Array<AssistantPart>, detail: ReasoningDetail | undefined): void => {
+  if (detail === undefined) return
+  const last = parts.at(-1)
+  const before = last?.type === "reasoning" ? last.details.at(-1) : undefined
+  if (last?.type === "reasoning" && before?.id && before.id === detail.id && before.format === detail.format) {
+    parts[parts.length - 1] = { type: "reasoning", details: [...last.details, detail] }
+  } else parts.push({ type: "reasoning", details: [detail] })
+}

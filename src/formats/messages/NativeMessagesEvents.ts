@@ -10,7 +10,8 @@ import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
 import { sseNamed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
-import { ending, type MessageNames, nothing, usageBody, usageWithCost } from "./writeMessagesAnswer.ts"
+import { laterUsage } from "./readMessagesAnswer.ts"
+import { ending, type MessageNames, usageAtStart, usageWithCost } from "./writeMessagesAnswer.ts"
 
 /** How a text delta begins in the form's usual spelling, before its index. */
 const deltaHead = '{"type":"content_block_delta","index":'
@@ -121,7 +122,7 @@ export class NativeEvents implements NativeWriter {
       ...this.last,
       type: "message_delta",
       delta: isForCalls ? { ...delta, stop_reason: "tool_use" } : isEnded ? delta : { ...own, ...withoutReason(delta) },
-      usage: usageWithCost({ ...this.startUsage, ...objectIn(this.last?.["usage"]) }, charge),
+      usage: usageWithCost(laterUsage(this.startUsage, this.last?.["usage"]), charge),
     }
     return text + sseNamed("message_delta", JSON.stringify(written))
   }
@@ -134,14 +135,14 @@ export class NativeEvents implements NativeWriter {
     const { generationId, model } = this.names
     const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
     // Clients read the usage here without looking whether it is there.
-    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageBody(nothing) }
+    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageAtStart(this.names) }
     return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names, ...usage } }))
   }
 
   private withhold(event: JsonObject): void {
     const { last } = this
-    const joined = (member: "delta" | "usage") => ({ ...objectIn(last?.[member]), ...objectIn(event[member]) })
-    this.last = { ...last, ...event, delta: joined("delta"), usage: joined("usage") }
+    const delta = { ...objectIn(last?.["delta"]), ...objectIn(event["delta"]) }
+    this.last = { ...last, ...event, delta, usage: laterUsage(objectIn(last?.["usage"]), event["usage"]) }
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   ToolCall,
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
+import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { claudesFormat } from "../foreignReasoning.ts"
 import { malformed } from "../httpError.ts"
 import { messagesErrorInBody } from "./readMessagesError.ts"
@@ -28,8 +29,11 @@ const finishReasons: ReadonlyMap<unknown, FinishReason> = new Map<unknown, Finis
   ["refusal", "content_filter"],
 ])
 
-/** Unknown reasons count as a stop. */
-export const finishReasonOf = (stopReason: string): FinishReason => finishReasons.get(stopReason) ?? "stop"
+/** Unknown reasons count as a stop, and a stop beside calls is one for the calls. */
+export const finishReasonOf = (stopReason: string, hasCalls: boolean): FinishReason => {
+  const reason = finishReasons.get(stopReason) ?? "stop"
+  return reason === "stop" && hasCalls ? "tool_calls" : reason
+}
 
 /** The host's explanation of a refusal, if it has one. */
 export const refusalOf = (stopDetails: unknown): string | undefined => {
@@ -45,6 +49,21 @@ export const tierField = (usage: unknown): { readonly service_tier?: string } =>
 }
 
 /**
+ * `usage` with the members of a later one of the same stream. Counts are cumulative, so they replace earlier ones; some hosts
+ * write zeros for what they have told before.
+ */
+export const laterUsage = (before: JsonObject, later: unknown): JsonObject => {
+  if (!isJsonObject(later)) return before
+  const told = Object.entries(later).filter(
+    ([name, value]) => value != null && !(isZero(value) && before[name] != null),
+  )
+  return { ...before, ...Object.fromEntries(told) }
+}
+
+const isZero = (value: unknown): boolean =>
+  value === 0 || (isJsonObject(value) && Object.values(value).every((inner) => inner === 0))
+
+/**
  * The canonical `usage`. The host counts cached reads and writes separately from its input tokens; canonically they are
  * part of the prompt. `undefined` when a count is missing or invalid, because the sum would be wrong.
  */
@@ -53,7 +72,7 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
   const input = count(raw["input_tokens"])
   const output = count(raw["output_tokens"])
   const read = count(raw["cache_read_input_tokens"] ?? 0)
-  const written = count(raw["cache_creation_input_tokens"] ?? 0)
+  const written = writtenIn(raw)
   if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
   const compacted = compactionIn(raw["iterations"])
   return {
@@ -67,6 +86,13 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
     completion_tokens_details: { reasoning_tokens: inside(raw["output_tokens_details"], "thinking_tokens") },
     server_tool_use_details: { web_search_requests: inside(raw["server_tool_use"], "web_search_requests") },
   }
+}
+
+/** Some hosts write only how long the tokens are kept, with a total of 0. */
+const writtenIn = ({ cache_creation_input_tokens: total, cache_creation: split }: JsonObject): number | undefined => {
+  const written = count(total ?? 0)
+  if (written !== 0) return written
+  return inside(split, "ephemeral_5m_input_tokens") + inside(split, "ephemeral_1h_input_tokens")
 }
 
 /**
@@ -91,21 +117,16 @@ const count = (value: unknown): number | undefined =>
 
 const inside = (details: unknown, member: string): number => (isJsonObject(details) ? (count(details[member]) ?? 0) : 0)
 
-export const thoughtText = (
-  index: number,
-  part: { readonly text?: string; readonly signature?: string },
-): ReasoningDetail => ({
+export const thoughtText = (part: { readonly text?: string; readonly signature?: string }): ReasoningDetail => ({
   type: "reasoning.text",
   ...part,
   format: claudesFormat,
-  index,
 })
 
-export const thoughtHidden = (index: number, data: unknown): ReasoningDetail => ({
+export const thoughtHidden = (data: unknown): ReasoningDetail => ({
   type: "reasoning.encrypted",
   data: textOr(data, ""),
   format: claudesFormat,
-  index,
 })
 
 /** Citations with an address, for the text between two places in the whole answer (UTF-16 units). */
@@ -130,16 +151,10 @@ export const annotationsOf = (citations: unknown, start: number, end: number): R
   return annotations
 }
 
-export const argumentsOf = (input: unknown): string => JSON.stringify(isJsonObject(input) ? input : {})
-
-/** The combined content of an answer's blocks. */
-interface Gathered {
-  text: string
-  hasText: boolean
-  reasoning: string
-  readonly thoughts: Array<ReasoningDetail>
-  readonly calls: Array<ToolCall>
-  readonly annotations: Array<Annotation>
+/** Some hosts write the input as JSON text, and what cannot be read is not taken for an empty input. */
+export const argumentsOf = (input: unknown): string => {
+  if (typeof input === "string" && input.trim() !== "") return input
+  return JSON.stringify(isJsonObject(input) ? input : {})
 }
 
 /** A whole answer. Blocks of tools that the host itself ran are left out; the text around them stays. */
@@ -148,17 +163,17 @@ export const messagesAnswer = (body: unknown): ChatResponse | HostFailed => {
   if (body["type"] === "error" || body["error"] != null) return messagesErrorInBody(body["error"])
   const { content, stop_reason: stopReason, usage } = body
   if (!Array.isArray(content) || !content.every(isBlock)) return malformed()
-  const gathered = gather(content)
+  const message = messageOf(content, refusalOf(body["stop_details"]))
   const native = textOr(stopReason, "stop")
   const counted = usageOf(usage)
   return {
     choices: [
       {
         index: 0,
-        finish_reason: finishReasonOf(native),
+        finish_reason: finishReasonOf(native, message.tool_calls !== undefined),
         native_finish_reason: native,
         logprobs: null,
-        message: messageOf(gathered, refusalOf(body["stop_details"])),
+        message,
       },
     ],
     ...(counted === undefined ? {} : { usage: counted }),
@@ -166,54 +181,55 @@ export const messagesAnswer = (body: unknown): ChatResponse | HostFailed => {
   }
 }
 
-const messageOf = (gathered: Gathered, refusal: string | undefined): ChatMessage => {
-  const { text, hasText, reasoning, thoughts, calls, annotations } = gathered
+/** Whether it is a block, of any kind. */
+const isBlock = (block: unknown): block is JsonObject =>
+  isJsonObject(block) && (block["type"] !== "text" || typeof block["text"] === "string")
+
+const messageOf = (content: ReadonlyArray<JsonObject>, refusal: string | undefined): ChatMessage => {
+  const parts: Array<AssistantPart> = []
+  const calls: Array<ToolCall> = []
+  const annotations: Array<Annotation> = []
+  let text = ""
+  let hasText = false
+  let reasoning = ""
+  for (const block of content) {
+    switch (block["type"]) {
+      case "text": {
+        const start = text.length
+        const said = textOr(block["text"], "")
+        text += said
+        hasText = true
+        parts.push({ type: "content", content: { type: "text", text: said } })
+        annotations.push(...annotationsOf(block["citations"], start, text.length))
+        break
+      }
+      case "thinking": {
+        const { signature } = block
+        const thought = textOr(block["thinking"], "")
+        reasoning += thought
+        const signed = typeof signature === "string" ? { signature } : {}
+        parts.push({ type: "reasoning", details: [thoughtText({ text: thought, ...signed })] })
+        break
+      }
+      case "redacted_thinking":
+        parts.push({ type: "reasoning", details: [thoughtHidden(block["data"])] })
+        break
+      case "tool_use": {
+        const called = { name: textOr(block["name"], ""), arguments: argumentsOf(block["input"]) }
+        const call = { id: callIdOf(block["id"]), type: "function", function: called }
+        calls.push(call)
+        parts.push({ type: "call", call })
+      }
+    }
+  }
+  const { reasoning_details: details } = saidInOrder(parts)
   return {
     role: "assistant",
     content: hasText || calls.length === 0 ? text : null,
     refusal: refusal ?? null,
     reasoning: reasoning === "" ? null : reasoning,
-    ...(thoughts.length === 0 ? {} : { reasoning_details: thoughts }),
+    ...(details == null ? {} : { reasoning_details: details }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(annotations.length === 0 ? {} : { annotations }),
-  }
-}
-
-/** Whether it is a block, of any kind. */
-const isBlock = (block: unknown): block is JsonObject =>
-  isJsonObject(block) && (block["type"] !== "text" || typeof block["text"] === "string")
-
-const gather = (content: ReadonlyArray<JsonObject>): Gathered => {
-  const gathered: Gathered = { text: "", hasText: false, reasoning: "", thoughts: [], calls: [], annotations: [] }
-  for (const block of content) add(gathered, block)
-  return gathered
-}
-
-const add = (gathered: Gathered, block: JsonObject): void => {
-  const { text, thinking, signature } = block
-  switch (block["type"]) {
-    case "text": {
-      const start = gathered.text.length
-      gathered.text += textOr(text, "")
-      gathered.hasText = true
-      gathered.annotations.push(...annotationsOf(block["citations"], start, gathered.text.length))
-      return
-    }
-    case "thinking": {
-      const thought = textOr(thinking, "")
-      gathered.reasoning += thought
-      const signed = typeof signature === "string" ? { signature } : {}
-      gathered.thoughts.push(thoughtText(gathered.thoughts.length, { text: thought, ...signed }))
-      return
-    }
-    case "redacted_thinking":
-      gathered.thoughts.push(thoughtHidden(gathered.thoughts.length, block["data"]))
-      return
-    case "tool_use":
-      gathered.calls.push({
-        id: callIdOf(block["id"]),
-        type: "function",
-        function: { name: textOr(block["name"], ""), arguments: argumentsOf(block["input"]) },
-      })
   }
 }

@@ -1,13 +1,14 @@
 /**
- * Reads the events of a streamed Messages answer. The host numbers all blocks of an answer together; the canonical form
- * numbers them per kind: tool calls from 0, reasoning from 0.
+ * Reads the events of a streamed Messages answer. The host numbers all blocks of an answer together; canonically calls are
+ * numbered from 0, and reasoning by its place among the parts.
  */
 
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
-import type { ChatChunk, FinishReason } from "../../domain/request/chat.ts"
+import type { ChatChunk, ReasoningDetail } from "../../domain/request/chat.ts"
 import { bytesOf } from "../../domain/request/estimate.ts"
 import { callIdOf } from "../callId.ts"
+import { PartOrder } from "../conversation.ts"
 import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -15,6 +16,7 @@ import {
   annotationsOf,
   argumentsOf,
   finishReasonOf,
+  laterUsage,
   refusalOf,
   thoughtHidden,
   thoughtText,
@@ -38,7 +40,7 @@ class MessagesDecoder implements Decoder {
   /** Members of every `usage` so far. Counts are cumulative, so later ones replace earlier ones. */
   private usage: JsonObject = {}
   private tools = 0
-  private thoughts = 0
+  private readonly order = new PartOrder()
   /** UTF-16 units of text so far. */
   private textLength = 0
   private spoke = false
@@ -90,19 +92,21 @@ class MessagesDecoder implements Decoder {
         this.blocks.set(place, { kind: "text", start: this.textLength, citations: listOf(block["citations"]) })
         return this.text(block["text"])
       case "thinking": {
-        const index = this.thoughts++
+        const index = this.order.reasoning()
         this.blocks.set(place, { kind: "thinking", index })
         return [...this.thought(index, block["thinking"]), ...this.signed(index, block["signature"])]
       }
       case "redacted_thinking":
         this.spoke = true
-        return chunkOf({ reasoning_details: [thoughtHidden(this.thoughts++, block["data"])] })
+        return chunkOf({ reasoning_details: [this.piece(this.order.reasoning(), thoughtHidden(block["data"]))] })
       case "tool_use": {
         const index = this.tools++
         this.spoke = true
         this.blocks.set(place, { kind: "tool", index, input: block["input"], empty: true })
         const called = { name: textOr(block["name"], ""), arguments: "" }
-        return chunkOf({ tool_calls: [{ index, id: callIdOf(block["id"]), type: "function", function: called }] })
+        const id = callIdOf(block["id"])
+        this.order.call(id)
+        return chunkOf({ tool_calls: [{ index, id, type: "function", function: called }] })
       }
       default:
         return nothing
@@ -134,19 +138,25 @@ class MessagesDecoder implements Decoder {
     if (typeof text !== "string" || text === "") return nothing
     this.spoke = true
     this.textLength += text.length
+    this.order.text(text)
     return chunkOf({ content: text })
   }
 
   private thought(index: number, text: unknown): ReadonlyArray<ChatChunk> {
     if (typeof text !== "string" || text === "") return nothing
     this.spoke = true
-    return chunkOf({ reasoning: text, reasoning_details: [thoughtText(index, { text })] })
+    return chunkOf({ reasoning: text, reasoning_details: [this.piece(index, thoughtText({ text }))] })
   }
 
   private signed(index: number, signature: unknown): ReadonlyArray<ChatChunk> {
     if (typeof signature !== "string" || signature === "") return nothing
     this.spoke = true
-    return chunkOf({ reasoning_details: [thoughtText(index, { signature })] })
+    return chunkOf({ reasoning_details: [this.piece(index, thoughtText({ signature }))] })
+  }
+
+  private piece(index: number, detail: ReasoningDetail): ReasoningDetail {
+    this.order.reasoned(index, detail)
+    return { ...detail, index }
   }
 
   private input(block: Extract<Block, { kind: "tool" }>, json: unknown): ReadonlyArray<ChatChunk> {
@@ -172,23 +182,26 @@ class MessagesDecoder implements Decoder {
     const reason = isJsonObject(delta) ? delta["stop_reason"] : undefined
     if (typeof reason !== "string" || this.finished) return nothing
     const refusal = isJsonObject(delta) ? refusalOf(delta["stop_details"]) : undefined
-    return this.finish(finishReasonOf(reason), reason, refusal)
+    return this.finish(reason, refusal)
   }
 
   /** An end without a reason is a stop, when any content came before it. */
   private stop(): ReadonlyArray<ChatChunk> | HostFailed {
     this.stopped = true
     if (this.finished) return nothing
-    return this.spoke ? this.finish("stop", "stop", undefined) : malformed()
+    return this.spoke ? this.finish("stop", undefined) : malformed()
   }
 
-  private finish(reason: FinishReason, native: string, refusal: string | undefined): ReadonlyArray<ChatChunk> {
+  private finish(native: string, refusal: string | undefined): ReadonlyArray<ChatChunk> {
     this.finished = true
     const rest = [...this.blocks.keys()].flatMap((place) => this.close(place))
+    const order = this.order.entry()
+    const reason = finishReasonOf(native, this.tools > 0)
     const usage = usageOf(this.usage)
     const delta = { content: "", ...(refusal === undefined ? {} : { refusal }) }
     return [
       ...rest,
+      ...(order.length === 0 ? nothing : chunkOf({ reasoning_details: order })),
       {
         choices: [{ index: 0, delta, finish_reason: reason, native_finish_reason: native }],
         ...(usage === undefined ? {} : { usage }),
@@ -198,9 +211,7 @@ class MessagesDecoder implements Decoder {
   }
 
   private count(usage: unknown): void {
-    if (!isJsonObject(usage)) return
-    const counts = Object.entries(usage).filter(([, value]) => value != null)
-    this.usage = { ...this.usage, ...Object.fromEntries(counts) }
+    this.usage = laterUsage(this.usage, usage)
   }
 }
 

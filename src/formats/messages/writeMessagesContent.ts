@@ -16,7 +16,16 @@ import type {
   ToolCall,
   ToolMessage,
 } from "../../domain/request/chat.ts"
-import { argumentsObject, base64Of, type DataUrl, partsOf, readDataUrl, textOfDataUrl } from "../content.ts"
+import {
+  argumentsObject,
+  base64Of,
+  type DataUrl,
+  imageTypeOf,
+  partsOf,
+  readDataUrl,
+  textOfDataUrl,
+} from "../content.ts"
+import { partsInOrder } from "../conversation.ts"
 import { claudesFormat } from "../foreignReasoning.ts"
 
 export interface Turn {
@@ -27,25 +36,29 @@ export interface Turn {
 export interface Conversation {
   readonly system: ReadonlyArray<JsonObject>
   readonly turns: ReadonlyArray<Turn>
+  /** What it does not say of the messages. */
+  readonly dropped: ReadonlyArray<string>
 }
 
 export const conversationOf = (messages: ReadonlyArray<Message>): Conversation => {
   const system: Array<JsonObject> = []
   const turns: Array<{ role: Turn["role"]; content: Array<JsonObject> }> = []
+  const lost = new Set<string>()
   const say = (role: Turn["role"], blocks: ReadonlyArray<JsonObject>) => {
     if (blocks.length === 0) return
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...blocks)
     else turns.push({ role, content: [...blocks] })
   }
-  for (const message of messages) {
+  for (const [at, message] of messages.entries()) {
+    lostOf(message, `messages[${at}]`, lost)
     switch (message.role) {
       case "system":
       case "developer":
         system.push(...blocksOf(message.content))
         break
       case "assistant":
-        say("assistant", assistantBlocks(message))
+        say("assistant", assistantBlocks(message, lost))
         break
       case "tool":
         say("user", [toolResult(message)])
@@ -54,9 +67,35 @@ export const conversationOf = (messages: ReadonlyArray<Message>): Conversation =
         say("user", blocksOf(message.content))
     }
   }
+  const dropped = [...lost]
   // Anthropic requires at least one turn, so instructions alone become a user's turn.
-  if (turns.length === 0) return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }] }
-  return { system, turns: trimmedPrefill(turns) }
+  if (turns.length === 0) {
+    return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }], dropped }
+  }
+  // A blank message still is the user's turn. Without one the host would go on with its answer, which new models refuse.
+  if (messages.at(-1)?.role === "user" && turns.at(-1)?.role === "assistant") say("user", [goOn])
+  return { system, turns: trimmedPrefill(turns.map(resultsFirst)), dropped }
+}
+
+const goOn: JsonObject = { type: "text", text: "Please continue." }
+
+/** Members that the form has no place for. */
+const lostOf = ({ role, name, content }: Message, path: string, lost: Set<string>): void => {
+  if (name != null && role !== "tool") lost.add(`${path}.name`)
+  if (!Array.isArray(content)) return
+  for (const [at, part] of content.entries()) {
+    const detail: unknown = part.type === "image_url" ? part.image_url.detail : undefined
+    if (detail != null && detail !== "auto") lost.add(`${path}.content[${at}].image_url.detail`)
+  }
+}
+
+/** The host wants the results of calls at the beginning of the turn. */
+const resultsFirst = (turn: Turn): Turn => {
+  const isResult = (block: JsonObject): boolean => block["type"] === "tool_result"
+  const first = turn.content.findIndex((block) => !isResult(block))
+  if (first === -1 || !turn.content.slice(first).some(isResult)) return turn
+  const results = turn.content.filter(isResult)
+  return { role: turn.role, content: [...results, ...turn.content.filter((block) => !isResult(block))] }
 }
 
 /** Blank text is refused by the host, so it is left out. */
@@ -87,11 +126,15 @@ const blockOf = (part: ContentPart): JsonObject => {
 const imageBlock = (part: ImagePart): JsonObject => {
   const { url } = part.image_url
   const embedded = readDataUrl(url)
-  const source = embedded === undefined ? { type: "url", url } : base64Source(imageType(embedded.mediaType), embedded)
+  const source = embedded === undefined ? { type: "url", url } : imageSource(embedded)
   return { type: "image", source, ...cacheMark(part) }
 }
 
-const imageType = (mediaType: string): string => (mediaType === "image/jpg" ? "image/jpeg" : mediaType)
+/** The host refuses an image of another type than it says. */
+const imageSource = (embedded: DataUrl): JsonObject => {
+  const { mediaType } = embedded
+  return base64Source(imageTypeOf(embedded) ?? (mediaType === "image/jpg" ? "image/jpeg" : mediaType), embedded)
+}
 
 /** The content of a file; bare base64 is taken for a PDF. */
 export const embeddedIn = (data: string): DataUrl =>
@@ -108,7 +151,7 @@ const fileBlock = (part: FilePart): JsonObject => {
   const embedded = embeddedIn(data)
   const { mediaType } = embedded
   if (mediaType.startsWith("image/")) {
-    return { type: "image", source: base64Source(imageType(mediaType), embedded), ...cacheMark(part) }
+    return { type: "image", source: imageSource(embedded), ...cacheMark(part) }
   }
   if (isText(mediaType)) return documentOf({ type: "text", media_type: "text/plain", data: textOfDataUrl(embedded) })
   return documentOf(base64Source(mediaType, embedded))
@@ -122,12 +165,18 @@ const base64Source = (mediaType: string, embedded: DataUrl): JsonObject => ({
   data: base64Of(embedded),
 })
 
-/** Thinking first, as the host requires; then the text; then the calls. */
-const assistantBlocks = (message: AssistantMessage): ReadonlyArray<JsonObject> => [
-  ...thinkingBlocks(message.reasoning_details ?? []),
-  ...blocksOf(message.content),
-  ...(message.tool_calls ?? []).flatMap(toolUse),
-]
+/** The parts as they were said. Where the order is lost, the host would refuse thinking, so that is left out. */
+const assistantBlocks = (message: AssistantMessage, lost: Set<string>): ReadonlyArray<JsonObject> => {
+  const { parts, isInOrder } = partsInOrder(message)
+  if (!isInOrder) lost.add("order")
+  const blocks = parts.flatMap((part) => {
+    if (part.type === "content") return blocksOf([part.content])
+    if (part.type === "call") return toolUse(part.call)
+    return isInOrder ? thinkingBlocks(part.details) : []
+  })
+  const { refusal } = message
+  return typeof refusal === "string" && !isBlank(refusal) ? [...blocks, { type: "text", text: refusal }] : blocks
+}
 
 /**
  * Claude's own thinking, unmodified and in order. A caller that collected a stream may send fragments: those of one

@@ -87,7 +87,7 @@ export const encodeMessages = (
     path: "/messages",
     headers: headersFor(conversation.turns),
     ...jsonBody(body),
-    dropped: droppedOf(request, body),
+    dropped: [...conversation.dropped, ...droppedOf(request, body)],
   })
 }
 

@@ -57,6 +57,31 @@ describe("a whole answer", () => {
     expect(choiceOf(read(refused)).message).toMatchObject({ content: "", refusal: "no" })
   })
 
+  test.each(["end_turn", "stop_sequence", "something_new"])("%s beside calls is a stop for the calls", (native) => {
+    const choice = choiceOf(read(answer([toolUse("a", {})], { stop_reason: native })))
+    expect([choice.finish_reason, choice.native_finish_reason]).toEqual(["tool_calls", native])
+  })
+
+  test.each([
+    ['{"a":1}', '{"a":1}'],
+    ["{broken", "{broken"],
+    [" ", "{}"],
+    [[1], "{}"],
+  ])("input %p of a call is %p: it may be JSON text", (input, written) => {
+    const { tool_calls: calls } = choiceOf(read(answer([toolUse("a", input)], { stop_reason: "tool_use" }))).message
+    expect(calls?.[0]?.function.arguments).toBe(written)
+  })
+
+  test("cache writes count where only their split is told", () => {
+    const usage = {
+      ...{ input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: 0 },
+      cache_creation: { ephemeral_5m_input_tokens: 500, ephemeral_1h_input_tokens: 1500 },
+    }
+    const response = read(answer([textBlock("x")], { usage }))
+    if (response instanceof HostFailed) throw response
+    expect(parseUsage(response.usage)).toMatchObject({ cacheWriteTokens: 2000, cacheWrite1hTokens: 1500 })
+  })
+
   test("citations become annotations of the text of their block", () => {
     const cited = { type: "web_search_result_location", url: "https://example.com", title: "T", cited_text: "C" }
     const content = [

@@ -100,7 +100,7 @@ describe("a streamed answer", () => {
     const deltas = deltasOf(stream)
     expect(deltas[1]).toEqual({ reasoning: "hm", reasoning_details: [thought({ text: "hm", index: 0 })] })
     const details = deltas.flatMap((found) => found?.reasoning_details ?? [])
-    expect(details.map((detail) => detail.index)).toEqual([0, 0, 0, 1])
+    expect(details.map((detail) => detail.index)).toEqual([0, 0, 0, 1, 3])
     const back = sent({ messages: [...hello, assistant({ content: "yes", reasoning_details: details }), user("more")] })
     expect(back["messages"]).toMatchObject([
       {},
@@ -130,6 +130,28 @@ describe("a streamed answer", () => {
       cachedTokens: 100,
       completionTokens: 7,
     })
+  })
+
+  test("zeros at the end, which some hosts write, do not replace what was counted before", () => {
+    const first = { input_tokens: 50, cache_read_input_tokens: 100, output_tokens: 1 }
+    const stream = streamed(
+      event({ type: "message_start", message: answer([], { usage: first }) }) +
+        begin(0, textBlock("x")) +
+        ending("end_turn", { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 7 }) +
+        last,
+    )
+    expect(parseUsage(stream.chunks.at(-1)?.usage)).toMatchObject({
+      ...{ promptTokens: 150, cachedTokens: 100, completionTokens: 7 },
+    })
+  })
+
+  test("a stop beside calls is a stop for the calls; input that is JSON text is kept", () => {
+    const stream = streamed(opening + begin(0, toolUse("a", '{"x":1}')) + close(0) + ending("end_turn") + last)
+    expect(stream.chunks.at(-1)?.choices[0]).toMatchObject({
+      finish_reason: "tool_calls",
+      native_finish_reason: "end_turn",
+    })
+    expect(deltasOf(stream)[2]).toEqual({ tool_calls: [{ index: 0, function: { arguments: '{"x":1}' } }] })
   })
 
   test.each([

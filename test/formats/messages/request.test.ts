@@ -100,6 +100,78 @@ const messageRows: ReadonlyArray<Row> = [
         ]),
       ],
     },
+    dropped: ["messages[0].content[0].image_url.detail"],
+  },
+  {
+    name: "an image of another type than it says, as its first bytes are",
+    body: {
+      messages: [
+        user(
+          ["iVBORw0KGgoAAA", "/9j/4AAQ", "R0lGODlh", "UklGRiQAAABXRUJQVlA4", "Qk0AAA"].map((data) => ({
+            ...{ type: "image_url", image_url: { url: `data:image/jpeg;base64,${data}` } },
+          })),
+        ),
+      ],
+    },
+    expected: {
+      messages: [
+        user(
+          [
+            ["image/png", "iVBORw0KGgoAAA"],
+            ["image/jpeg", "/9j/4AAQ"],
+            ["image/gif", "R0lGODlh"],
+            ["image/webp", "UklGRiQAAABXRUJQVlA4"],
+            ["image/jpeg", "Qk0AAA"],
+          ].map(([media_type, data]) => ({ type: "image", source: { type: "base64", media_type, data } })),
+        ),
+      ],
+    },
+  },
+  {
+    name: "a blank last message stays the user's turn: without it the host would go on with its answer",
+    body: { messages: [...hello, assistant({ content: "Hi" }), user(" ")] },
+    expected: {
+      messages: [
+        user([textBlock("hello")]),
+        { role: "assistant", content: [textBlock("Hi")] },
+        user([textBlock("Please continue.")]),
+      ],
+    },
+  },
+  {
+    name: "a note between two results comes behind both",
+    body: {
+      messages: [
+        ...hello,
+        assistant({ tool_calls: [call("a", "{}"), call("b", "{}")] }),
+        result("a", "1"),
+        user("note"),
+        result("b", "2"),
+      ],
+    },
+    expected: {
+      messages: [
+        user([textBlock("hello")]),
+        { role: "assistant", content: [toolUse("a", {}), toolUse("b", {})] },
+        user([
+          { type: "tool_result", tool_use_id: "a", content: "1" },
+          { type: "tool_result", tool_use_id: "b", content: "2" },
+          textBlock("note"),
+        ]),
+      ],
+    },
+  },
+  {
+    name: "a refusal is text; a name is named as dropped",
+    body: { messages: [{ ...user("hello"), name: "Ada" }, assistant({ refusal: "No." }), user("why")] },
+    expected: {
+      messages: [
+        user([textBlock("hello")]),
+        { role: "assistant", content: [textBlock("No.")] },
+        user([textBlock("why")]),
+      ],
+    },
+    dropped: ["messages[0].name"],
   },
   {
     name: "files: PDF, text in two encodings, address",

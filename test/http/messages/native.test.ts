@@ -355,7 +355,7 @@ describe("a stream", () => {
       nativeStream([start, ...textBlock(0, ["a"]), end, { type: "message_stop" }]),
     )
     const events = await eventsOf(await ask(gateway, { stream: true }))
-    expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 0, output_tokens: 0 } } })
+    expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 1, output_tokens: 0 } } })
     expect(events.at(-2)).toMatchObject({ usage: { output_tokens: 1, cost: expect.any(Number) } })
   })
 

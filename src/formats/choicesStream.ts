@@ -37,6 +37,8 @@ class ChunkWriter implements StreamWriter {
   readonly spliceable: ChunkShape["spliceable"]
   readonly heartbeat = sseComment
   private readonly head: string
+  /** Indexes of the choices beside the first one that have begun. */
+  private readonly further: Array<number> = []
   private readonly names: AnswerNames
   private readonly host: Host | undefined
   private readonly choice: ChunkShape["choice"]
@@ -65,6 +67,7 @@ class ChunkWriter implements StreamWriter {
   }
 
   chunk({ choices, ...rest }: ChatChunk): string {
+    for (const { index } of choices) if (index > 0 && !this.further.includes(index)) this.further.push(index)
     const extras = JSON.stringify(rest)
     const written = JSON.stringify(choices.map(this.choice))
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
@@ -85,11 +88,11 @@ class ChunkWriter implements StreamWriter {
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = this.names.rendered(failure)
     const { metadata, ...error } = chatError(rendered)
-    const choice = { index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
+    const end = { delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
     return (
       this.chunk({
         error: { ...error, metadata: metadata ?? { error_type: rendered.errorType } },
-        choices: [choice],
+        choices: [0, ...this.further].map((index) => ({ index, ...end })),
         openrouter_metadata: this.names.metadata?.(this.host),
         usage: usageBody(charge ?? nothing),
       }) + sseDone

@@ -106,8 +106,14 @@ export const generateContentDecoder = (upstreamModel: string): Decoder =>
 
 const nothing: ReadonlyArray<ChatChunk> = []
 
+interface NumberedReader {
+  readonly index: number
+  readonly reader: CandidateReader
+}
+
 class GenerateContentDecoder implements Decoder {
-  private readonly candidates = new Map<number, CandidateReader>()
+  /** By the host's index. Choices are numbered in the order in which they begin, so that there is no gap. */
+  private readonly candidates = new Map<number, NumberedReader>()
   private readonly isThird: boolean
   private isBlocked = false
 
@@ -124,7 +130,8 @@ class GenerateContentDecoder implements Decoder {
     }
     const choices: Array<ChatChunkChoice> = []
     for (const candidate of objectsIn(data["candidates"])) {
-      choices.push(chunkChoice(placeOf(candidate), this.readerOf(placeOf(candidate)).read(candidate)))
+      const { index, reader } = this.readerOf(placeOf(candidate))
+      choices.push(chunkChoice(index, reader.read(candidate)))
     }
     const blocked = blockedIn(data)
     if (blocked !== undefined && choices.length === 0 && !this.isBlocked) {
@@ -137,19 +144,19 @@ class GenerateContentDecoder implements Decoder {
   /** The order of the parts. */
   end(): ReadonlyArray<ChatChunk> {
     const choices: Array<ChatChunkChoice> = []
-    for (const [index, reader] of this.candidates) {
+    for (const { index, reader } of this.candidates.values()) {
       const entry = reader.entry()
       if (entry.length > 0) choices.push({ index, delta: { reasoning_details: entry }, finish_reason: null })
     }
     return choices.length === 0 ? nothing : [{ choices }]
   }
 
-  private readerOf(place: number): CandidateReader {
+  private readerOf(place: number): NumberedReader {
     const known = this.candidates.get(place)
     if (known !== undefined) return known
-    const reader = new CandidateReader(this.isThird)
-    this.candidates.set(place, reader)
-    return reader
+    const begun = { index: this.candidates.size, reader: new CandidateReader(this.isThird) }
+    this.candidates.set(place, begun)
+    return begun
   }
 
   /** Running reports without output are not passed on: an answer that is cut would be charged by one. */
@@ -163,13 +170,13 @@ class GenerateContentDecoder implements Decoder {
 
   private get searches(): number {
     let searches = 0
-    for (const reader of this.candidates.values()) searches += reader.searches
+    for (const { reader } of this.candidates.values()) searches += reader.searches
     return searches
   }
 
   /** Whether every candidate that has begun is finished. */
   private get hasEnded(): boolean {
-    for (const reader of this.candidates.values()) if (!reader.isFinished) return false
+    for (const { reader } of this.candidates.values()) if (!reader.isFinished) return false
     return true
   }
 }

@@ -48,7 +48,7 @@ interface Item {
   /** As it began. */
   readonly begun: JsonObject
   /** Of its call among the calls of the answer. */
-  readonly call: number
+  readonly call: number | undefined
   /** The number of its reasoning among the parts of the answer, once it has said something. */
   thought: number | undefined
   /** Parts that have come, or begun to: `text 0`. */
@@ -161,7 +161,7 @@ class ResponsesDecoder implements Decoder {
     const call = callOf(item)
     const index = this.calls
     const known: Item = {
-      ...{ begun: item, call: index, thought: undefined, isClosed: false },
+      ...{ begun: item, call: call === undefined ? undefined : index, thought: undefined, isClosed: false },
       ...{ said: new Set(), starts: new Map() },
     }
     this.items.set(place, known)
@@ -176,7 +176,10 @@ class ResponsesDecoder implements Decoder {
   /** The item as a whole: what did not come in deltas is passed on now. */
   private close(place: unknown, item: unknown): ReadonlyArray<ChatChunk> {
     if (!isJsonObject(item)) return nothing
-    const begun = this.items.has(place) ? nothing : this.begin(place, item)
+    const before = this.items.get(place)
+    // An item may show only now that it is a call.
+    const isNew = before === undefined || (before.call === undefined && callOf(item) !== undefined)
+    const begun = isNew ? this.begin(place, item) : nothing
     const known = this.items.get(place)
     if (known === undefined || known.isClosed) return nothing
     known.isClosed = true
@@ -275,7 +278,7 @@ class ResponsesDecoder implements Decoder {
   }
 
   private arguments(item: Item | undefined, json: unknown): ReadonlyArray<ChatChunk> {
-    if (item === undefined || typeof json !== "string" || json === "") return nothing
+    if (item?.call === undefined || typeof json !== "string" || json === "") return nothing
     item.said.add("arguments")
     return chunkOf({ tool_calls: [{ index: item.call, function: { arguments: json } }] })
   }

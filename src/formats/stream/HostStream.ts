@@ -228,6 +228,8 @@ export class HostStream {
   private fail(failure: HostFailed): void {
     // The answer is complete, so an error after it changes nothing.
     if (this.hasAllFinishes) {
+      // A host may have begun more choices than were asked for.
+      this.finishes.finishAll("stop", "stop")
       this.state = "ended"
       return
     }

@@ -189,7 +189,8 @@ export class OutputItems {
     if (current instanceof ReasoningOutput && (detail === undefined ? current.isPlain : current.takes(detail))) {
       return current
     }
-    const thought = this.begin(new ReasoningOutput(...this.next("rs"), detail, this.events))
+    const isTaken = (id: string) => this.entries.some(({ item }) => item.id === id)
+    const thought = this.begin(new ReasoningOutput(...this.next("rs"), detail, this.events, isTaken))
     this.current = thought
     return thought
   }

@@ -34,12 +34,22 @@ export class ReasoningOutput implements OutputItem {
   private encrypted: string | undefined
   private signature: string | undefined
 
-  /** `first`: its first piece, which is not added yet; `undefined`: its host gives reasoning as plain text. */
-  constructor(ownId: string, at: number, first: ReasoningDetail | undefined, events: EventSink | undefined) {
+  /**
+   * `first`: its first piece, which is not added yet; `undefined`: its host gives reasoning as plain text. `isTaken`:
+   * whether another item has an id already: hosts may repeat one.
+   */
+  constructor(
+    ownId: string,
+    at: number,
+    first: ReasoningDetail | undefined,
+    events: EventSink | undefined,
+    isTaken: (id: string) => boolean,
+  ) {
     this.givenId = first?.id || undefined
     this.at = at
     this.format = first === undefined ? undefined : (first.format ?? "unknown")
-    this.id = this.givenId ?? withFormat(ownId, this.format)
+    const { givenId } = this
+    this.id = givenId === undefined || isTaken(givenId) ? withFormat(ownId, this.format) : givenId
     this.index = first?.index
     this.events = events
   }

@@ -96,6 +96,8 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
   const { prompt, completion, unnamed } = totals(raw, counts, reasoningBeside)
   const promptDetails = given({
     cached_tokens: read,
+    // Alibaba: the cache that was asked for. See its page on context cache, 2026-06.
+    cached_explicit_tokens: inward["cache_type"] === "ephemeral" ? read : undefined,
     cache_write_tokens: written,
     cache_write_1h_tokens:
       inward["cache_write_1h_tokens"] ?? objectOr(raw["cache_creation"])["ephemeral_1h_input_tokens"],

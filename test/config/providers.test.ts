@@ -371,7 +371,7 @@ describe("prices of the prompt cache", () => {
     [compatible, "m", "https://api.x.ai/v1", [0.25, null, null]],
     [compatible, "m", "https://api.moonshot.ai/v1", [0.25, null, null]],
     [compatible, "m", "https://api.groq.com/openai/v1", [0.5, null, null]],
-    [compatible, "m", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", [0.1, 1.25, null]],
+    [compatible, "m", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", [0.2, 1.25, null]],
     [compatible, "m", "https://notdeepseek.com/v1", [null, null, null]],
   ])("%s, %s, %p: follow from that of the prompt as the vendor says", async (plugin, model, baseUrl, multipliers) => {
     const settings = baseUrl === undefined ? {} : { base_url: baseUrl }
@@ -401,7 +401,7 @@ describe("prices of the prompt cache", () => {
   test.each<[string, () => unknown, string]>([
     ["a text", () => ({ read: "0.1" }), "must return read as a number from 0 to 100, not a text"],
     ["less than nothing", () => ({ write: -1 }), "must return write as a number from 0 to 100"],
-    ["a number", () => 0.1, "must return an object of read, write and write1h, or nothing, not a number"],
+    ["a number", () => 0.1, "must return an object of read, readExplicit, write and write1h, or nothing, not a number"],
     [
       "a throw",
       () => {

@@ -17,6 +17,7 @@ const prices = {
   web_search: "0.01",
   internal_reasoning: "0.000003",
   input_cache_read: "0.0000001",
+  input_cache_read_explicit: "0.00000005",
   input_cache_write: "0.00000125",
   input_cache_write_1h: "0.000002",
   image_token: "0",

@@ -27,7 +27,8 @@ export default chatHost({
     data_inspection_failed: "request",
     DataInspectionFailed: "request",
   },
-  // Caches that were asked for; those that were not cost nothing to write and 0.2 to read.
-  cache: { read: 0.1, write: 1.25 },
+  // A cache that was asked for costs 1.25 to write and 0.1 to read, any other one nothing to write and 0.2 to read
+  // (alibabacloud.com/help/en/model-studio/context-cache, 2026-06).
+  cache: { read: 0.2, readExplicit: 0.1, write: 1.25 },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

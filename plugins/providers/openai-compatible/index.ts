@@ -82,10 +82,10 @@ const quirksOf = (config: typeof Config.Type): ChatQuirks => ({
 
 /**
  * What vendors charge for tokens of the prompt cache, by the host of their address. Those that take nothing extra for writing have
- * no `write`. Alibaba: of caches that were asked for; Google: of those that were not.
+ * no `write`. Google: of caches that were not asked for.
  */
 const vendors: ReadonlyArray<readonly [host: RegExp, multipliers: CacheMultipliers]> = [
-  [/(^|\.)aliyuncs\.com$/, { read: 0.1, write: 1.25 }],
+  [/(^|\.)aliyuncs\.com$/, { read: 0.2, readExplicit: 0.1, write: 1.25 }],
   [/(^|\.)deepseek\.com$/, { read: 0.1 }],
   [/^generativelanguage\.googleapis\.com$/, { read: 0.25 }],
   [/(^|\.)groq\.com$/, { read: 0.5 }],

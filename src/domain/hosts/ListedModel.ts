@@ -24,6 +24,8 @@ export interface ListedPrices {
   readonly internal_reasoning?: Usd
   /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd | null
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
+  readonly input_cache_read_explicit?: Usd | null
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd | null
   /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
@@ -76,6 +78,8 @@ export interface ListedPriceOverride {
   readonly internal_reasoning?: Usd
   /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
+  readonly input_cache_read_explicit?: Usd
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd
   /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
@@ -108,6 +112,8 @@ export interface ListedPricing {
   readonly internal_reasoning?: Usd
   /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd | null
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
+  readonly input_cache_read_explicit?: Usd | null
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd | null
   /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */

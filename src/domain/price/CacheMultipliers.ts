@@ -9,6 +9,8 @@ import type { Prices, Pricing } from "./price.ts"
 export interface CacheMultipliers {
   /** Read from the cache. */
   readonly read?: number
+  /** Read from a cache that the caller asked for, where the vendor has another price for it. Default: as `read`. */
+  readonly readExplicit?: number
   /** Written to the cache. 0 is free; a vendor that takes no extra charge has no such member. */
   readonly write?: number
   /** Written to a cache that is kept for an hour. */
@@ -22,9 +24,10 @@ const times = (price: Picodollars, multiplier: number): Picodollars =>
  * The prices with those that the multipliers give and that are not written. An override that changes the price of the prompt
  * changes them too, unless it has them itself.
  */
-export const withMultiplied = (pricing: Pricing, { read, write, write1h }: CacheMultipliers): Pricing => {
+export const withMultiplied = (pricing: Pricing, { read, readExplicit, write, write1h }: CacheMultipliers): Pricing => {
   const multipliers = [
     ["inputCacheRead", read],
+    ["inputCacheReadExplicit", readExplicit],
     ["inputCacheWrite", write],
     ["inputCacheWrite1h", write1h],
   ] as const

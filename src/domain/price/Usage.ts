@@ -7,6 +7,8 @@ export interface Usage {
   /** All of the output, reasoning included. */
   readonly completionTokens: number
   readonly cachedTokens: number
+  /** The part of `cachedTokens` that was read from a cache which the caller asked for by marks. 0 where the host does not tell. */
+  readonly cachedExplicitTokens: number
   readonly cacheWriteTokens: number
   /** The part of `cacheWriteTokens` that is kept for an hour and costs more. */
   readonly cacheWrite1hTokens: number
@@ -28,6 +30,7 @@ export const noUsage: Usage = {
   promptTokens: 0,
   completionTokens: 0,
   cachedTokens: 0,
+  cachedExplicitTokens: 0,
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
   cachedAudioTokens: 0,
@@ -75,6 +78,7 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
     promptTokens,
     completionTokens,
     cachedTokens,
+    cachedExplicitTokens: part(inward, "cached_explicit_tokens", cachedTokens),
     cacheWriteTokens,
     cacheWrite1hTokens: part(inward, "cache_write_1h_tokens", cacheWriteTokens),
     cachedAudioTokens: part(inward, "cached_audio_tokens", Math.min(cachedTokens, promptAudioTokens)),

@@ -1,6 +1,6 @@
 /** What a usage costs, line by line, for those who look at one request. What is charged is `costOf`, which these add up to. Pure. */
 import type { Picodollars } from "./money.ts"
-import { type Pricing, pricesFor } from "./price.ts"
+import { explicitReads, type Pricing, pricesFor } from "./price.ts"
 import type { Usage } from "./Usage.ts"
 
 /** In the order in which they are shown. */
@@ -9,6 +9,7 @@ export const costLineNames = [
   "prompt_audio",
   "prompt_images",
   "cache_read",
+  "cache_read_explicit",
   "cache_read_audio",
   "cache_write",
   "cache_write_1h",
@@ -57,7 +58,9 @@ export const costLines = (pricing: Pricing, usage: Usage, admittedAt: number, im
   add("prompt", fresh - audioIn - imageIn, "token", p.prompt)
   add("prompt_audio", audioIn, "token", p.audio ?? 0n)
   add("prompt_images", imageIn, "token", p.imageToken ?? 0n)
-  add("cache_read", usage.cachedTokens - usage.cachedAudioTokens, "token", read)
+  const explicit = explicitReads(usage)
+  add("cache_read", usage.cachedTokens - usage.cachedAudioTokens - explicit, "token", read)
+  add("cache_read_explicit", explicit, "token", p.inputCacheReadExplicit ?? read)
   add("cache_read_audio", usage.cachedAudioTokens, "token", p.inputAudioCache ?? read)
   add("cache_write", usage.cacheWriteTokens - usage.cacheWrite1hTokens, "token", write)
   add("cache_write_1h", usage.cacheWrite1hTokens, "token", p.inputCacheWrite1h ?? write)

@@ -78,6 +78,13 @@ export const priceFields = {
     otherwise: { as: "prompt" },
     listed: "always",
   },
+  inputCacheReadExplicit: {
+    wire: "input_cache_read_explicit",
+    description:
+      "Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`.",
+    unit: "prompt",
+    otherwise: { as: "inputCacheRead" },
+  },
   inputCacheWrite: {
     wire: "input_cache_write",
     description: "Per token of the prompt that was written to the cache. Default: as above.",
@@ -231,6 +238,10 @@ export const noCost: Cost = { total: 0n, prompt: 0n, completion: 0n }
 
 const times = (count: number, price: Picodollars): Picodollars => (count === 0 ? 0n : BigInt(count) * price)
 
+/** Cached tokens at the price of explicit reads: audio has one of its own. */
+export const explicitReads = ({ cachedTokens, cachedAudioTokens, cachedExplicitTokens }: Usage): number =>
+  Math.min(cachedExplicitTokens, cachedTokens - cachedAudioTokens)
+
 /**
  * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Every token is of one kind and
  * is charged once: in the prompt cached audio, other cached reads, cache writes, audio, images, the rest, and in the output
@@ -248,11 +259,13 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
   const fresh = usage.promptTokens - usage.cachedTokens - usage.cacheWriteTokens
   const audioIn = p.audio === null ? 0 : Math.min(usage.promptAudioTokens - usage.cachedAudioTokens, fresh)
   const imageIn = p.imageToken === null ? 0 : Math.min(usage.promptImageTokens, fresh - audioIn)
+  const explicit = explicitReads(usage)
   const prompt =
     times(fresh - audioIn - imageIn, p.prompt) +
     times(audioIn, p.audio ?? 0n) +
     times(imageIn, p.imageToken ?? 0n) +
-    times(usage.cachedTokens - usage.cachedAudioTokens, read) +
+    times(usage.cachedTokens - usage.cachedAudioTokens - explicit, read) +
+    times(explicit, p.inputCacheReadExplicit ?? read) +
     times(usage.cachedAudioTokens, p.inputAudioCache ?? read) +
     times(usage.cacheWriteTokens - usage.cacheWrite1hTokens, write) +
     times(usage.cacheWrite1hTokens, write1h)

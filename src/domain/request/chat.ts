@@ -252,6 +252,11 @@ export interface ChatUsage extends JsonObject {
   readonly prompt_tokens_details?: {
     /** Read from a cache. */
     readonly cached_tokens?: unknown
+    /**
+     * The part of `cached_tokens` that was read from a cache which the caller asked for by marks, where that has a price of
+     * its own. Not sent to clients.
+     */
+    readonly cached_explicit_tokens?: unknown
     /** Written to a cache. */
     readonly cache_write_tokens?: unknown
     /** The part of `cached_tokens` that is audio. Not sent to clients. */

@@ -311,7 +311,10 @@ const billedOf = (row: LedgerRow): Billed => {
 const savedByCache = (row: LedgerRow, pricing: Pricing): Picodollars => {
   const billed = billedOf(row)
   const { usage } = billed
-  const uncached = { ...usage, cachedTokens: 0, cachedAudioTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }
+  const uncached = {
+    ...usage,
+    ...{ cachedTokens: 0, cachedExplicitTokens: 0, cachedAudioTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
+  }
   return reprice({ ...billed, usage: uncached }, pricing).cost.total - reprice(billed, pricing).cost.total
 }
 

@@ -188,8 +188,9 @@ const isMultiplier = (value: unknown): boolean =>
 
 export const expectedOfMultipliers = (multipliers: unknown): Misfit => {
   if (multipliers === undefined) return undefined
-  if (!isPlainObject(multipliers)) return but("an object of read, write and write1h, or nothing", multipliers)
-  const odd = ["read", "write", "write1h"].find((name) => !isMultiplier(multipliers[name]))
+  if (!isPlainObject(multipliers))
+    return but("an object of read, readExplicit, write and write1h, or nothing", multipliers)
+  const odd = ["read", "readExplicit", "write", "write1h"].find((name) => !isMultiplier(multipliers[name]))
   if (odd === undefined) return undefined
   const expected = `${odd} as a number from 0 to 100`
   return typeof multipliers[odd] === "number" ? expected : but(expected, multipliers[odd])

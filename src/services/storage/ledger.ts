@@ -109,6 +109,7 @@ export const rareUsage = (usage: Usage, images: number, unchargedAtMost: Picodol
 }
 
 const rareCounts = [
+  "cachedExplicitTokens",
   "cacheWrite1hTokens",
   "cachedAudioTokens",
   "promptAudioTokens",

@@ -26,6 +26,7 @@ import {
 const count = Schema.optionalWith(Schema.Number, { exact: true })
 
 const RareUsage = Schema.Struct({
+  cachedExplicitTokens: count,
   cacheWrite1hTokens: count,
   cachedAudioTokens: count,
   promptAudioTokens: count,

@@ -119,6 +119,7 @@ const prices: fc.Arbitrary<Prices> = fc.record({
   webSearch: price,
   internalReasoning: fc.oneof(fc.constant(0n), price),
   inputCacheRead: orNone,
+  inputCacheReadExplicit: orNone,
   inputCacheWrite: orNone,
   inputCacheWrite1h: orNone,
   imageToken: orNone,
@@ -146,6 +147,7 @@ const usages: fc.Arbitrary<Usage> = fc
     prompt: count,
     output: count,
     cached: count,
+    explicit: count,
     written: count,
     hour: count,
     audio: count,
@@ -162,6 +164,7 @@ const usages: fc.Arbitrary<Usage> = fc
       completion_tokens: n.output,
       prompt_tokens_details: {
         cached_tokens: n.cached,
+        cached_explicit_tokens: n.explicit,
         cache_write_tokens: n.written,
         cache_write_1h_tokens: n.hour,
         audio_tokens: n.audio,
@@ -198,7 +201,9 @@ const model = (pricing: Pricing, usage: Usage, images: number): Bill => {
   let input = usage.promptTokens
   const read = member("inputCacheRead") ?? member("prompt")
   input -= charge(usage.cachedAudioTokens, member("inputAudioCache") ?? read)
-  input -= charge(usage.cachedTokens - usage.cachedAudioTokens, read)
+  const explicit = Math.min(usage.cachedExplicitTokens, usage.cachedTokens - usage.cachedAudioTokens)
+  input -= charge(explicit, member("inputCacheReadExplicit") ?? read)
+  input -= charge(usage.cachedTokens - usage.cachedAudioTokens - explicit, read)
   const write = member("inputCacheWrite") ?? member("prompt")
   input -= charge(usage.cacheWrite1hTokens, member("inputCacheWrite1h") ?? write)
   input -= charge(usage.cacheWriteTokens - usage.cacheWrite1hTokens, write)

@@ -244,6 +244,7 @@ describe("usage", () => {
       promptTokens: 1050,
       completionTokens: 370,
       cachedTokens: 600,
+      cachedExplicitTokens: 0,
       cacheWriteTokens: 0,
       cacheWrite1hTokens: 0,
       cachedAudioTokens: 90,

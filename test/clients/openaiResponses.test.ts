@@ -152,7 +152,7 @@ describe("the openai client, by responses", () => {
       }
     }
     const stranger = new OpenAI({ apiKey: "sk-no", baseURL: gateway.url, maxRetries: 0 })
-    expect(await refusal({ model: "acme/small", input: "a", store: true })).toMatchObject({
+    expect(await refusal({ model: "acme/small", input: "a", background: true })).toMatchObject({
       status: 400,
       message: expect.stringContaining("stores no responses"),
     })

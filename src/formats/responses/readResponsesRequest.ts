@@ -85,8 +85,8 @@ const others: Readonly<Record<string, Check>> = {
 /** Members that become fields of `ChatRequest`, or others of the payload. */
 const decodedApart = [
   ...["model", "stream", "stream_options", "reasoning", "input", "instructions", "max_output_tokens", "max_tool_calls"],
-  ...["tools", "tool_choice", "text", "include", "truncation", "store", "background", "previous_response_id"],
-  ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
+  ...["tools", "tool_choice", "text", "include", "truncation", "background", "previous_response_id"],
+  ...["conversation", "prompt", "context_management", "access_programs", "image", "client_metadata"],
 ]
 
 /** Parameters that the canonical form has under the same name, with the same meaning. */

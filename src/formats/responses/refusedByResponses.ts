@@ -1,4 +1,7 @@
-/** Members of the Responses form that the gateway refuses, each with a sentence that says what to do instead. */
+/**
+ * Members of the Responses form that the gateway refuses, each with a sentence that says what to do instead. `store` and
+ * `moderation` are not among them: as in the chat form they are left out and named, since the answer is the same without.
+ */
 import { type Check, onlyFalse, refused } from "../../domain/json/checks.ts"
 import { insteadIn } from "../../domain/request/placedParameters.ts"
 
@@ -17,12 +20,10 @@ export const refusedMembers: Readonly<Record<string, Check>> = {
   ),
   n: oneAnswer,
   best_of: oneAnswer,
-  store: onlyFalse(`must be false: this gateway stores no responses, so ${stateless}`),
   background: onlyFalse("must be false: this gateway stores no responses, so none could be fetched later"),
   previous_response_id: refused(`names a response ${notStored}: ${stateless}`),
   conversation: refused(`names a conversation ${notStored}: ${stateless}`),
   prompt: refused(`names a prompt ${notStored}: send its text in instructions and input`),
   context_management: refused("asks a host to shorten the conversation, which this gateway cannot pass on"),
-  moderation: refused("asks a host to check the conversation, which this gateway cannot pass on"),
   access_programs: refused("asks for a host's own access program, which this gateway cannot pass on"),
 }

@@ -152,7 +152,6 @@ describe("what the host is sent", () => {
     ["input", "is required", { input: null }],
     ["stream", "comes as a whole", { stream: true }],
     ["stream", "a boolean", { stream: "yes" }],
-    ["store", "must be false", { store: true }],
     ["messages", "use input here", { messages: [] }],
     ["model", "is required", { model: undefined }],
     ["prompt_cache_options.ttl", "must be 30m", { prompt_cache_options: { ttl: "24h" } }],

@@ -32,7 +32,7 @@ const fates: Readonly<Record<Member, "carried" | "refused" | "dropped">> = {
   modalities: "carried",
   model: "carried",
   models: "carried",
-  moderation: "refused",
+  moderation: "dropped",
   parallel_tool_calls: "carried",
   plugins: "carried",
   presence_penalty: "carried",
@@ -47,7 +47,7 @@ const fates: Readonly<Record<Member, "carried" | "refused" | "dropped">> = {
   service_tier: "carried",
   session_id: "carried",
   stop_server_tools_when: "carried",
-  store: "refused",
+  store: "dropped",
   stream: "carried",
   stream_options: "carried",
   temperature: "carried",
@@ -216,21 +216,18 @@ const carried: Readonly<Record<string, ReadonlyArray<readonly [given: JsonObject
   conversation: [[{ conversation: null }, {}]],
   prompt: [[{ prompt: null }, {}]],
   context_management: [[{ context_management: null }, {}]],
-  moderation: [[{ moderation: null }, {}]],
 }
 
 const named = (name: string, more: JsonObject = {}) => ({ type: "function", name, ...more })
 
 /** What is refused, and where the refusal points. */
 const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: string]> = [
-  [{ store: true }, "store", "stores no responses"],
   [{ background: true }, "background", "stores no responses"],
   [{ previous_response_id: "resp_1" }, "previous_response_id", "send the whole conversation"],
   [{ conversation: "conv_1" }, "conversation", "send the whole conversation"],
   [{ conversation: { id: "conv_1" } }, "conversation", "send the whole conversation"],
   [{ prompt: { id: "p" } }, "prompt", "send its text"],
   [{ context_management: [{ type: "compaction" }] }, "context_management", "cannot pass on"],
-  [{ moderation: { model: "m" } }, "moderation", "cannot pass on"],
   [{ access_programs: { cyber: "standard" } }, "access_programs", "cannot pass on"],
   [{ input: undefined }, "input", "is required"],
   [{ input: [] }, "input", "at least one item"],
@@ -345,6 +342,8 @@ const onlyOfForm: ReadonlyArray<readonly [given: JsonObject, path: string]> = [
 
 /** What no host of another form is sent, and the caller is told of. */
 const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
+  [{ store: true }, "store"],
+  [{ moderation: { model: "m" } }, "moderation"],
   [{ image_config: { a: 1 } }, "image_config"],
   [{ text: { verbosity: "low", future: 1 } }, "text.future"],
   [{ tools: [f, { type: "openrouter:datetime" }] }, "tools[1]"],

@@ -190,7 +190,6 @@ describe("what the host is sent", () => {
   })
 
   test.each([
-    [{ store: true }],
     [{ previous_response_id: "resp_1" }],
     [{ conversation: "c" }],
     [{ prompt: { id: "p" } }],

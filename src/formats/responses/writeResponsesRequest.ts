@@ -59,8 +59,9 @@ export const encodeResponses = (
     } else addMember(parameters, name, payload, out)
   }
   for (const [at, message] of payload.messages.entries()) {
-    // Images that the model made are no input of an assistant in this form.
+    // Images that the model made are no input of an assistant in this form, and its messages have no names.
     if (Array.isArray(message["images"]) && message["images"].length > 0) dropped.push(`messages[${at}].images`)
+    if (message["name"] != null && message["name"] !== "") dropped.push(`messages[${at}].name`)
   }
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))

@@ -98,6 +98,37 @@ describe("a conversation", () => {
     ])
   })
 
+  test("has results of custom tools as such, in both ways in which a call of one is written", () => {
+    const { body } = sent({
+      messages: [
+        user,
+        {
+          role: "assistant",
+          tool_calls: [
+            { id: "c1", type: "custom", custom: { name: "exec", input: "ls" } },
+            { id: "c2", type: "custom", function: { name: "exec", arguments: "pwd" } },
+            { id: "c3", type: "function", function: { name: "f", arguments: "{}" } },
+          ],
+        },
+        ...["c1", "c2", "c3"].map((id) => ({ role: "tool", tool_call_id: id, content: id })),
+      ],
+    })
+    expect(objectsIn(body["input"]).slice(1)).toEqual([
+      { type: "custom_tool_call", call_id: "c1", name: "exec", input: "ls" },
+      { type: "custom_tool_call", call_id: "c2", name: "exec", input: "pwd" },
+      { type: "function_call", call_id: "c3", name: "f", arguments: "{}" },
+      { type: "custom_tool_call_output", call_id: "c1", output: "c1" },
+      { type: "custom_tool_call_output", call_id: "c2", output: "c2" },
+      { type: "function_call_output", call_id: "c3", output: "c3" },
+    ])
+  })
+
+  test("has no names of who speaks, and says so", () => {
+    const { body, dropped } = sent({ messages: [{ ...user, name: "Ann" }] })
+    expect(dropped).toEqual(["messages[0].name"])
+    expect(body["input"]).toEqual([{ type: "message", role: "user", content: "hi" }])
+  })
+
   const reasoned = (...details: ReadonlyArray<object>) => ({
     messages: [user, { role: "assistant", content: "a", reasoning_details: details }, user],
   })

@@ -35,8 +35,8 @@ const leastBudget = 1024
 const largestBudget = 128_000
 
 /**
- * `forced`: a tool must be called. Claude cannot do that while it thinks, so it is not asked to think, or told not to.
- * Models that always think are asked all the same. `maxTokens`: the bound that is sent. A thinking budget has to stay
+ * `forced`: a tool must be called. Claude cannot do that while it thinks with a budget, so it is not asked to think;
+ * adaptive thinking takes it. `maxTokens`: the bound that is sent. A thinking budget has to stay
  * below it. It is never raised, since the reservation depends on it.
  */
 export const thinkingFor = (
@@ -61,7 +61,7 @@ export const thinkingFor = (
       sampling: tokens === undefined,
     }
   }
-  if (kind === "adaptive" && (wish === "off" || forced)) {
+  if (kind === "adaptive" && wish === "off") {
     return { thinking: { type: "disabled" }, effort: undefined, sampling: false }
   }
   if (wish === undefined) return { thinking: undefined, effort: undefined, sampling: false }

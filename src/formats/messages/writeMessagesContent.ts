@@ -16,6 +16,7 @@ import type {
   ToolCall,
   ToolMessage,
 } from "../../domain/request/chat.ts"
+import { callIdWithin } from "../callId.ts"
 import {
   argumentsObject,
   base64Of,
@@ -204,7 +205,7 @@ const thinkingBlocks = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<
 }
 
 /** The host accepts ids of letters, digits, `_` and `-` only. Ids from other hosts may have other characters. */
-const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_")
+const toolId = (id: string): string => callIdWithin(id, Number.POSITIVE_INFINITY, /^[a-zA-Z0-9_-]+$/)
 
 const toolUse = (call: ToolCall | HostToolCall): ReadonlyArray<JsonObject> =>
   call.function === undefined

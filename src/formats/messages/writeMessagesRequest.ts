@@ -17,7 +17,9 @@ import {
 } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { efforts, reasoningWish } from "../effort.ts"
+import { exactSchema } from "../exactSchema.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import { type OfferedTools, offeredTools } from "../toolChoice.ts"
 import { type Thinking, type ThinkingKind, thinkingFor } from "./Thinking.ts"
 import { unsupportedIn } from "./unsupportedByMessages.ts"
 import { type Conversation, conversationOf, type Turn } from "./writeMessagesContent.ts"
@@ -65,7 +67,8 @@ export const encodeMessages = (
   const conversation = conversationOf(payload.messages)
   // Required by the host. Clamped to the host's maximum.
   const maxTokens = Math.min(request.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
-  const tools = toolFields(payload, host)
+  const offered = offeredTools(payload)
+  const tools = toolFields(offered, payload, host)
   const forced = isForced(tools["tool_choice"])
   const thinking = thinkingFor(kind, request, maxTokens, forced, conversation.turns)
   const body: JsonObject = {
@@ -78,7 +81,7 @@ export const encodeMessages = (
     ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
     ...outputFields(payload, host, thinking),
     ...(thinking.sampling ? samplingFields(payload) : {}),
-    ...stopField(payload.stop),
+    ...stopField(payload),
     ...userField(payload),
     ...tierField(payload.service_tier),
     ...(request.stream ? { stream: true } : {}),
@@ -87,7 +90,12 @@ export const encodeMessages = (
     path: "/messages",
     headers: headersFor(conversation.turns),
     ...jsonBody(body),
-    dropped: [...conversation.dropped, ...droppedOf(request, body)],
+    dropped: [
+      ...conversation.dropped,
+      ...offered.dropped,
+      ...looseIn(offered, host).map((at) => `tools[${at}].function.strict`),
+      ...droppedOf(request, body),
+    ],
   })
 }
 
@@ -110,13 +118,15 @@ const passedOn = (payload: ChatPayload): JsonObject => {
 const systemField = ({ system }: Conversation): JsonObject => (system.length > 0 ? { system } : {})
 
 /** Tools and the choice among them. Without tools the host refuses a choice, so it is left out. */
-const toolFields = ({ tools, tool_choice: wanted, parallel_tool_calls: parallel }: ChatPayload, host: Host) => {
-  const none: JsonObject = {}
-  if (tools == null || tools.length === 0) return none
+const toolFields = (
+  { tools, choice: wanted }: OfferedTools,
+  { parallel_tool_calls: parallel }: ChatPayload,
+  host: Host,
+): JsonObject => {
+  if (tools.length === 0) return {}
   const choice = choiceOf(wanted, parallel === false)
   return {
-    ...none,
-    tools: tools.map((tool) => toolOf(tool, host)),
+    tools: tools.map(([, tool]) => toolOf(tool, host)),
     ...(choice === undefined ? {} : { tool_choice: choice }),
   }
 }
@@ -126,15 +136,23 @@ const toolOf = (tool: Tool, host: Host): JsonObject => {
   if (tool.function === undefined) return tool
   const { name, description, parameters, strict } = tool.function
   const cache = tool["cache_control"] ?? tool.function["cache_control"]
+  const schema = isJsonObject(parameters) ? { type: "object", ...parameters } : { type: "object", properties: {} }
+  const isStrict = strict === true && takesSchemas(host)
   return {
     name,
     ...(typeof description === "string" ? { description } : {}),
-    input_schema: isJsonObject(parameters) ? { type: "object", ...parameters } : { type: "object", properties: {} },
-    // Models without structured outputs refuse `strict`.
-    ...(strict === true && host.supportedParameters.includes("structured_outputs") ? { strict } : {}),
+    input_schema: isStrict ? exactSchema(schema) : schema,
+    ...(isStrict ? { strict } : {}),
     ...(cache == null ? {} : { cache_control: cache }),
   }
 }
+
+/** Models without structured outputs refuse `strict`. */
+const takesSchemas = ({ supportedParameters }: Host): boolean => supportedParameters.includes("structured_outputs")
+
+/** Places of the functions whose arguments are to fit exactly, which the host is not told. */
+const looseIn = ({ tools }: OfferedTools, host: Host): ReadonlyArray<number> =>
+  takesSchemas(host) ? [] : tools.flatMap(([at, { function: called }]) => (called?.strict === true ? [at] : []))
 
 const choiceOf = (choice: ToolChoice | null | undefined, oneAtATime: boolean): JsonObject | undefined => {
   const alone = oneAtATime ? { disable_parallel_tool_use: true } : {}
@@ -153,7 +171,7 @@ const outputFields = (payload: ChatPayload, host: Host, thinking: Thinking): Jso
   const given = isJsonObject(payload["output_config"]) ? payload["output_config"]["effort"] : undefined
   const config: Record<string, unknown> = isEffort(given) ? { effort: given } : {}
   const schema = schemaIn(payload)
-  if (schema != null) config["format"] = { type: "json_schema", schema }
+  if (schema != null) config["format"] = { type: "json_schema", schema: exactSchema(schema) }
   const verbosity = host.supportedParameters.includes("verbosity") ? payload.verbosity : undefined
   const effort = thinking.effort ?? verbosity
   if (effort != null) config["effort"] ??= effort
@@ -172,9 +190,10 @@ const samplingFields = (payload: ChatPayload): JsonObject => {
   return fields
 }
 
-const stopField = (stop: ChatPayload["stop"]): JsonObject => {
-  if (stop == null || stop.length === 0) return typeof stop === "string" ? { stop_sequences: [stop] } : {}
-  return { stop_sequences: typeof stop === "string" ? [stop] : stop }
+/** The host refuses a blank one. */
+const stopField = ({ stop }: ChatPayload): JsonObject => {
+  const texts = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text.trim() !== "")
+  return texts.length === 0 ? {} : { stop_sequences: texts }
 }
 
 const userField = ({ user, metadata }: ChatPayload): JsonObject => {
@@ -194,6 +213,7 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
     (name) => payload[name] != null && (refused.has(name) || written.has(name)),
   )
   for (const parameter of parameters) if (isLost(parameter, payload, body)) dropped.push(parameter.name)
+  if (hasBlankStop(payload)) dropped.push("stop")
   if (payload.service_tier != null && body["service_tier"] === undefined) dropped.push("service_tier")
   if (payload.metadata != null && !isWithin(payload.metadata, body["metadata"])) dropped.push("metadata")
   if (payload["thinking"] != null && !isJsonObject(body["thinking"])) dropped.push("thinking")
@@ -210,6 +230,9 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
   }
   return dropped
 }
+
+const hasBlankStop = ({ stop }: ChatPayload): boolean =>
+  stop != null && (typeof stop === "string" ? [stop] : stop).some((text) => text.trim() === "")
 
 /** Whether every member of the caller's metadata is sent. */
 const isWithin = (metadata: JsonObject, sent: unknown): boolean =>

@@ -47,8 +47,9 @@ export const thought = (more: JsonObject) => ({
 
 export const tool = {
   type: "function",
-  function: { name: "f", description: "d", parameters: { properties: {} }, strict: true },
+  function: { name: "f", description: "d", parameters: { properties: {} } },
 }
+export const strictTool = { ...tool, function: { ...tool.function, strict: true } }
 export const answer = (content: ReadonlyArray<unknown>, more: JsonObject = {}): JsonObject => ({
   ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-x", content, stop_reason: "end_turn" },
   usage: { input_tokens: 3, output_tokens: 4 },

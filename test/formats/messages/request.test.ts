@@ -14,6 +14,7 @@ import {
   type Row,
   result,
   sent,
+  strictTool,
   textBlock,
   thought,
   tool,
@@ -245,9 +246,12 @@ const messageRows: ReadonlyArray<Row> = [
         user([textBlock("hello")]),
         {
           role: "assistant",
-          content: [toolUse("functions_f_0", { arguments: [1] }), toolUse("x", { arguments: '{"cut' })],
+          content: [
+            toolUse("call_d6bdd4de328a22edd610f9548b4f419f", { arguments: [1] }),
+            toolUse("x", { arguments: '{"cut' }),
+          ],
         },
-        user([{ type: "tool_result", tool_use_id: "functions_f_0" }]),
+        user([{ type: "tool_result", tool_use_id: "call_d6bdd4de328a22edd610f9548b4f419f" }]),
       ],
     },
   },
@@ -305,9 +309,104 @@ const fieldRows: ReadonlyArray<Row> = [
   { name: "tools", body: { tools: [tool] }, expected: { tools: [plainTool], tool_choice: undefined } },
   {
     name: "strict tools where the model has structured outputs",
-    body: { tools: [{ ...tool, cache_control: cached }] },
+    body: { tools: [{ ...strictTool, cache_control: cached }] },
     host: { supportedParameters: ["structured_outputs"] },
-    expected: { tools: [{ ...plainTool, strict: true, cache_control: cached }] },
+    expected: {
+      tools: [
+        {
+          ...plainTool,
+          input_schema: { type: "object", properties: {}, additionalProperties: false },
+          strict: true,
+          cache_control: cached,
+        },
+      ],
+    },
+  },
+  {
+    name: "a strict tool where the model has none, and a tool whose input is text, are named as dropped",
+    body: { tools: [strictTool, { type: "custom", custom: { name: "patch" } }] },
+    expected: { tools: [plainTool] },
+    dropped: ["tools[0].function.strict", "tools[1]"],
+  },
+  {
+    name: "a choice of a tool whose input is text",
+    body: {
+      tools: [tool, { type: "custom", custom: { name: "patch" } }],
+      tool_choice: { type: "custom", custom: { name: "patch" } },
+    },
+    expected: { tools: [plainTool], tool_choice: undefined },
+    dropped: ["tools[1]", "tool_choice"],
+  },
+  ...[
+    ["required", "any"],
+    ["auto", "auto"],
+  ].map(([mode, type]) => ({
+    name: `tools that are allowed are the ones that are offered: ${mode}`,
+    body: {
+      tools: [tool, { type: "function", function: { name: "g" } }],
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode, tools: [{ type: "function", function: { name: "f" } }] },
+      },
+    },
+    expected: { tools: [plainTool], tool_choice: { type } },
+  })),
+  {
+    name: "a JSON Schema with what the host refuses",
+    body: {
+      response_format: {
+        type: "json_schema",
+        json_schema: {
+          name: "n",
+          schema: {
+            type: "object",
+            properties: {
+              minimum: { type: "number", minimum: 1, description: "d" },
+              list: { type: "array", minItems: 1, maxItems: 3, items: { type: "object", properties: {} } },
+              either: { oneOf: [{ type: "string", minLength: 2 }, { type: ["object", "null"] }] },
+            },
+            $defs: { d: { type: "object", additionalProperties: { type: "string" } } },
+          },
+        },
+      },
+    },
+    expected: {
+      output_config: {
+        format: {
+          type: "json_schema",
+          schema: {
+            type: "object",
+            properties: {
+              minimum: { type: "number", description: "d\n\n{minimum: 1}" },
+              list: {
+                ...{ type: "array", minItems: 1, description: "{maxItems: 3}" },
+                items: { type: "object", properties: {}, additionalProperties: false },
+              },
+              either: {
+                anyOf: [
+                  { type: "string", description: "{minLength: 2}" },
+                  { type: ["object", "null"], additionalProperties: false },
+                ],
+              },
+            },
+            $defs: { d: { type: "object", additionalProperties: false } },
+            additionalProperties: false,
+          },
+        },
+      },
+    },
+  },
+  {
+    name: "blank stop sequences, which the host refuses",
+    body: { stop: ["\n", "", "END"] },
+    expected: { stop_sequences: ["END"] },
+    dropped: ["stop"],
+  },
+  {
+    name: "a blank stop sequence alone",
+    body: { stop: "\n\n" },
+    expected: { stop_sequences: undefined },
+    dropped: ["stop"],
   },
   {
     name: "a function without parameters, and a tool of the host's own",
@@ -362,7 +461,7 @@ const fieldRows: ReadonlyArray<Row> = [
       response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: { type: "object" } } },
     },
     expected: {
-      output_config: { format: { type: "json_schema", schema: { type: "object" } } },
+      output_config: { format: { type: "json_schema", schema: { type: "object", additionalProperties: false } } },
       response_format: undefined,
     },
   },

@@ -98,8 +98,7 @@ const thinkingRows: ReadonlyArray<Row> = [
     name: "adaptive, forced",
     kind: "adaptive",
     body: { reasoning: { effort: "high" }, tools: [tool], tool_choice: "required" },
-    expected: { thinking: { type: "disabled" }, tool_choice: { type: "any" }, output_config: undefined },
-    dropped: ["reasoning"],
+    expected: { thinking: adaptive, ...effort("high"), tool_choice: { type: "any" } },
   },
   {
     name: "adaptive, forced and off",

@@ -1,0 +1,48 @@
+/**
+ * A JSON schema as Claude's structured outputs take it (platform.claude.com, structured outputs, and AWS's page of the same
+ * name, read in 2026-11): objects are closed, and bounds of numbers, texts and lists are refused with 400. What is taken out
+ * is told in the description, as Anthropic's own SDKs do.
+ */
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+
+const refused: ReadonlySet<string> = new Set([
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
+  ...["maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties"],
+])
+
+export const exactSchema = (schema: JsonObject): JsonObject => {
+  const exact: Record<string, unknown> = {}
+  const told: Array<string> = []
+  for (const [name, value] of Object.entries(schema)) {
+    if (refused.has(name) || (name === "minItems" && value !== 0 && value !== 1)) {
+      told.push(`${name}: ${JSON.stringify(value)}`)
+    } else if (schemas.has(name)) exact[name] = exactAmong(value)
+    else if (name === "oneOf") exact["anyOf"] = exactInner(value)
+    else exact[name] = inner.has(name) ? exactInner(value) : value
+  }
+  if (isObject(schema)) exact["additionalProperties"] = false
+  if (told.length > 0) {
+    const note = `{${told.join(", ")}}`
+    exact["description"] = typeof schema["description"] === "string" ? `${schema["description"]}\n\n${note}` : note
+  }
+  return exact
+}
+
+/** Members that have schemas by name. */
+const schemas: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"])
+
+/** Members that are a schema, or a list of some. */
+const inner: ReadonlySet<string> = new Set(["items", "prefixItems", "anyOf", "allOf", "not", "contains"])
+
+const exactAmong = (named: unknown): unknown =>
+  isJsonObject(named)
+    ? Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, exactInner(schema)]))
+    : named
+
+const exactInner = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(exactInner)
+  return isJsonObject(schema) ? exactSchema(schema) : schema
+}
+
+const isObject = ({ type, properties }: JsonObject): boolean =>
+  type === "object" || (Array.isArray(type) && type.includes("object")) || isJsonObject(properties)

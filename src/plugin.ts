@@ -106,7 +106,7 @@ export {
 export {
   type AssistantPart,
   type OrderedParts,
-  PartOrder,
+  partOrder,
   partsInOrder,
   type Said,
   saidInOrder,

@@ -32,7 +32,7 @@ export const pathIn = (url: string): string => /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]
 export const leadOf = (path: string): string => path.split("{", 1)[0] ?? ""
 
 /**
- * The parameter of a path, decoded; `undefined`: the URL is not of this path, or not in its one spelling, as G25 has it. What
+ * The parameter of a path, decoded; `undefined`: the URL is not of this path, or not in its one spelling, since other spellings could pass a filter by path (docs/guarantees.md#g25). What
  * stands before the path, where the gateway is mounted, is not looked at.
  */
 export const parameterIn = (path: string, url: string): string | undefined => {

@@ -112,6 +112,9 @@ export class PartOrder {
   }
 }
 
+/** The same for plugins, as a type without private members. */
+export const partOrder = (): Pick<PartOrder, keyof PartOrder> => new PartOrder()
+
 const ranks = { reasoning: 0, text: 1, call: 2 } as const
 
 const isUsual = (listed: ReadonlyArray<Listed>): boolean =>

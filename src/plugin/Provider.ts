@@ -20,7 +20,7 @@ import { gatherRedacted } from "./Secret.ts"
 import type { UnaryProtocols } from "./unaryProtocols.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
-export const contractVersion = 2
+export const contractVersion = 3
 
 /** How the host expects its key. The gateway adds it. */
 export type Auth =

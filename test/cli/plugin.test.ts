@@ -197,7 +197,7 @@ describe("packages", () => {
       const usual = await listed({})
       expect(usual.of("openai")).toEqual([
         expect.objectContaining({
-          ...{ source: "gateway", state: "on", contract: 2, why: "its environment variables are set" },
+          ...{ source: "gateway", state: "on", contract: 3, why: "its environment variables are set" },
           serves: { providers: ["openai"], models: expect.any(Number) },
         }),
         expect.objectContaining({
@@ -241,7 +241,7 @@ describe("packages", () => {
       expect(listed).toMatchObject({ code: 0 })
       expect(JSON.parse(listed.out)).toEqual([
         {
-          ...{ id: "acme", kind: "provider", source: "package", from: "headgate-acme", contract: 2 },
+          ...{ id: "acme", kind: "provider", source: "package", from: "headgate-acme", contract: 3 },
           ...{ serves: { providers: [], models: 0 }, state: "off", why: "not configured" },
         },
         {

@@ -175,13 +175,13 @@ describe("the packed plugins in a gateway's folder", () => {
   test.each([
     [
       1,
-      "made for contract 1, this gateway has 2: since 2 a provider gives `protocols` in place of `operations`, `transport` in place of `answer`, ",
+      "made for contract 1, this gateway has 3: since 2 a provider gives `protocols` in place of `operations`, `transport` in place of `answer`, ",
     ],
     [
       contractVersion + 1,
       `made for contract ${contractVersion + 1}, this gateway has ${contractVersion}: it needs a newer gateway`,
     ],
-    ["two", "headgate.contract of its package.json is not a version of the contract, such as 2"],
+    ["two", "headgate.contract of its package.json is not a version of the contract, such as 3"],
   ])("made for contract %p it is off, and says what changed", async (contract, reason) => {
     const file = join(gateway, "node_modules/headgate-acme/package.json")
     const manifest = await Bun.file(file).json()

@@ -7,6 +7,7 @@ import { contractVersion } from "../Provider.ts"
 /** What a version of the contract changed for plugins of the version before. `docs/plugins.md` has the same table. */
 export const contractChanges: Readonly<Record<number, string>> = {
   2: "a provider gives `protocols` in place of `operations`, `transport` in place of `answer`, `sign` for signatures of requests, and `models` as an async function",
+  3: "an assistant's message is read as parts in their order (`partsInOrder`) and written with `saidInOrder` or `partOrder`, since hosts refuse reasoning in another place",
 }
 
 /** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
@@ -19,7 +20,7 @@ export const contractMismatch = ({ contract }: { readonly contract: number }): s
 }
 
 /**
- * The same for the package that has the module `entry`, by `"headgate": { "contract": 2 }` of its package.json. It is read before the package is
+ * The same for the package that has the module `entry`, by `"headgate": { "contract": 3 }` of its package.json. It is read before the package is
  * imported: `defineProvider` gives a plugin the contract of the gateway that imports it, whichever it was written for, and the import itself fails
  * where a name is gone. A package that says nothing is imported.
  */
@@ -28,7 +29,7 @@ export const packageMismatch = (entry: string): string | undefined => {
   const contract = isJsonObject(declared) ? declared["contract"] : undefined
   if (contract === undefined) return undefined
   if (typeof contract !== "number" || !Number.isSafeInteger(contract) || contract < 1) {
-    return "headgate.contract of its package.json is not a version of the contract, such as 2"
+    return "headgate.contract of its package.json is not a version of the contract, such as 3"
   }
   return contractMismatch({ contract })
 }

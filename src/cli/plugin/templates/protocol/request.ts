@@ -5,14 +5,17 @@ import {
   argumentsObject,
   base64Of,
   type ContentPart,
+  type HostToolCall,
   type JsonObject,
   type Message,
   type Protocol,
+  partsInOrder,
   partsOf,
   type ReasoningDetail,
   readDataUrl,
   reasoningWish,
   type Tool,
+  type ToolCall,
   type ToolChoice,
   textOf,
   Unsupported,
@@ -60,12 +63,14 @@ const turnsOf = (messages: ReadonlyArray<Message>): Read<ReadonlyArray<JsonObjec
     const turns: Array<JsonObject> = []
     for (const [at, message] of messages.entries()) {
       if (isInstruction(message)) continue
+      if (message.role === "assistant") {
+        turns.push({ from: "model", said: yield* saidBy(message, `messages[${at}].content`) })
+        continue
+      }
       const said = yield* Either.all(
         partsOf(message.content).map((part, place) => partOf(part, `messages[${at}].content[${place}]`)),
       )
       if (message.role === "tool") turns.push({ from: "function", id: message.tool_call_id, said })
-      else if (message.role === "assistant")
-        turns.push({ from: "model", said: [...thoughtsOf(message), ...said, ...callsOf(message)] })
       else turns.push({ from: "user", said })
     }
     return turns
@@ -79,26 +84,29 @@ const partOf = (part: ContentPart, path: string): Read<JsonObject> => {
   return Either.left(new Unsupported({ path, reason: "this host takes text and embedded images only" }))
 }
 
-/** Sealed reasoning of earlier turns goes back as it came. Fragments of one block share an index. */
-const thoughtsOf = ({ reasoning_details: details }: AssistantMessage): ReadonlyArray<JsonObject> => {
-  const blocks = new Map<number, { thought: string; seal: string }>()
-  for (const [at, piece] of (details ?? []).entries()) {
-    if (piece.format !== format) continue
-    const place = piece.index ?? at
-    const block = blocks.get(place) ?? { thought: "", seal: "" }
-    blocks.set(place, { thought: block.thought + (piece.text ?? ""), seal: block.seal + sealOf(piece) })
-  }
-  return [...blocks.values()]
+/** What the model said, in the order in which it said it: the vendor refuses sealed reasoning in another place. */
+const saidBy = (message: AssistantMessage, path: string): Read<ReadonlyArray<JsonObject>> =>
+  Either.all(
+    partsInOrder(message).parts.flatMap((part): ReadonlyArray<Read<JsonObject>> => {
+      if (part.type === "content") return [partOf(part.content, path)]
+      const said = part.type === "reasoning" ? thoughtOf(part.details) : callOf(part.call)
+      return said === undefined ? [] : [Either.right(said)]
+    }),
+  )
+
+/** Sealed reasoning of earlier turns goes back as it came. `undefined`: it is of another vendor. */
+const thoughtOf = (details: ReadonlyArray<ReasoningDetail>): JsonObject | undefined => {
+  const own = details.filter((piece) => piece.format === format)
+  if (own.length === 0) return undefined
+  return { thought: own.map(({ text }) => text ?? "").join(""), seal: own.map(sealOf).join("") }
 }
 
 const sealOf = ({ signature }: ReasoningDetail): string => signature ?? ""
 
-const callsOf = ({ tool_calls: calls }: AssistantMessage): ReadonlyArray<JsonObject> =>
-  (calls ?? []).flatMap((call) =>
-    call.function === undefined
-      ? []
-      : [{ call: { id: call.id, name: call.function.name, input: argumentsObject(call) } }],
-  )
+const callOf = (call: ToolCall | HostToolCall): JsonObject | undefined =>
+  call.function === undefined
+    ? undefined
+    : { call: { id: call.id, name: call.function.name, input: argumentsObject(call) } }
 
 // --- tools
 

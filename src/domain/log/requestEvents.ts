@@ -41,6 +41,14 @@ export const requestEvents = {
     means: "The caller got 500. The cause has the place in the code.",
     remedy: "Report it.",
   },
+  priced_otherwise: {
+    level: "warn",
+    text: "{host} served the tier {tier}, for which {model} has no price",
+    means:
+      "The answer was charged at the price of the host that was called, so the host's bill may differ. The ledger's row has `pricedOtherwise`. At most once a minute for each host and tier, with the number of `unlogged` ones.",
+    remedy:
+      'Give the model a host of that tier (`variant: "priority"` or `"flex"`) with its prices, or change the setting at the vendor.',
+  },
   answer_unbooked: {
     level: "error",
     text: "an answer was not booked in time",

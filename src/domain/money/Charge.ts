@@ -25,6 +25,8 @@ export interface Answer {
   readonly isUnfinished?: boolean | undefined
   /** "" for a blank one. */
   readonly finishReason: string
+  /** The service tier that the host says it served, in its word. Absent: it does not say. */
+  readonly servedTier?: string | undefined
   /** Of `host-failed`: a defect of the gateway broke it off, which is never charged. */
   readonly isOwnFault?: boolean
 }
@@ -55,6 +57,8 @@ export interface Charge {
   readonly estimated: boolean
   /** By how much the host's bill can be above an estimate that the caller pays. Absent: by nothing. */
   readonly unchargedAtMost?: Picodollars
+  /** The host served another service tier than that whose prices these are, and the model has no host of that tier. Default false. */
+  readonly isPricedOtherwise?: boolean
 }
 
 /** What is known of a request, for estimates of its cost. */

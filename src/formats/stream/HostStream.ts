@@ -171,6 +171,11 @@ export class HostStream {
     return this.finishes.withheld.length >= this.options.choices
   }
 
+  /** The last `ChatChunk.service_tier`. */
+  get servedTier(): string | undefined {
+    return this.extras.service_tier
+  }
+
   private failUnlessReadable(): void {
     if (this.closed) return
     if (this.reader.overlong() || this.pending > this.longestEvent)

@@ -44,7 +44,10 @@ export const chatReader =
     return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
   }
 
-const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => {
+const deliveredOf = (
+  { usage, choices, unfinished, unseen = 0, service_tier: tier }: ChatResponse,
+  { tools }: Attempt,
+): Delivered => {
   let outputBytes = unseen
   let outputMedia: MediaTokens | undefined
   let isReasoningShown = false
@@ -61,6 +64,7 @@ const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, {
     showsReasoning: isReasoningShown,
     isUnfinished: unfinished,
     finishReason: choices[0]?.finish_reason ?? "",
+    servedTier: tier,
     areToolCallsSound: tools && areToolCallsSound(tools, choices),
     isAwaited: true,
   }

@@ -43,6 +43,8 @@ export interface Delivered {
   /** `Answer.isUnfinished`. */
   readonly isUnfinished?: boolean | undefined
   readonly finishReason: string
+  /** `Answer.servedTier`. */
+  readonly servedTier?: string | undefined
   /** Of an answer to a request with tools: `Sample.areToolCallsSound`. */
   readonly areToolCallsSound?: boolean | undefined
   /** Whether the caller waits for the booking. */
@@ -108,6 +110,7 @@ export class EndAttempt {
       hiddenTokens: hidden,
       isUnfinished,
       finishReason: delivered.finishReason,
+      servedTier: delivered.servedTier,
       latencyMs,
       isAwaited: delivered.isAwaited,
       isOwnFault: failure === undefined,

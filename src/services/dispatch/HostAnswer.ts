@@ -102,6 +102,7 @@ export class HostAnswer implements Sink {
       showsReasoning: stream?.showsReasoning,
       isUnfinished: stream?.isUnfinished,
       finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
+      servedTier: stream?.servedTier,
       areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
       isAwaited,
     }

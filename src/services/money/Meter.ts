@@ -9,16 +9,20 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
+import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import { hostOfTier, isOtherTier } from "../../domain/hosts/hostFacts.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Spend } from "../../domain/keys/limitWindows.ts"
 import { type Charge, chargeFor } from "../../domain/money/Charge.ts"
 import type { BudgetSnapshot } from "../../domain/money/reservation.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
-import type { RequestContext } from "../request/RequestContext.ts"
+import { logEvent } from "../../process/log/logEvent.ts"
+import { Throttle } from "../../process/log/Throttle.ts"
+import { makeEffectRunner } from "../request/EffectRunner.ts"
+import { monotonic, type RequestContext } from "../request/RequestContext.ts"
 import { type Hindrance, type Outage, outageOf } from "../storage/Outage.ts"
 import { type DataAtRest, Storage } from "../storage/Storage.ts"
 import { hindranceOf, orUnavailable, reportTo } from "../storage/StorageUnavailable.ts"
@@ -97,6 +101,7 @@ const make = Effect.gen(function* () {
   const storage = yield* Storage
   const clock = yield* Effect.clock
   const now = () => clock.unsafeCurrentTimeMillis()
+  const runner = makeEffectRunner(yield* Effect.runtime<never>())
   const outage = outageOf(storage)
   const reached = orUnavailable("metering", { outage })
   const accounts = new KeyAccounts((key) => {
@@ -135,6 +140,9 @@ const make = Effect.gen(function* () {
   observers.opened()
   const metering = new Metering({
     ...{ storage, outage, reached, accounts, prices, reservations, journal, ledger, lease, slices, observers, now },
+    registry,
+    throttle: new Throttle(monotonic(clock)),
+    log: (line) => runner.run(line, () => {}),
   })
   yield* Effect.scheduleForked(survivingDefects("the watch for outages")(metering.watch), Schedule.spaced("1 second"))
   const correcting = survivingDefects("the watch for a clock that steps back")(metering.correct)
@@ -162,6 +170,9 @@ interface MeteringParts extends Bookkeeping {
   /** Both only where several processes use the database. */
   readonly lease: ProcessLease | undefined
   readonly slices: Slices | undefined
+  readonly registry: ConfigInForce
+  readonly throttle: Throttle
+  readonly log: (line: Effect.Effect<void>) => void
   /** Unix milliseconds. */
   readonly now: () => number
 }
@@ -279,14 +290,34 @@ class Metering {
     return Effect.flatMap(accounts.of(key.id), (account) => reservations.take(key, account, context, ask, host))
   }
 
+  /**
+   * The host whose prices hold: the one that was called, or the one of the service tier that was served in its place
+   * (developers.openai.com, priority processing, 2026-11: a request may be downgraded, or a project's setting may
+   * upgrade it). `undefined`: the model has none of that tier.
+   */
+  private served(host: Host, tier: string | undefined): Host | undefined {
+    if (!isOtherTier(host, tier)) return host
+    const { registry, log, throttle } = this.parts
+    const model = registry.current().models.find(({ id }) => id === host.model)
+    const found = model && hostOfTier(host, tier, model)
+    if (found !== undefined) return found
+    const about = { model: host.model, host: host.tag, tier: tier.slice(0, 100) }
+    const unlogged = throttle.pass(`${host.model} ${host.tag} ${tier}`)
+    if (unlogged !== undefined) log(logEvent("priced_otherwise", unlogged === 0 ? about : { ...about, unlogged }))
+    return undefined
+  }
+
   private book(reservation: Reservation, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     const { context, host, errorFinish } = reservation
     const { reservations, prices, now, storage } = this.parts
-    const charge = chargeFor(host.pricing, settlement, reservation, context.admittedAt, errorFinish)
+    const served = this.served(host, settlement.servedTier)
+    const { pricing } = served ?? host
+    const cost = chargeFor(pricing, settlement, reservation, context.admittedAt, errorFinish)
+    const charge = served === undefined && pricing !== null ? { ...cost, isPricedOtherwise: true } : cost
     if (!reservations.close(reservation)) return Exit.succeed(charge)
     const facts = {
       installation: storage.installation,
-      priceVersion: prices.idOf(host.pricing),
+      priceVersion: prices.idOf(pricing),
       settledAt: now(),
     }
     const settled = ledgerRow(reservation, settlement, charge, facts)

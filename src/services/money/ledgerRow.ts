@@ -66,7 +66,7 @@ export const ledgerRow = (
   cachedTokens: charge.usage.cachedTokens,
   cacheWriteTokens: charge.usage.cacheWriteTokens,
   reasoningTokens: charge.usage.reasoningTokens,
-  rareUsage: rareUsage(charge.usage, host.pricing === null ? 0 : bounds.images, charge.unchargedAtMost),
+  rareUsage: rareUsage(charge, host.pricing === null ? 0 : bounds.images),
   estimated: charge.estimated,
   streamed,
   finishReason: settlement.finishReason,

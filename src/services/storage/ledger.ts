@@ -3,7 +3,7 @@
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import type { PriceBasis } from "../../domain/hosts/Host.ts"
 import type { KeyId } from "../../domain/ids.ts"
-import type { Waiver } from "../../domain/money/Charge.ts"
+import type { Charge, Waiver } from "../../domain/money/Charge.ts"
 import type { BudgetWindow } from "../../domain/money/Slice.ts"
 import type { Picodollars } from "../../domain/price/money.ts"
 import { noUsage, type Usage } from "../../domain/price/Usage.ts"
@@ -82,8 +82,8 @@ export interface ReservedIn {
 }
 
 /**
- * Members of `Usage` without a column of their own, images in the prompt, and `Charge.unchargedAtMost` in picodollars; those that
- * are 0 are absent.
+ * Members of `Usage` without a column of their own, images in the prompt, `Charge.unchargedAtMost` in picodollars, and 1 for
+ * `Charge.isPricedOtherwise`; those that are 0 are absent.
  */
 export type RareUsage = {
   readonly [M in
@@ -92,14 +92,23 @@ export type RareUsage = {
         "promptTokens" | "completionTokens" | "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
       >
     | "images"
-    | "unchargedAtMost"]?: number
+    | "unchargedAtMost"
+    | "pricedOtherwise"]?: number
 }
 
 /** `images`: images in the prompt, which have a price of their own at some hosts. */
-export const rareUsage = (usage: Usage, images: number, unchargedAtMost: Picodollars = 0n): RareUsage | null => {
-  let any = images > 0 || unchargedAtMost > 0n
+export const rareUsage = (
+  {
+    usage,
+    unchargedAtMost = 0n,
+    isPricedOtherwise = false,
+  }: Pick<Charge, "usage" | "unchargedAtMost" | "isPricedOtherwise">,
+  images: number,
+): RareUsage | null => {
+  let any = images > 0 || unchargedAtMost > 0n || isPricedOtherwise
   const rare: { -readonly [M in keyof RareUsage]: RareUsage[M] } = images > 0 ? { images } : {}
   if (unchargedAtMost > 0n) rare.unchargedAtMost = Number(unchargedAtMost)
+  if (isPricedOtherwise) rare.pricedOtherwise = 1
   for (const member of rareCounts) {
     if (usage[member] === 0) continue
     rare[member] = usage[member]
@@ -123,7 +132,7 @@ const rareCounts = [
 
 /** The usage that a row was computed from. */
 export const usageOf = (row: LedgerRow): Usage => {
-  const { images: _, unchargedAtMost: __, ...rare } = row.rareUsage ?? {}
+  const { images: _, unchargedAtMost: __, pricedOtherwise: ___, ...rare } = row.rareUsage ?? {}
   return {
     ...noUsage,
     ...rare,

@@ -38,6 +38,7 @@ const RareUsage = Schema.Struct({
   searchUnits: count,
   images: count,
   unchargedAtMost: count,
+  pricedOtherwise: count,
 })
 
 const columns = {

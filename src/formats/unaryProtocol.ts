@@ -29,6 +29,8 @@ interface Deviations<Payload extends JsonObject>
   readonly names?: Readonly<Record<string, string>>
   /** Members of the payload in the host's words, which are always sent. */
   readonly write?: (payload: Payload, host: Host) => JsonObject | Unsupported
+  /** The member that a list stands for where some hosts answer with a list alone. */
+  readonly listed?: string
   /** The answer in the canonical form, without its usage. */
   readonly read?: (answer: JsonObject, payload: Payload) => JsonObject
   readonly usage?: (answer: JsonObject, request: UnaryRequest<string, Payload>) => CountedUsage
@@ -41,7 +43,7 @@ interface CountedUsage {
 export const unaryProtocol = <Name extends string, Payload extends JsonObject, Answer extends UnaryAnswer>(
   operation: UnaryOperation<Payload, Answer>,
   { passes = [], drop = [] }: UnaryQuirks = {},
-  { path, names = {}, write, read, usage = promptUsage, ...more }: Deviations<Payload> = {},
+  { path, names = {}, write, listed, read, usage = promptUsage, ...more }: Deviations<Payload> = {},
 ): UnaryProtocol<UnaryRequest<Name, Payload>, Answer> => {
   const refused = new Set(drop)
   const hostNames = new Map(Object.entries(names))
@@ -59,7 +61,7 @@ export const unaryProtocol = <Name extends string, Payload extends JsonObject, A
     },
     decode: (_head, body, request) => {
       const { payload } = request
-      const given = answerIn(body)
+      const given = answerIn(listed !== undefined && Array.isArray(body) ? { [listed]: body } : body)
       if (given instanceof HostFailed) return given
       const { usage: _, ...members } = read?.(given, payload) ?? given
       const answer: JsonObject = { ...members, ...usage(given, request) }

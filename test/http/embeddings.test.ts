@@ -376,3 +376,23 @@ test("a caller who takes a long answer slowly is cut where answers of many keys 
   }
   expect(answerBytes.bytes).toBe(0)
 })
+
+test.each<[string, unknown]>([
+  ["a list alone", [{ embedding: [0.5, -2] }, { embedding: [1, 2] }]],
+  [
+    "a list alone, each vector in a list of its own (llama.cpp)",
+    [
+      { index: 0, embedding: [[0.5, -2]] },
+      { index: 1, embedding: [[1, 2]] },
+    ],
+  ],
+  ["vectors in lists of their own", { data: [{ embedding: [[0.5, -2]] }, { embedding: [[1, 2]] }] }],
+])("H17: %s is an answer", async (_, body) => {
+  const { post } = await scene("embeddings", { one: () => Response.json(body) })
+  const answer = await answered(post({ input: ["a", "b"] }))
+  expect(answer.status).toBe(200)
+  expect(answer.body.data).toEqual([
+    { object: "embedding", index: 0, embedding: [0.5, -2] },
+    { object: "embedding", index: 1, embedding: [1, 2] },
+  ])
+})

@@ -166,3 +166,21 @@ test.each([
   expect(answer.status).toBe(400)
   expect(answer.body.error.metadata.issues).toEqual([{ path, message }])
 })
+
+test("H17: a list alone, with scores, as text-embeddings-inference answers", async () => {
+  const { post } = await scene({
+    one: () =>
+      Response.json([
+        { index: 1, score: 0.9 },
+        { index: 0, score: 0.5 },
+        { index: 2, score: 0.1 },
+      ]),
+  })
+  const { status, body } = await answered(post({ ...ask, top_n: 2 }))
+  expect(status).toBe(200)
+  expect(body.results).toMatchObject([
+    { index: 1, relevance_score: 0.9 },
+    { index: 0, relevance_score: 0.5 },
+  ])
+  expect(JSON.stringify(body)).not.toContain('"score"')
+})

@@ -80,7 +80,11 @@ const errorMemberOf = (body: JsonObject, event: string): unknown => {
   if (body["error"]) return body["error"]
   if (event === "error" || body["object"] === "error") return body
   const groq = body["x_groq"]
-  return isJsonObject(groq) && groq["error"] ? groq["error"] : undefined
+  if (isJsonObject(groq) && groq["error"]) return groq["error"]
+  // FastAPI's form of an error, which servers in Python send in the middle of a stream too.
+  const { detail, choices, usage } = body
+  if (detail == null || choices != null || usage != null) return undefined
+  return { message: typeof detail === "string" ? detail : JSON.stringify(detail) }
 }
 
 /** The failure in one choice, if it holds one. The finish reason `error` without a detail is a failure too. */

@@ -1,6 +1,7 @@
 /**
  * Separates reasoning that a host writes into its text, as `<think>...</think>` at the start. Used only for hosts with
- * that quirk.
+ * that quirk. Where the template of a model has written the opening tag into the prompt, the text has the closing one
+ * alone (QwenLM/qwen-code#6033, 2026-06): what came before it is reasoning, unless it was passed on before.
  */
 
 export interface Thought {
@@ -20,7 +21,7 @@ const closing = "</think>"
 
 /** For one text. */
 export const thinkTags = (): ThinkTags => {
-  let state: "start" | "thinking" | "closed" | "text" = "start"
+  let state: "start" | "thinking" | "closed" | "unopened" | "text" = "start"
   let held = ""
 
   /** Length of the longest suffix of `text` that is a prefix of the closing tag. */
@@ -45,6 +46,22 @@ export const thinkTags = (): ThinkTags => {
     return { reasoning, text: after() }
   }
 
+  /** Text up to a closing tag that was not opened. `isFirst`: nothing of it was passed on. */
+  const unopened = (isFirst: boolean): Thought => {
+    state = "unopened"
+    const close = held.indexOf(closing)
+    if (close === -1) {
+      const kept = held.length - unfinished(held)
+      const text = held.slice(0, kept)
+      held = held.slice(kept)
+      return { reasoning: "", text }
+    }
+    const before = held.slice(0, close)
+    held = held.slice(close + closing.length)
+    state = "closed"
+    return isFirst ? { reasoning: before, text: after() } : { reasoning: "", text: before + after() }
+  }
+
   /** The blank lines between the thought and the answer belong to neither. */
   const after = (): string => {
     const text = held.trimStart()
@@ -58,15 +75,11 @@ export const thinkTags = (): ThinkTags => {
       if (state === "text") return { reasoning: "", text: piece }
       held += piece
       if (state === "closed") return { reasoning: "", text: after() }
+      if (state === "unopened") return unopened(false)
       if (state === "start") {
         const begun = held.trimStart()
         if (begun.length < opening.length && opening.startsWith(begun)) return { reasoning: "", text: "" }
-        if (!begun.startsWith(opening)) {
-          state = "text"
-          const text = held
-          held = ""
-          return { reasoning: "", text }
-        }
+        if (!begun.startsWith(opening)) return unopened(true)
         held = begun.slice(opening.length)
         state = "thinking"
       }

@@ -3,6 +3,7 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { hostFacts, maySupport } from "../../domain/hosts/hostFacts.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
+import { textOfNumbers } from "../../domain/json/numberList.ts"
 import {
   type EmbeddingInput,
   type EmbeddingsPayload,
@@ -57,6 +58,7 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
         const isAsked = (base64 === true || (base64 !== false && base64(host))) && givesFloats(payload, host)
         return isAsked ? { input, encoding_format: "base64" } : { input }
       },
+      listed: "data",
       read: ({ data, ...answer }, payload) => {
         const kind = signedBytes ? "int8" : kindOf(data, payload)
         return {
@@ -75,9 +77,16 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
 const givesFloats = ({ output_dtype: kind }: EmbeddingsPayload, host: Host): boolean =>
   (kind == null || kind === "float") && maySupport(hostFacts(host), "encoding_format")
 
-/** Some hosts leave the index out. */
-const withPlace = (entry: unknown, at: number): unknown =>
-  isJsonObject(entry) && entry["index"] === undefined ? { ...entry, index: at } : entry
+/** Some hosts leave the index out, and llama.cpp has the vector in a list of its own. */
+const withPlace = (entry: unknown, at: number): unknown => {
+  if (!isJsonObject(entry)) return entry
+  const placed = entry["index"] === undefined ? { ...entry, index: at } : entry
+  const vectors: unknown = entry["embedding"]
+  // A list of numbers is not parsed for this.
+  if (!Array.isArray(vectors) || textOfNumbers(vectors) !== undefined || vectors.length !== 1) return placed
+  const [vector]: ReadonlyArray<unknown> = vectors
+  return Array.isArray(vector) ? { ...placed, embedding: vector } : placed
+}
 
 /** What the base64 of an answer holds, by its first vector. */
 const kindOf = (data: unknown, payload: EmbeddingsPayload): PackedKind => {

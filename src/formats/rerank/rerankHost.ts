@@ -22,9 +22,20 @@ export type RerankProtocol = UnaryProtocol<RerankRequest, RerankResponse>
 export const rerankProtocol = (quirks: RerankQuirks = {}): RerankProtocol =>
   unaryProtocol(rerank, quirks, {
     write: ({ query, documents }) => ({ query, documents: documents.map(plainText) }),
-    read: ({ meta: _, ...answer }) => answer,
+    listed: "results",
+    read: ({ meta: _, results, ...answer }) => ({
+      ...answer,
+      results: Array.isArray(results) ? results.map(withScore) : results,
+    }),
     usage: (answer, { bounds }) => usageOf(answer, bounds.textBytes),
   })
+
+/** Hugging Face's text-embeddings-inference calls the relevance a score. */
+const withScore = (result: unknown): unknown => {
+  if (!isJsonObject(result) || result["relevance_score"] !== undefined) return result
+  const { score, ...rest } = result
+  return { ...rest, relevance_score: score }
+}
 
 /** Most hosts take documents as plain text only. */
 const plainText = (document: RerankPayload["documents"][number]): unknown => {

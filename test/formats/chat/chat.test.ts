@@ -593,3 +593,36 @@ describe("usage in odd places (H13, W9)", () => {
     })
   })
 })
+
+describe("H17: hosts that keep to no form", () => {
+  const tags: ChatQuirks = { thinkTags: true }
+
+  test("a closing tag of thinking alone ends reasoning in a whole answer, and is no text in a stream", () => {
+    const text = "Let me see.\n</think>\n\nIt is 4."
+    const [choice] = answeredWell(whole({ content: text }), tags).choices
+    expect([choice?.message.reasoning, choice?.message.content]).toEqual(["Let me see.\n", "It is 4."])
+    for (const size of [1, 3, 7]) {
+      const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
+        text.slice(at * size, (at + 1) * size),
+      )
+      const said = transcriptOf(
+        pieces.map((content) => event({ content })),
+        tags,
+      ).choices[0]
+      expect(said?.text).toBe("Let me see.\nIt is 4.")
+    }
+    expect(answeredWell(whole({ content: text })).choices[0]?.message.content).toBe(text)
+  })
+
+  test.each(["Too long.", [{ msg: "Too long." }]])(
+    "FastAPI's error is one, whole and within a stream: %j",
+    (detail) => {
+      expect(failureOf(answered({ detail }))).toBe("overloaded")
+      const decoder = chatProtocol().decoder(head, context)
+      decoder.event("", event({ content: "a" }))
+      expect(failureOf(decoder.event("", { detail }))).toBe("overloaded")
+      // Beside an answer it is a member like others.
+      expect(failureOf(answered(whole({ content: "a" }, "stop", { detail })))).toBeUndefined()
+    },
+  )
+})

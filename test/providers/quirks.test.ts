@@ -416,3 +416,21 @@ describe("the order of an assistant's parts (G39)", () => {
     }
   })
 })
+
+test("H17: DeepSeek, which knows no schemas, is asked for JSON and told the schema", async () => {
+  const schema = { type: "object", properties: { n: { type: "number" } } }
+  const format = { type: "json_schema", json_schema: { name: "answer", strict: true, schema } }
+  const { body, dropped } = await sentTo("deepseek", { response_format: format })
+  expect(body["response_format"]).toEqual({ type: "json_object" })
+  expect(body["messages"]).toEqual([
+    { role: "system", content: expect.stringContaining(JSON.stringify(schema)) },
+    ...hi,
+  ])
+  expect(dropped).toEqual(["response_format.json_schema.strict"])
+  const plain = await sentTo("deepseek", { response_format: { type: "json_object" } })
+  expect([plain.body["response_format"], plain.body["messages"], plain.dropped]).toEqual([
+    { type: "json_object" },
+    hi,
+    [],
+  ])
+})

@@ -12,6 +12,8 @@ export default chatHost({
   chat: {
     own: ["thinking"],
     instructions: "system",
+    // Its `response_format` has `text` and `json_object`, and wants the word JSON in the prompt.
+    schemas: false,
     // In a conversation with tools the reasoning has to come back under this name, and may be empty. The model "deepseek-chat" does not think.
     history: "reasoning_content",
     missingReasoning: (model) => (model === "deepseek-chat" ? undefined : ""),

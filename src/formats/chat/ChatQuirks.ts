@@ -61,6 +61,8 @@ export interface ChatQuirks {
   readonly names?: Readonly<Record<string, string>>
   /** Members that every request has, whatever the caller wrote. Constant for a model. */
   readonly always?: (upstreamModel: string) => JsonObject
+  /** `false`: the host knows JSON objects, but no schemas of them. A schema is told among the instructions. */
+  readonly schemas?: boolean
   /**
    * The payload in the host's own form, for what no other quirk says; it runs first, and the quirks about messages and tools
    * do not change what it gave, but for `instructions`. Members that it leaves out are reported as dropped; what else is lost it

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import type { Message, Tool } from "../../domain/request/chat.ts"
+import type { ChatPayload, Message, SystemMessage, Tool } from "../../domain/request/chat.ts"
 import { namesWhere } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
@@ -44,7 +44,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     const { payload } = request
     const dropped: Array<string> = []
     const out: Record<string, unknown> = { model: host.upstreamModel }
-    const messages = arrangedMessages(payload.messages, instructions)
+    const told = quirks.schemas === false ? schemaTold(payload.response_format) : undefined
+    const messages = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)
     const written = rewrite === undefined ? payload : rewrite({ ...payload, messages }, dropped)
     if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
@@ -57,6 +58,10 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
     if (rewrite === undefined && unmarked && payload.tools != null && !refused.has("tools"))
       out["tools"] = withoutCacheControl<Tool>(payload.tools)
+    if (told !== undefined) {
+      out["response_format"] = { type: "json_object" }
+      if (payload.response_format?.json_schema?.strict === true) dropped.push("response_format.json_schema.strict")
+    }
     if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
     writeReasoning(out, dropped, request, host, quirks, refused)
     if (rewrite !== undefined) out["messages"] = withoutListedOrder(out["messages"])
@@ -126,6 +131,14 @@ const writeReasoning = (
         : { reasoning_effort: effort }
   if (members !== undefined) write(out, members, request.payload, dropped)
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
+}
+
+/** The instruction that stands for a schema; `undefined`: none is asked for. */
+const schemaTold = (format: ChatPayload["response_format"]): SystemMessage | undefined => {
+  if (format?.type !== "json_schema") return undefined
+  const schema = format.json_schema?.schema
+  const fitting = schema == null ? "." : ` that fits this JSON schema:\n\n${JSON.stringify(schema)}`
+  return { role: "system", content: `Answer with one JSON object alone${fitting}` }
 }
 
 const thinks = ({ thinking }: JsonObject): boolean => !isJsonObject(thinking) || thinking["type"] !== "disabled"

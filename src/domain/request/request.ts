@@ -178,6 +178,8 @@ export interface ChatRequest extends OperationRequest {
   readonly payload: ChatPayload
   /** Whether the caller asked for `stream_options.include_usage`. Default false. */
   readonly usageChunk?: boolean
+  /** Whether the caller wrote `functions`, and reads a call as `function_call`. Default false. */
+  readonly functionCalls?: boolean
   /** Absent: the caller wrote the canonical form. */
   readonly native?: NativeRequest
 }

@@ -5,12 +5,20 @@ import type { ClientFormat } from "../ClientFormat.ts"
 import { type AnswerShape, answerWriter } from "../choicesAnswer.ts"
 import { type ChunkShape, chunkWriter } from "../choicesStream.ts"
 import { chatErrorBody } from "../errorBody.ts"
+import { legacyChoice, legacyPiece } from "./legacyFunctions.ts"
 import { chatTable, decodeChat } from "./readChatRequest.ts"
 
 const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
+const legacyAnswers: AnswerShape = { ...answers, choice: legacyChoice }
 
 /** Every delta has the role and a text, and every choice has all members, because strict clients require them. */
-const chunkChoice = ({ index, delta, finish_reason, native_finish_reason, ...rest }: ChatChunkChoice) => ({
+const chunkChoice = ({
+  index,
+  delta,
+  finish_reason,
+  native_finish_reason,
+  ...rest
+}: ChatChunkChoice): ChatChunkChoice => ({
   index,
   delta: { role: "assistant", content: "", ...delta },
   finish_reason,
@@ -26,15 +34,18 @@ const chunks: ChunkShape = {
   spliceable: { json: (text) => text.slice(6, -2), text: sseEvent },
 }
 
+const legacyChunks: ChunkShape = { ...chunks, choice: (choice) => legacyPiece(chunkChoice(choice)) }
+
 export const chat: ClientFormat = {
   name: "chat",
   decode: decodeChat,
   prompt: "messages",
-  answer: (names, { reasoning }) => answerWriter(names, reasoning.exclude, answers),
-  stream:
-    (names, { usageChunk = false }) =>
-    (host) =>
-      chunkWriter(names, host, chunks, usageChunk),
+  answer: (names, { reasoning, functionCalls }) =>
+    answerWriter(names, reasoning.exclude, functionCalls === true ? legacyAnswers : answers),
+  stream: (names, { usageChunk = false, functionCalls }) => {
+    const shape = functionCalls === true ? legacyChunks : chunks
+    return (host) => chunkWriter(names, host, shape, usageChunk)
+  },
   error: chatErrorBody,
   schema: chatTable.schema,
 }

@@ -20,6 +20,7 @@ import { isJsonObject } from "../../domain/json/json.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { stored } from "../request/operatorMembers.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
+import { legacyCall } from "./legacyFunctions.ts"
 
 const most = { messages: 4096 }
 
@@ -70,6 +71,7 @@ const assistant = objectOf({
   refusal: text,
   images: listOf(anyObject),
   audio: anyObject,
+  function_call: legacyCall,
 })
 
 const instruction = objectOf({ content: textContent, name: text }, "content")
@@ -80,12 +82,13 @@ const roles: ReadonlyMap<string, Check> = new Map([
   ["assistant", assistant],
   ["tool", objectOf({ content: anyContent, tool_call_id: filledText }, "content", "tool_call_id")],
 ])
-const byRole: ReadonlyMap<unknown, Check> = roles
 const knownRoles = [...roles.keys()].join(", ")
+const allRoles = new Map([...roles, ["function", objectOf({ name: filledText, content: text }, "name")]])
+const byRole: ReadonlyMap<unknown, Check> = allRoles
 
 const message = titled(
   "ChatMessage",
-  checkOf({ anyOf: choiceSchema("role", roles) }, (value, path, issues) => {
+  checkOf({ anyOf: choiceSchema("role", allRoles) }, (value, path, issues) => {
     if (!isJsonObject(value)) return report(issues, path, "must be an object")
     const check = byRole.get(value["role"])
     if (check === undefined) report(issues, `${path}.role`, `must be one of ${knownRoles}`)
@@ -97,7 +100,12 @@ const message = titled(
 const isPlainTurn = (value: unknown): boolean => {
   if (!isJsonObject(value)) return false
   for (const name in value) if (name !== "role" && name !== "content") return false
-  return typeof value["content"] === "string" && value["role"] !== "tool" && byRole.has(value["role"])
+  return (
+    typeof value["content"] === "string" &&
+    value["role"] !== "tool" &&
+    value["role"] !== "function" &&
+    byRole.has(value["role"])
+  )
 }
 
 const messagesSchema = { type: "array", items: message.schema, minItems: 1, maxItems: most.messages }

@@ -31,21 +31,13 @@ import { otherTool } from "../request/operatorMembers.ts"
 import { reasoningOf, reasoningRule } from "../request/reasoning.ts"
 import { name, textMembers } from "../request/textMembers.ts"
 import { messages } from "./chatMessages.ts"
+import { legacyMembers, withoutFunctions } from "./legacyFunctions.ts"
 
-const toolTypes: ReadonlyMap<string, Check> = new Map([
-  [
-    "function",
-    objectOf(
-      {
-        function: objectOf(
-          { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
-          "name",
-        ),
-      },
-      "function",
-    ),
-  ],
-])
+const declared = objectOf(
+  { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
+  "name",
+)
+const toolTypes: ReadonlyMap<string, Check> = new Map([["function", objectOf({ function: declared }, "function")]])
 
 const tools = listOf(titled("ChatTool", byType(toolTypes, otherTool)), most.tools)
 
@@ -66,6 +58,7 @@ const parameters: Readonly<Record<string, Check>> = {
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
   ...otherChecks,
+  ...legacyMembers(declared, most.tools),
   messages,
   prompt: text,
 }
@@ -88,13 +81,21 @@ export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequ
   const read = readMembers(body, chatTable, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
-  const { payload, preferences, parameters, dropped } = read
+  const { preferences, parameters, dropped } = read
+  const payload = withoutFunctions(read.payload)
+  const isLegacy = payload !== read.payload
+  if (isLegacy)
+    for (const name of ["tools", "tool_choice"]) if (isNew(name, payload, read.payload)) parameters.push(name)
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
-  return Either.right(
-    chatRequest({ body, preferences, parameters, reasoning, maxTokens, dropped, payload: checkedPayload(payload) }),
-  )
+  const request = chatRequest({
+    ...{ body, preferences, parameters, reasoning, maxTokens, dropped, payload: checkedPayload(payload) },
+  })
+  return Either.right(isLegacy && read.payload["tools"] == null ? { ...request, functionCalls: true } : request)
 }
 
+const isNew = (name: string, payload: JsonObject, before: JsonObject): boolean =>
+  payload[name] != null && before[name] == null
+
 /** The checks above guarantee the type: required members are present, and known members have their type. */
-const checkedPayload = (payload: Record<string, unknown>): ChatPayload => payload as unknown as ChatPayload
+const checkedPayload = (payload: JsonObject): ChatPayload => payload as unknown as ChatPayload

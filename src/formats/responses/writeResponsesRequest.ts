@@ -59,9 +59,11 @@ export const encodeResponses = (
     } else addMember(parameters, name, payload, out)
   }
   for (const [at, message] of payload.messages.entries()) {
-    // Images that the model made are no input of an assistant in this form, and its messages have no names.
+    // Images that the model made are no input of an assistant in this form, and nobody who speaks has a name. That of a
+    // result says only what its call says.
     if (Array.isArray(message["images"]) && message["images"].length > 0) dropped.push(`messages[${at}].images`)
-    if (message["name"] != null && message["name"] !== "") dropped.push(`messages[${at}].name`)
+    if (message.role !== "tool" && message["name"] != null && message["name"] !== "")
+      dropped.push(`messages[${at}].name`)
   }
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))

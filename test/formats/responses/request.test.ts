@@ -124,9 +124,13 @@ describe("a conversation", () => {
   })
 
   test("has no names of who speaks, and says so", () => {
-    const { body, dropped } = sent({ messages: [{ ...user, name: "Ann" }] })
+    const result = { role: "tool", tool_call_id: "c", name: "f", content: "1" }
+    const { body, dropped } = sent({ messages: [{ ...user, name: "Ann" }, result] })
     expect(dropped).toEqual(["messages[0].name"])
-    expect(body["input"]).toEqual([{ type: "message", role: "user", content: "hi" }])
+    expect(body["input"]).toEqual([
+      { type: "message", role: "user", content: "hi" },
+      { type: "function_call_output", call_id: "c", output: "1" },
+    ])
   })
 
   const reasoned = (...details: ReadonlyArray<object>) => ({

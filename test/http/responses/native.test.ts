@@ -252,6 +252,17 @@ describe("what the caller gets", () => {
     expect((await responseOf(await postResponses(gateway, {})))["completed_at"]).toBe(7)
   })
 
+  test("has the items that came, where the host's last event lists none", async () => {
+    answer = () =>
+      streamOf(
+        eventsOf(items).map((event) =>
+          event["type"] === "response.completed" ? { ...event, response: responseObject([]) } : event,
+        ),
+      )
+    const { response } = await responsesStreamOf(await postResponses(gateway, { stream: true }))
+    expect(response["output"]).toEqual(items)
+  })
+
   test("ends with its terminal event, without [DONE]", async () => {
     answer = both
     const text = await (await postResponses(gateway, { stream: true })).text()

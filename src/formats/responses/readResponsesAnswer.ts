@@ -17,7 +17,7 @@ import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
 import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { malformed } from "../httpError.ts"
-import { responsesFailure } from "./readResponsesError.ts"
+import { responsesFailure } from "./responsesError.ts"
 
 export interface Finish {
   readonly reason: FinishReason

@@ -28,7 +28,7 @@ import {
   tierOf,
   usageOf,
 } from "./readResponsesAnswer.ts"
-import { responsesFailure } from "./readResponsesError.ts"
+import { responsesFailure } from "./responsesError.ts"
 
 const nothing: ReadonlyArray<ChatChunk> = []
 

@@ -4,7 +4,7 @@ import { ownNamesIn } from "../../domain/request/placedParameters.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
 import { responsesForm } from "./nativeResponses.ts"
 import { decodeResponses, responsesTable } from "./readResponsesRequest.ts"
-import { responsesErrorBody } from "./responsesErrorBody.ts"
+import { responsesErrorBody } from "./responsesError.ts"
 import { answerWriter, namesFor } from "./writeResponsesAnswer.ts"
 import { responseWriter } from "./writeResponsesStream.ts"
 

@@ -3,7 +3,7 @@
  * name, read in 2026-11): objects are closed, and bounds of numbers, texts and lists are refused with 400. What is taken out
  * is told in the description, as Anthropic's own SDKs do.
  */
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 
 const refused: ReadonlySet<string> = new Set([
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],

@@ -98,6 +98,7 @@ export {
   base64Of,
   calledNames,
   type DataUrl,
+  imageTypeOf,
   partsOf,
   readDataUrl,
   textOf,
@@ -115,6 +116,7 @@ export { chunkOf } from "./formats/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./formats/httpError.ts"
+export { exactSchema } from "./formats/messages/exactSchema.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./formats/messages/messagesHost.ts"
 export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./formats/messages/Thinking.ts"
 export {
@@ -130,6 +132,7 @@ export {
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
 export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
 export { responsesForTools, responsesProtocol } from "./formats/responses/responsesHost.ts"
+export { type OfferedTools, offeredTools } from "./formats/toolChoice.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export type { PluginContext, PluginFields, PluginLog } from "./plugin/PluginLog.ts"

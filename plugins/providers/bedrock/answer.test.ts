@@ -110,6 +110,7 @@ describe("an answer", () => {
       reasoning_details: [
         { type: "reasoning.text", text: "Hm.", signature: "c2ln", format: "anthropic-claude-v1", index: 0 },
         { type: "reasoning.encrypted", data: "aGlk", format: "amazon-bedrock-v1", index: 1 },
+        expect.objectContaining({ id: "headgate-order", index: 4 }),
       ],
       tool_calls: [{ id: "2", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } }],
       annotations: [citation],
@@ -145,6 +146,7 @@ describe("an answer", () => {
       { type: "reasoning.text", text: "Hm.", format, index: 0 },
       { type: "reasoning.text", signature: "c2ln", format, index: 0 },
       { type: "reasoning.encrypted", data: "aGlk", format: "amazon-bedrock-v1", index: 1 },
+      expect.objectContaining({ id: "headgate-order", index: 5 }),
     ])
     expect(all("annotations")).toEqual([citation])
     expect(all("images")).toEqual([{ type: "image_url", image_url: { url: "data:image/webp;base64,AA" } }])
@@ -154,5 +156,25 @@ describe("an answer", () => {
       { index: 1, function: { arguments: "{}" } },
       { index: 0, function: { arguments: '{"city":"Rome"}' } },
     ])
+  })
+
+  test.each(["end_turn", "stop_sequence"])("%s beside calls is a stop for the calls", (stopReason) => {
+    const { finish_reason: finish } = answerWith([{ toolUse: { toolUseId: "2", name: "weather", input: {} } }], {
+      stopReason,
+    }).choices[0]
+    expect(finish).toBe("tool_calls")
+    const { chunks } = streamed([
+      ["contentBlockStart", { contentBlockIndex: 0, start: { toolUse: { toolUseId: "2", name: "weather" } } }],
+      ["contentBlockStop", { contentBlockIndex: 0 }],
+      ["messageStop", { stopReason }],
+      ["metadata", { usage: { inputTokens: 1, outputTokens: 1 } }],
+    ])
+    expect(chunks.flatMap(({ choices }: Anything) => choices).at(-1).finish_reason).toBe("tool_calls")
+  })
+
+  test("input that is JSON text is kept", () => {
+    const { message } = answerWith([{ toolUse: { toolUseId: "2", name: "weather", input: '{"city":"Rome"}' } }])
+      .choices[0]
+    expect(message.tool_calls[0].function.arguments).toBe('{"city":"Rome"}')
   })
 })

@@ -336,6 +336,7 @@ describe("a caller of the Messages form", () => {
         model: ask.model,
         max_tokens: 3000,
         tools: [{ name: "weather", input_schema: { type: "object" } }],
+        thinking: { type: "enabled", budget_tokens: 1024 },
         messages: [user],
         ...body,
       }),

@@ -26,6 +26,8 @@ const unsupported = (body: JsonObject, model = claude): Anything =>
 
 const weather = { type: "function", function: { name: "weather", parameters: { properties: { city: {} } } } }
 const called = { id: "call.1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } }
+/** Of `called`, whose own id has a character that the host refuses. */
+const shortId = "call_e8b7b7b3793f991dd79d37cbf2fd785d"
 const asked = [
   user,
   { role: "assistant", content: null, tool_calls: [called] },
@@ -75,12 +77,12 @@ describe("a request", () => {
         { role: "user", content: [{ text: "Hi" }] },
         {
           role: "assistant",
-          content: [{ toolUse: { toolUseId: "call_1", name: "weather", input: { city: "Oslo" } } }],
+          content: [{ toolUse: { toolUseId: shortId, name: "weather", input: { city: "Oslo" } } }],
         },
         {
           role: "user",
           content: [
-            { toolResult: { toolUseId: "call_1", content: [{ text: "12" }] } },
+            { toolResult: { toolUseId: shortId, content: [{ text: "12" }] } },
             {
               toolResult: {
                 toolUseId: "b",
@@ -143,7 +145,9 @@ describe("a request", () => {
       { audio: { format: "mp3", source: { bytes: "AA" } } },
     ],
   ])("carries %j", (part, block) => {
-    expect(sent({ messages: [{ role: "user", content: [part] }] }, nova).body.messages[0].content).toEqual([block])
+    const [written, beside] = sent({ messages: [{ role: "user", content: [part] }] }, nova).body.messages[0].content
+    expect(written).toEqual(block)
+    expect(beside).toEqual("document" in block ? { text: "See the document." } : undefined)
   })
 
   test.each([
@@ -183,12 +187,105 @@ describe("a request", () => {
 
   test("no tools may be called: they are left out, but for conversations that need them", () => {
     expect(sent({ tools: [weather], tool_choice: "none" }).body.toolConfig).toBeUndefined()
-    expect(unsupported({ messages: asked, tools: [weather], tool_choice: "none" })[0]).toBe("tool_choice")
-    expect(unsupported({ messages: asked })[0]).toBe("tools")
     expect(unsupported({ tools: [{ type: "web_search" }] })[0]).toBe("tools[0]")
     expect(unsupported({ tools: [weather], tool_choice: { type: "allowed_tools" } })[0]).toBe("tool_choice")
     const foreign = { role: "assistant", tool_calls: [{ type: "custom", id: "a" }] }
     expect(unsupported({ messages: [user, foreign], tools: [weather] })[0]).toBe("messages[1].tool_calls[0]")
+  })
+
+  test("a conversation with calls and no tools, as in an agent's summary, declares those that it calls", () => {
+    const declared = [{ toolSpec: { name: "weather", inputSchema: { json: { type: "object", properties: {} } } } }]
+    const forbidden = { tool_choice: { type: "none" } }
+    const summary = sent({ messages: asked })
+    expect(summary.body.toolConfig).toEqual({ tools: declared })
+    expect(summary.body.additionalModelRequestFields).toEqual(forbidden)
+    expect(summary.dropped).toEqual([])
+    const ofNova = sent({ messages: asked }, nova)
+    expect(ofNova.body.toolConfig).toEqual({ tools: declared })
+    expect(ofNova.dropped).toEqual([])
+  })
+
+  test("a conversation with calls whose tools may not be called: said in Claude's words, and dropped for others", () => {
+    const body = { messages: asked, tools: [weather], tool_choice: "none" }
+    const told = sent(body)
+    expect(told.body.toolConfig.tools[0].toolSpec.inputSchema.json.properties).toEqual({ city: {} })
+    expect(told.body.toolConfig.toolChoice).toBeUndefined()
+    expect(told.body.additionalModelRequestFields).toEqual({ tool_choice: { type: "none" } })
+    expect(told.dropped).toEqual([])
+    expect(sent(body, nova).dropped).toEqual(["tool_choice"])
+  })
+
+  test("tools that are allowed are the ones that are offered; a tool whose input is text is named as dropped", () => {
+    const other = { type: "function", function: { name: "other" } }
+    const allowed_tools = { mode: "required", tools: [{ type: "function", function: { name: "weather" } }] }
+    const body = {
+      tools: [other, weather, { type: "custom", custom: { name: "patch" } }],
+      tool_choice: { type: "allowed_tools", allowed_tools },
+    }
+    const { body: written, dropped } = sent(body)
+    expect(written.toolConfig.tools.map(({ toolSpec }: Anything) => toolSpec.name)).toEqual(["weather"])
+    expect(written.toolConfig.toolChoice).toEqual({ any: {} })
+    expect(dropped).toEqual(["tools[2]"])
+  })
+
+  test("thinking goes back where it was said; where a client lost the order, it is left out, and named", () => {
+    const reasoning = (text: string, index: number) => ({
+      ...{ type: "reasoning.text", format: "anthropic-claude-v1", index, text, signature: text },
+    })
+    const second = { ...called, id: "b" }
+    const data = JSON.stringify([
+      ...[
+        ["reasoning", 1, "A", 0],
+        ["call", "call.1"],
+        ["reasoning", 1, "B", 0],
+        ["text", 2],
+        ["call", "b"],
+      ],
+    ])
+    const entry = { type: "reasoning.encrypted", id: "headgate-order", format: "unknown", index: 5, data }
+    const details = [reasoning("A", 0), reasoning("B", 2)]
+    const said = (reasoning_details: ReadonlyArray<JsonObject>) => ({
+      messages: [user, { role: "assistant", content: "so", tool_calls: [called, second], reasoning_details }, user],
+      tools: [weather],
+    })
+    const kinds = ({ body }: Anything) => body.messages[1].content.map((block: JsonObject) => Object.keys(block)[0])
+    const inOrder = sent(said([...details, entry]))
+    expect(kinds(inOrder)).toEqual(["reasoningContent", "toolUse", "reasoningContent", "text", "toolUse"])
+    expect(inOrder.dropped).toEqual([])
+    const lost = sent(said(details))
+    expect(kinds(lost)).toEqual(["text", "toolUse", "toolUse"])
+    expect(lost.dropped).toEqual(["order"])
+  })
+
+  test("a note between two results comes behind both; a blank last message stays the user's turn", () => {
+    const messages = [
+      ...[user, { role: "assistant", tool_calls: [called, { ...called, id: "b" }] }],
+      ...[{ role: "tool", tool_call_id: "call.1", content: "1" }, user],
+      ...[{ role: "tool", tool_call_id: "b", content: "2" }],
+    ]
+    const [, , turn] = sent({ messages, tools: [weather] }).body.messages
+    expect(turn.content.map((block: JsonObject) => Object.keys(block)[0])).toEqual(["toolResult", "toolResult", "text"])
+    const blank = [user, { role: "assistant", content: "Hi" }, { role: "user", content: " " }]
+    expect(sent({ messages: blank }).body.messages.at(-1)).toEqual({
+      role: "user",
+      content: [{ text: "Please continue." }],
+    })
+  })
+
+  test("a refusal is text; a name and the detail of an image are named as dropped", () => {
+    const image = { type: "image_url", image_url: { url: "data:image/jpeg;base64,iVBORw0KGgoAAA", detail: "high" } }
+    const { body, dropped } = sent({
+      messages: [{ ...user, name: "Ada", content: [image] }, { role: "assistant", refusal: "No." }, user],
+    })
+    expect(body.messages[0].content[0].image.format).toBe("png")
+    expect(body.messages[1].content).toEqual([{ text: "No." }])
+    expect(dropped).toEqual(["messages[0].name", "messages[0].content[0].image_url.detail"])
+  })
+
+  test("blank stop sequences are left out, and named", () => {
+    const { body, dropped } = sent({ stop: ["\n", "END"] })
+    expect(body.inferenceConfig.stopSequences).toEqual(["END"])
+    expect(dropped).toEqual(["stop"])
   })
 
   test("one call at a time: in Claude's words, and dropped for others", () => {
@@ -213,7 +310,9 @@ describe("a request", () => {
     expect(sent({ response_format: { type: "json_schema", json_schema } }).body.outputConfig).toEqual({
       textFormat: {
         type: "json_schema",
-        structure: { jsonSchema: { name: "city", description: "A city", schema: '{"type":"object"}' } },
+        structure: {
+          jsonSchema: { name: "city", description: "A city", schema: '{"type":"object","additionalProperties":false}' },
+        },
       },
     })
     expect(sent({ response_format: { type: "json_object" } }).dropped).toEqual(["response_format"])
@@ -236,8 +335,12 @@ describe("a request", () => {
     const { system, messages, toolConfig } = sent(body).body
     expect(system).toEqual([{ text: "a" }, { cachePoint: { type: "default", ttl: "1h" } }])
     expect(messages[0].content).toEqual([{ text: "b" }, point])
-    expect(messages[2].content).toEqual([{ toolResult: { toolUseId: "call_1", content: [{ text: "12" }] } }, point])
+    expect(messages[2].content).toEqual([{ toolResult: { toolUseId: shortId, content: [{ text: "12" }] } }, point])
     expect(toolConfig.tools[1]).toEqual(point)
+    const ofNova = sent(body, nova).body
+    expect(ofNova.system).toEqual([{ text: "a" }, point])
+    expect(ofNova.messages[0].content).toEqual([{ text: "b" }, point])
+    expect(JSON.stringify([ofNova.messages.slice(1), ofNova.toolConfig])).not.toContain("cachePoint")
     expect(JSON.stringify(sent(body, llama).body)).not.toContain("cachePoint")
   })
 

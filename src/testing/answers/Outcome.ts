@@ -4,6 +4,7 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import type { ChatChunk, ChatResponse, ChatUsage, FinishReason, ReasoningDetail } from "../../domain/request/chat.ts"
 import { citationsIn } from "../../formats/content.ts"
+import { withoutOrder } from "../../formats/conversation.ts"
 import { must, shown } from "../Check.ts"
 import type { Expected, ExpectedFailure } from "../Expected.ts"
 import { parsed } from "../requests/Sent.ts"
@@ -116,7 +117,7 @@ export const withoutIds = ({ choices, usage, failure }: Outcome) => ({
 /** Signatures and encrypted data, in their order. Fragments of one block are one. */
 export const signaturesIn = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<string> => {
   const blocks = new Map<string, string>()
-  for (const [at, { type, index, data, signature }] of details.entries()) {
+  for (const [at, { type, index, data, signature }] of withoutOrder(details).entries()) {
     const secret = textOf(type === "reasoning.encrypted" ? data : signature)
     const block = `${type} ${index ?? `at ${at}`}`
     if (secret !== "") blocks.set(block, (blocks.get(block) ?? "") + secret)

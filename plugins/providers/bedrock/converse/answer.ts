@@ -1,6 +1,7 @@
 /** Converts an answer of Converse to the canonical form, and has what whole and streamed answers share. */
 import {
   type Annotation,
+  type AssistantPart,
   type ChatMessage,
   type ChatResponse,
   type ChatUsage,
@@ -12,6 +13,7 @@ import {
   malformed,
   type OutputImage,
   type ReasoningDetail,
+  saidInOrder,
   type ToolCall,
   textOr,
 } from "headgate/plugin"
@@ -30,10 +32,13 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 
 /**
  * How an answer ended. `malformed_tool_use` and the like: the model wrote what the host could not read, which is an answer, and
- * billed. Unknown ones: a stop.
+ * billed. Unknown ones: a stop, which beside calls is one for the calls.
  */
-export const finishReasonOf = (stopReason: string): FinishReason =>
-  stopReason.startsWith("malformed_") ? "error" : (finishReasons.get(stopReason) ?? "stop")
+export const finishReasonOf = (stopReason: string, hasCalls: boolean): FinishReason => {
+  if (stopReason.startsWith("malformed_")) return "error"
+  const reason = finishReasons.get(stopReason) ?? "stop"
+  return reason === "stop" && hasCalls ? "tool_calls" : reason
+}
 
 /**
  * The canonical `usage`. The host counts cached reads and writes apart from its input tokens; canonically they are part of
@@ -78,16 +83,20 @@ export const isOfHost = (toolUse: JsonObject): boolean => toolUse["type"] === "s
 
 export const thought = (
   family: Family,
-  index: number,
   part: { readonly text?: string; readonly signature?: string },
-): ReasoningDetail => ({ type: "reasoning.text", ...part, format: formatOf(family), index })
+): ReasoningDetail => ({ type: "reasoning.text", ...part, format: formatOf(family) })
 
-export const hiddenThought = (index: number, data: string): ReasoningDetail => ({
+export const hiddenThought = (data: string): ReasoningDetail => ({
   type: "reasoning.encrypted",
   data,
   format: bedrockFormat,
-  index,
 })
+
+/** Some models' input comes as JSON text, and what cannot be read is not taken for an empty input. */
+const argumentsOf = (input: unknown): string => {
+  if (typeof input === "string" && input.trim() !== "") return input
+  return JSON.stringify(isJsonObject(input) ? input : {})
+}
 
 /** A source with an address, for the text between two places in the whole answer (UTF-16 units); others have no place in the form. */
 export const annotationsOf = (citation: unknown, start: number, end: number): ReadonlyArray<Annotation> => {
@@ -112,22 +121,21 @@ export const imageOf = (image: unknown): OutputImage | undefined => {
 /** A whole answer. Blocks of tools that the host itself ran are left out; the text around them stays. */
 export const converseAnswer = (body: unknown, family: Family): ChatResponse | HostFailed => {
   if (!isJsonObject(body) || !isJsonObject(body["output"])) return malformed()
-  const { message } = body["output"]
   const { stopReason, usage, serviceTier } = body
-  const content: unknown = isJsonObject(message) ? message["content"] : undefined
+  const content: unknown = isJsonObject(body["output"]["message"]) ? body["output"]["message"]["content"] : undefined
   if (!Array.isArray(content) || !content.every(isJsonObject) || typeof stopReason !== "string") return malformed()
-  const finish = finishReasonOf(stopReason)
   const gathered = new Gathered(family)
   for (const block of content) gathered.add(block)
+  const message = gathered.message()
   const counted = usageOf(usage)
   return {
     choices: [
       {
         index: 0,
-        finish_reason: finish,
+        finish_reason: finishReasonOf(stopReason, message.tool_calls !== undefined),
         native_finish_reason: stopReason,
         logprobs: null,
-        message: gathered.message(),
+        message,
       },
     ],
     ...(counted === undefined ? {} : { usage: counted }),
@@ -139,7 +147,7 @@ export const converseAnswer = (body: unknown, family: Family): ChatResponse | Ho
 class Gathered {
   private text: string | undefined
   private reasoning = ""
-  private readonly thoughts: Array<ReasoningDetail> = []
+  private readonly parts: Array<AssistantPart> = []
   private readonly calls: Array<ToolCall> = []
   private readonly annotations: Array<Annotation> = []
   private readonly images: Array<OutputImage> = []
@@ -151,7 +159,7 @@ class Gathered {
 
   add(block: JsonObject): void {
     const { text, toolUse, reasoningContent, citationsContent, image } = block
-    if (typeof text === "string") this.text = (this.text ?? "") + text
+    if (typeof text === "string") this.say(text)
     else if (isJsonObject(toolUse)) this.call(toolUse)
     else if (isJsonObject(reasoningContent)) this.think(reasoningContent)
     else if (isJsonObject(citationsContent)) this.cited(citationsContent)
@@ -162,50 +170,54 @@ class Gathered {
   }
 
   message(): ChatMessage {
-    const { text, reasoning, thoughts, calls, annotations, images } = this
+    const { text, reasoning, calls, annotations, images } = this
+    const { reasoning_details: details } = saidInOrder(this.parts)
     return {
       role: "assistant",
       content: text ?? (calls.length === 0 ? "" : null),
       refusal: null,
       reasoning: reasoning === "" ? null : reasoning,
-      ...(thoughts.length === 0 ? {} : { reasoning_details: thoughts }),
+      ...(details == null ? {} : { reasoning_details: details }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
       ...(annotations.length === 0 ? {} : { annotations }),
       ...(images.length === 0 ? {} : { images }),
     }
   }
 
+  private say(text: string): void {
+    this.text = (this.text ?? "") + text
+    this.parts.push({ type: "content", content: { type: "text", text } })
+  }
+
   private call(toolUse: JsonObject): void {
     if (isOfHost(toolUse)) return
     const { toolUseId, name, input } = toolUse
-    const written = JSON.stringify(isJsonObject(input) ? input : {})
-    this.calls.push({
-      id: callIdOf(toolUseId),
-      type: "function",
-      function: { name: textOr(name, ""), arguments: written },
-    })
+    const called = { name: textOr(name, ""), arguments: argumentsOf(input) }
+    const call = { id: callIdOf(toolUseId), type: "function", function: called }
+    this.calls.push(call)
+    this.parts.push({ type: "call", call })
   }
 
   private think({ reasoningText, redactedContent }: JsonObject): void {
     if (typeof redactedContent === "string") {
-      this.thoughts.push(hiddenThought(this.thoughts.length, redactedContent))
+      this.parts.push({ type: "reasoning", details: [hiddenThought(redactedContent)] })
     } else if (isJsonObject(reasoningText)) {
       const text = textOr(reasoningText["text"], "")
       const { signature } = reasoningText
       const signed = typeof signature === "string" ? { signature } : {}
       this.reasoning += text
-      this.thoughts.push(thought(this.family, this.thoughts.length, { text, ...signed }))
+      this.parts.push({ type: "reasoning", details: [thought(this.family, { text, ...signed })] })
     }
   }
 
   private cited({ content, citations }: JsonObject): void {
     const start = this.text?.length ?? 0
-    this.text ??= ""
+    this.say("")
     for (const part of Array.isArray(content) ? content : []) {
-      if (isJsonObject(part)) this.text += textOr(part["text"], "")
+      if (isJsonObject(part)) this.say(textOr(part["text"], ""))
     }
     for (const citation of Array.isArray(citations) ? citations : []) {
-      this.annotations.push(...annotationsOf(citation, start, this.text.length))
+      this.annotations.push(...annotationsOf(citation, start, this.text?.length ?? start))
     }
   }
 }

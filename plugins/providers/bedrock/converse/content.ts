@@ -7,11 +7,15 @@ import {
   argumentsObject,
   type Content,
   type ContentPart,
+  callIdWithin,
+  type HostToolCall,
   isJsonObject,
   type JsonObject,
   type Message,
+  partsInOrder,
   partsOf,
   type ReasoningDetail,
+  type ToolCall,
   type ToolMessage,
   Unsupported,
 } from "headgate/plugin"
@@ -26,6 +30,8 @@ export interface Turn {
 export interface Conversation {
   readonly system: ReadonlyArray<JsonObject>
   readonly turns: ReadonlyArray<Turn>
+  /** What it does not say of the messages. */
+  readonly dropped: ReadonlyArray<string>
 }
 
 /** Thinking of Claude: its signatures are valid at every vendor that has the model. */
@@ -42,6 +48,7 @@ class Translation {
   private readonly turns: Array<{ role: Turn["role"]; content: Array<JsonObject> }> = []
   private readonly nameFor = documentNames()
   private readonly family: Family
+  private readonly lost = new Set<string>()
   private unsupported: Unsupported | undefined
 
   constructor(family: Family) {
@@ -52,12 +59,18 @@ class Translation {
     for (const [at, message] of messages.entries()) this.message(message, `messages[${at}]`)
     if (this.unsupported !== undefined) return this.unsupported
     const { system, turns } = this
+    const dropped = [...this.lost]
     // A turn is needed, so instructions alone become a user's.
-    if (turns.length === 0) return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }] }
-    return { system, turns: trimmedPrefill(turns) }
+    if (turns.length === 0) {
+      return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }], dropped }
+    }
+    // A blank message still is the user's turn. Without one the host would go on with its answer, which new models refuse.
+    if (messages.at(-1)?.role === "user" && turns.at(-1)?.role === "assistant") this.say("user", [goOn])
+    return { system, turns: trimmedPrefill(turns.map(withText)), dropped }
   }
 
   private message(message: Message, path: string): void {
+    if (message["name"] != null && message.role !== "tool") this.lost.add(`${path}.name`)
     switch (message.role) {
       case "system":
       case "developer":
@@ -70,12 +83,23 @@ class Translation {
         this.say("user", this.toolResult(message, path))
         return
       case "assistant":
-        this.say("assistant", [
-          ...reasoningBlocks(message.reasoning_details ?? [], this.family),
-          ...this.blocks(message.content, path),
-          ...this.toolUses(message, path),
-        ])
+        this.say("assistant", this.answer(message, path))
     }
+  }
+
+  /** The parts as they were said. Where the order is lost, the host would refuse thinking, so that is left out. */
+  private answer(message: AssistantMessage, path: string): ReadonlyArray<JsonObject> {
+    const { parts, isInOrder } = partsInOrder(message)
+    if (!isInOrder) this.lost.add("order")
+    let contents = 0
+    let calls = 0
+    const blocks = parts.flatMap((part) => {
+      if (part.type === "content") return this.blocks([part.content], path, contents++)
+      if (part.type === "call") return this.toolUse(part.call, `${path}.tool_calls[${calls++}]`)
+      return isInOrder ? reasoningBlocks(part.details, this.family) : []
+    })
+    const { refusal } = message
+    return typeof refusal === "string" && refusal.trim() !== "" ? [...blocks, { text: refusal }] : blocks
   }
 
   private say(role: Turn["role"], blocks: ReadonlyArray<JsonObject>): void {
@@ -85,13 +109,16 @@ class Translation {
     else this.turns.push({ role, content: [...blocks] })
   }
 
-  /** Blank text is refused by the host, so it is left out. */
-  private blocks(content: Content | null | undefined, path: string): ReadonlyArray<JsonObject> {
+  /** Blank text is refused by the host, so it is left out. `from`: the place of the first part. */
+  private blocks(content: Content | null | undefined, path: string, from = 0): ReadonlyArray<JsonObject> {
     const blocks: Array<JsonObject> = []
     for (const [at, part] of partsOf(content).entries()) {
+      const place = `${path}.content[${from + at}]`
+      const detail: unknown = part.type === "image_url" ? part.image_url.detail : undefined
+      if (detail != null && detail !== "auto") this.lost.add(`${place}.image_url.detail`)
       const block = this.block(part)
       if (isRefused(block)) {
-        this.unsupported ??= new Unsupported({ path: `${path}.content[${at}]`, reason: block.refused })
+        this.unsupported ??= new Unsupported({ path: place, reason: block.refused })
       } else if (typeof block["text"] !== "string" || block["text"].trim() !== "") {
         blocks.push(block, ...cachePoint(part, this.family))
       }
@@ -125,35 +152,55 @@ class Translation {
     const inside = content.filter((block) => block["cachePoint"] === undefined)
     const points = content.filter((block) => block["cachePoint"] !== undefined).slice(0, 1)
     const failed = message["is_error"] === true ? { status: "error" } : {}
-    return [
-      { toolResult: { toolUseId: toolId(message.tool_call_id), content: inside, ...failed } },
-      ...(points.length > 0 ? points : cachePoint(message, this.family)),
-    ]
+    const result = { toolResult: { toolUseId: toolId(message.tool_call_id), content: inside, ...failed } }
+    if (this.family === "nova") return [result]
+    return [result, ...(points.length > 0 ? points : cachePoint(message, this.family))]
   }
 
-  private toolUses({ tool_calls: calls }: AssistantMessage, path: string): ReadonlyArray<JsonObject> {
-    return (calls ?? []).flatMap((call, at) => {
-      if (call.function === undefined) {
-        const reason = "this host takes calls of functions only"
-        this.unsupported ??= new Unsupported({ path: `${path}.tool_calls[${at}]`, reason })
-        return []
-      }
-      const { name } = call.function
-      const used = { toolUse: { toolUseId: toolId(call.id), name, input: argumentsObject(call) } }
-      return [used, ...cachePoint(call, this.family)]
-    })
+  private toolUse(call: ToolCall | HostToolCall, path: string): ReadonlyArray<JsonObject> {
+    if (call.function === undefined) {
+      this.unsupported ??= new Unsupported({ path, reason: "this host takes calls of functions only" })
+      return []
+    }
+    const { name } = call.function
+    const used = { toolUse: { toolUseId: toolId(call.id), name, input: argumentsObject(call) } }
+    return this.family === "nova" ? [used] : [used, ...cachePoint(call, this.family)]
   }
 }
 
-/** The mark of a prefix that is to be cached. Hosts other than these two refuse it, and it is only a hint. */
+const goOn: JsonObject = { text: "Please continue." }
+
+/** The host wants text beside a document, and the results of calls at the beginning of the turn. */
+const withText = (turn: Turn): Turn => {
+  const isLacking = has(turn, "document") && !has(turn, "text")
+  const content = isLacking ? [...turn.content, { text: "See the document." }] : turn.content
+  return { role: turn.role, content: resultsFirst(content) }
+}
+
+/** A cache point goes with the result before it. */
+const resultsFirst = (content: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  const results: Array<JsonObject> = []
+  const others: Array<JsonObject> = []
+  let last = others
+  for (const block of content) {
+    if (block["cachePoint"] === undefined) last = block["toolResult"] === undefined ? others : results
+    last.push(block)
+  }
+  return [...results, ...others]
+}
+
+/**
+ * The mark of a prefix that is to be cached. Hosts other than these two refuse it, and it is only a hint. Nova takes it in
+ * instructions and beside text and media only, and for five minutes (AWS's page on prompt caching, 2026-11).
+ */
 export const cachePoint = ({ cache_control: mark }: JsonObject, family: Family): ReadonlyArray<JsonObject> => {
   if (mark == null || (family !== "claude" && family !== "nova")) return []
-  const ttl = isJsonObject(mark) && mark["ttl"] === "1h" ? { ttl: "1h" } : {}
+  const ttl = family === "claude" && isJsonObject(mark) && mark["ttl"] === "1h" ? { ttl: "1h" } : {}
   return [{ cachePoint: { type: "default", ...ttl } }]
 }
 
 /** The host accepts at most 64 letters, digits, `_` and `-`. Ids from other hosts may differ. */
-const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_").slice(-64)
+const toolId = (id: string): string => callIdWithin(id, 64, /^[a-zA-Z0-9_-]+$/)
 
 /**
  * Signed and encrypted reasoning, unmodified and in order. A caller that collected a stream may send fragments: those of one

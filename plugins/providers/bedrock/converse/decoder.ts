@@ -1,6 +1,6 @@
 /**
- * Reads the events of ConverseStream. The host numbers all blocks of an answer together; the canonical form numbers them per
- * kind: tool calls from 0, reasoning from 0. The usage comes after the finish, in the last event.
+ * Reads the events of ConverseStream. The host numbers all blocks of an answer together; canonically calls are numbered
+ * from 0, and reasoning by its place among the parts. The usage comes after the finish, in the last event.
  */
 import {
   type ChatChunk,
@@ -11,6 +11,8 @@ import {
   isJsonObject,
   type JsonObject,
   malformed,
+  PartOrder,
+  type ReasoningDetail,
   textOr,
 } from "headgate/plugin"
 import { bedrockErrorInStream } from "../failure.ts"
@@ -32,7 +34,7 @@ interface Block {
   readonly call: number | undefined
   /** Whether the call has no arguments yet. */
   empty: boolean
-  /** Place among the pieces of reasoning, once there is some. */
+  /** Number of its reasoning, once there is some. */
   thought: number | undefined
   /** Pieces of encrypted reasoning, base64 each. */
   readonly hidden: Array<string>
@@ -49,7 +51,7 @@ class ConverseDecoder implements Decoder {
   private readonly family: Family
   private readonly blocks = new Map<unknown, Block>()
   private calls = 0
-  private thoughts = 0
+  private readonly order = new PartOrder()
   private textLength = 0
   private complete = false
 
@@ -109,7 +111,9 @@ class ConverseDecoder implements Decoder {
     this.open(place, index)
     const { toolUseId, name } = toolUse
     const called = { name: textOr(name, ""), arguments: "" }
-    return chunkOf({ tool_calls: [{ index, id: callIdOf(toolUseId), type: "function", function: called }] })
+    const id = callIdOf(toolUseId)
+    this.order.call(id)
+    return chunkOf({ tool_calls: [{ index, id, type: "function", function: called }] })
   }
 
   private delta(block: Block, delta: unknown): ReadonlyArray<ChatChunk> | HostFailed {
@@ -126,6 +130,7 @@ class ConverseDecoder implements Decoder {
   private text(text: string): ReadonlyArray<ChatChunk> {
     if (text === "") return nothing
     this.textLength += text.length
+    this.order.text(text)
     return chunkOf({ content: text })
   }
 
@@ -136,16 +141,24 @@ class ConverseDecoder implements Decoder {
   }
 
   private reasoning(block: Block, { text, signature, redactedContent }: JsonObject): ReadonlyArray<ChatChunk> {
+    block.thought ??= this.order.reasoning()
     if (typeof redactedContent === "string") {
       block.hidden.push(redactedContent)
       return nothing
     }
-    block.thought ??= this.thoughts++
     if (typeof text === "string" && text !== "") {
-      return chunkOf({ reasoning: text, reasoning_details: [thought(this.family, block.thought, { text })] })
+      return chunkOf({
+        reasoning: text,
+        reasoning_details: [this.piece(block.thought, thought(this.family, { text }))],
+      })
     }
     if (typeof signature !== "string" || signature === "") return nothing
-    return chunkOf({ reasoning_details: [thought(this.family, block.thought, { signature })] })
+    return chunkOf({ reasoning_details: [this.piece(block.thought, thought(this.family, { signature }))] })
+  }
+
+  private piece(index: number, detail: ReasoningDetail): ReasoningDetail {
+    this.order.reasoned(index, detail)
+    return { ...detail, index }
   }
 
   /** A call without arguments gets `{}`; encrypted reasoning is whole, and the end of a cited text is known, only now. */
@@ -154,8 +167,9 @@ class ConverseDecoder implements Decoder {
     this.blocks.delete(place)
     if (block === undefined) return nothing
     if (block.call !== undefined && block.empty) return this.input(block, "{}")
-    if (block.hidden.length > 0) {
-      return chunkOf({ reasoning_details: [hiddenThought(this.thoughts++, joinedBase64(block.hidden))] })
+    if (block.hidden.length > 0 && block.thought !== undefined) {
+      const hidden = this.piece(block.thought, hiddenThought(joinedBase64(block.hidden)))
+      return chunkOf({ reasoning_details: [hidden] })
     }
     const annotations = block.citations.flatMap((citation) => annotationsOf(citation, block.start, this.textLength))
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
@@ -163,8 +177,10 @@ class ConverseDecoder implements Decoder {
 
   private finish(stopReason: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (typeof stopReason !== "string") return malformed()
-    const reason = finishReasonOf(stopReason)
+    const reason = finishReasonOf(stopReason, this.calls > 0)
     const rest = [...this.blocks.keys()].flatMap((place) => this.close(place))
+    const order = this.order.entry()
+    if (order.length > 0) rest.push(...chunkOf({ reasoning_details: order }))
     const delta = { content: "" }
     return [...rest, { choices: [{ index: 0, delta, finish_reason: reason, native_finish_reason: stopReason }] }]
   }

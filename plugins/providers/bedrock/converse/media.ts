@@ -1,6 +1,6 @@
 /** Images, documents, video and audio as blocks of Converse. They are sent as bytes, or as an address in S3. */
 import type { AudioPart, DataUrl, FilePart, ImagePart, JsonObject, VideoPart } from "headgate/plugin"
-import { base64Of, readDataUrl } from "headgate/plugin"
+import { base64Of, imageTypeOf, readDataUrl } from "headgate/plugin"
 
 /** A block, or why there is none. */
 export type Carried = JsonObject | { readonly refused: string }
@@ -50,8 +50,12 @@ const bytesOf = (embedded: DataUrl): JsonObject => ({ bytes: base64Of(embedded) 
 export const imageBlock = ({ image_url: { url } }: ImagePart): Carried => {
   if (isInS3(url)) return imageOf(`image/${extensionOf(url)}`, inS3(url))
   const embedded = readDataUrl(url)
-  return embedded === undefined ? notEmbedded("images") : imageOf(embedded.mediaType, bytesOf(embedded))
+  return embedded === undefined ? notEmbedded("images") : embeddedImage(embedded)
 }
+
+/** Models refuse an image of another type than it says. */
+const embeddedImage = (embedded: DataUrl): Carried =>
+  imageOf(imageTypeOf(embedded) ?? embedded.mediaType, bytesOf(embedded))
 
 const notEmbedded = (what: string): Carried => refused(`this host takes ${what} as data URLs or addresses in S3 only`)
 
@@ -70,7 +74,7 @@ export const fileBlock = ({ file, ...part }: FilePart, nameFor: (filename: strin
   if (/^https?:/i.test(data)) return notEmbedded("files")
   const embedded = readDataUrl(data) ?? { mediaType: "application/pdf", base64: true, data }
   const { mediaType } = embedded
-  if (mediaType.startsWith("image/")) return imageOf(mediaType, bytesOf(embedded))
+  if (mediaType.startsWith("image/")) return embeddedImage(embedded)
   if (mediaType.startsWith("video/")) return videoOf(videoFormats.get(mediaType), bytesOf(embedded))
   const isText = mediaType.startsWith("text/") || mediaType === "application/json" || mediaType === ""
   const format = documentFormats.get(mediaType) ?? (isText ? "txt" : undefined)

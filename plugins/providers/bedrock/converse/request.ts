@@ -5,6 +5,7 @@ import {
   type ChatRequest,
   type Encoded,
   effortFor,
+  exactSchema,
   type Host,
   isJsonObject,
   type JsonObject,
@@ -45,7 +46,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
     path: pathOf(host, stream ? "converse-stream" : "converse"),
     ...(stream ? { headers: { accept: "application/vnd.amazon.eventstream" } } : {}),
     ...jsonBody(body),
-    dropped: droppedOf(request, body, own, tools),
+    dropped: [...conversation.dropped, ...tools.dropped, ...droppedOf(request, body, own, tools)],
   })
 }
 
@@ -58,8 +59,12 @@ const samplingOf = ({ temperature, top_p: topP }: ChatPayload, family: Family): 
   ...(topP == null || (family === "claude" && temperature != null) ? {} : { topP }),
 })
 
+const stopTexts = (stop: ChatPayload["stop"]): ReadonlyArray<string> =>
+  typeof stop === "string" ? [stop] : (stop ?? [])
+
+/** Claude refuses a blank one. */
 const stopOf = (stop: ChatPayload["stop"]): JsonObject => {
-  const texts = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "")
+  const texts = stopTexts(stop).filter((text) => text.trim() !== "")
   return texts.length === 0 ? {} : { stopSequences: texts }
 }
 
@@ -69,7 +74,10 @@ const textFormat = ({ response_format: format }: ChatPayload): JsonObject | unde
   if (wanted?.schema == null) return undefined
   const { name, schema, description } = wanted
   const described = typeof description === "string" ? { description } : {}
-  return { type: "json_schema", structure: { jsonSchema: { name, ...described, schema: JSON.stringify(schema) } } }
+  return {
+    type: "json_schema",
+    structure: { jsonSchema: { name, ...described, schema: JSON.stringify(exactSchema(schema)) } },
+  }
 }
 
 const tiers: ReadonlySet<unknown> = new Set(["default", "flex", "priority"])
@@ -187,6 +195,10 @@ const droppedOf = (
   const drop = (name: string, isSent: boolean): void => {
     if (payload[name] != null && !isSent) dropped.push(name)
   }
+  drop(
+    "stop",
+    stopTexts(payload.stop).every((text) => text.trim() !== ""),
+  )
   drop("temperature", inference["temperature"] !== undefined)
   drop("top_p", inference["topP"] !== undefined)
   drop("top_k", payload.top_k === 0 || ["top_k", "k", "inferenceConfig"].some((name) => fields[name] !== undefined))

@@ -1,7 +1,16 @@
 /** The tools of a request and the choice among them. */
-import { type ChatPayload, type Host, isJsonObject, type JsonObject, type Tool, Unsupported } from "headgate/plugin"
+import {
+  type ChatPayload,
+  exactSchema,
+  type Host,
+  isJsonObject,
+  type JsonObject,
+  offeredTools,
+  type Tool,
+  Unsupported,
+} from "headgate/plugin"
 import type { Family } from "../model.ts"
-import { type Conversation, cachePoint, has } from "./content.ts"
+import { type Conversation, cachePoint, type Turn } from "./content.ts"
 
 export interface Tools {
   /** `undefined`: there are none. */
@@ -10,9 +19,9 @@ export interface Tools {
   readonly additional: JsonObject
   /** Whether a tool must be called. */
   readonly forced: boolean
+  /** What the host is not told of them. */
+  readonly dropped: ReadonlyArray<string>
 }
-
-const noTools: Tools = { config: undefined, additional: {}, forced: false }
 
 export const toolsOf = (
   payload: ChatPayload,
@@ -20,45 +29,70 @@ export const toolsOf = (
   family: Family,
   host: Host,
 ): Tools | Unsupported => {
-  const { tools, tool_choice: wanted, parallel_tool_calls: parallel } = payload
-  const forbidden = wanted === "none"
-  if (tools == null || tools.length === 0 || forbidden) {
-    // The host refuses a conversation with calls when there are no tools, and has no way to forbid further ones.
-    if (!turns.some((turn) => has(turn, "toolUse", "toolResult"))) return noTools
-    const reason = `this host needs tools that may be called where the conversation has calls`
-    return new Unsupported({ path: forbidden ? "tool_choice" : "tools", reason })
-  }
+  const { parallel_tool_calls: parallel } = payload
+  const { tools, choice: wanted, dropped } = offeredTools(payload)
+  const none: Tools = { config: undefined, additional: {}, forced: false, dropped }
+  const called = tools.length === 0 || wanted === "none" ? calledIn(turns) : []
+  if ((tools.length === 0 || wanted === "none") && called.length === 0) return none
   const written: Array<JsonObject> = []
-  for (const [at, tool] of tools.entries()) {
+  const loose: Array<string> = []
+  for (const [at, tool] of tools) {
     const spec = toolSpec(tool, host)
     if (spec === undefined) return new Unsupported({ path: `tools[${at}]`, reason: "this host takes functions only" })
-    written.push(
-      spec,
-      ...cachePoint({ cache_control: tool["cache_control"] ?? tool.function?.["cache_control"] }, family),
-    )
+    if (tool.function?.strict === true && !takesSchemas(host)) loose.push(`tools[${at}].function.strict`)
+    const mark = { cache_control: tool["cache_control"] ?? tool.function?.["cache_control"] }
+    written.push(spec, ...(family === "nova" ? [] : cachePoint(mark, family)))
+  }
+  if (called.length > 0) {
+    // Only Claude can be told that no more are to be called.
+    const isTold = family === "claude"
+    return {
+      config: { tools: written.length > 0 ? written : called },
+      additional: isTold ? { tool_choice: { type: "none" } } : {},
+      forced: false,
+      dropped: [...dropped, ...loose, ...(isTold || wanted !== "none" ? [] : ["tool_choice"])],
+    }
   }
   const choice = choiceOf(wanted)
   if (choice instanceof Unsupported) return choice
   const forced = choice !== undefined && choice["auto"] === undefined
+  const common = { forced, dropped: [...dropped, ...loose] }
   if (parallel === false && family === "claude") {
-    return { config: { tools: written }, additional: { tool_choice: oneAtATime(choice) }, forced }
+    return { config: { tools: written }, additional: { tool_choice: oneAtATime(choice) }, ...common }
   }
-  return { config: { tools: written, ...(choice === undefined ? {} : { toolChoice: choice }) }, additional: {}, forced }
+  const config = { tools: written, ...(choice === undefined ? {} : { toolChoice: choice }) }
+  return { config, additional: {}, ...common }
 }
+
+/**
+ * The tools that a conversation calls. The host refuses one with calls when there are no tools, as in the summary that an
+ * agent asks for, so these are declared.
+ */
+const calledIn = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
+  const names = new Set(turns.flatMap(({ content }) => content.flatMap(calledName)))
+  const inputSchema = { json: { type: "object", properties: {} } }
+  return [...names].map((name) => ({ toolSpec: { name, inputSchema } }))
+}
+
+const calledName = ({ toolUse }: JsonObject): ReadonlyArray<unknown> => (isJsonObject(toolUse) ? [toolUse["name"]] : [])
 
 const toolSpec = (tool: Tool, host: Host): JsonObject | undefined => {
   if (tool.function === undefined) return undefined
   const { name, description, parameters, strict } = tool.function
+  const schema = { type: "object", ...(isJsonObject(parameters) ? parameters : { properties: {} }) }
+  const isStrict = strict === true && takesSchemas(host)
   return {
     toolSpec: {
       name,
       ...(typeof description === "string" && description !== "" ? { description } : {}),
-      inputSchema: { json: { type: "object", ...(isJsonObject(parameters) ? parameters : { properties: {} }) } },
-      // Models without structured outputs refuse `strict`.
-      ...(strict === true && host.supportedParameters.includes("structured_outputs") ? { strict } : {}),
+      inputSchema: { json: isStrict ? exactSchema(schema) : schema },
+      ...(isStrict ? { strict } : {}),
     },
   }
 }
+
+/** Models without structured outputs refuse `strict`. */
+const takesSchemas = ({ supportedParameters }: Host): boolean => supportedParameters.includes("structured_outputs")
 
 const choiceOf = (choice: ChatPayload["tool_choice"]): JsonObject | undefined | Unsupported => {
   if (choice == null || choice === "none") return undefined

@@ -31,17 +31,22 @@ export const pathIn = (url: string): string => /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]
 /** The text before the parameter of a path: all of it, where there is none. */
 export const leadOf = (path: string): string => path.split("{", 1)[0] ?? ""
 
+/** The same with the version that Google's newest client asks for (`@google/genai` 3). */
+export const otherLead = (lead: string): string => lead.replace("/v1beta/", "/v1/")
+
 /**
- * The parameter of a path, decoded; `undefined`: the URL is not of this path, or not in its one spelling, since other spellings could pass a filter by path (docs/guarantees.md#g25). What
- * stands before the path, where the gateway is mounted, is not looked at.
+ * The parameter of a path, decoded; `undefined`: the URL is not of this path, or not in its one spelling, since another
+ * spelling could pass a filter by path (docs/guarantees.md#g25). What stands before the path, where the gateway is
+ * mounted, does not matter.
  */
 export const parameterIn = (path: string, url: string): string | undefined => {
   const lead = leadOf(path)
   const tail = path.slice(path.indexOf("}") + 1)
+  if (lead === path) return undefined
   const given = pathIn(url)
-  const at = given.indexOf(lead)
-  if (lead === path || at === -1 || !given.endsWith(tail)) return undefined
-  const value = given.slice(at + lead.length, given.length - tail.length)
+  const before = [lead, otherLead(lead)].find((text) => given.includes(text))
+  if (before === undefined || !given.endsWith(tail)) return undefined
+  const value = given.slice(given.indexOf(before) + before.length, given.length - tail.length)
   if (value.split("/").some((segment) => /^\.{0,2}$/.test(segment))) return undefined
   try {
     return decodeURIComponent(value)

@@ -96,9 +96,9 @@ const asUtf8 = (value: string): string => {
 export const attributionText = (value: string | null): string =>
   value === null ? "" : withoutKeys(withoutControls(asUtf8(value), "")).slice(0, 200)
 
-/** The key of a request of Google's form, from `x-goog-api-key`, else from the query; "" for a malformed one. */
+/** The key of a request of Google's form, from `x-goog-api-key`, else from the query; `undefined` for none. */
 export const googleKey = (headers: Headers, url: string): string | undefined =>
-  headers.get("x-goog-api-key") ?? queryOf(url).get("key") ?? undefined
+  headers.get("x-goog-api-key") || queryOf(url).get("key") || undefined
 
 /**
  * The key of a request, from `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one.

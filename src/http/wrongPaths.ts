@@ -6,6 +6,7 @@
 import { NotFound } from "../domain/failures/Failure.ts"
 import { formRoutes } from "../domain/request/forms.ts"
 import { chatErrorBody } from "../formats/errorBody.ts"
+import { generateContentErrorBody } from "../formats/generateContent/generateContentError.ts"
 import { messagesErrorBody } from "../formats/messages/messagesErrorBody.ts"
 import type { Rendered } from "../formats/Rendered.ts"
 import { countTokensPath } from "./dataPaths.ts"
@@ -43,7 +44,8 @@ export const wrongPathAt = (prefix: Prefix, url: string): WrongPath => {
   const isMisplaced = misplaced.test(below) || trailing.test(below)
   // OpenAI's threads have messages too.
   const ofMessages = isMisplaced && /\/messages(?:\/count_tokens)?\/?$/.test(below) && !below.includes("/threads/")
-  const body = ofMessages ? messagesErrorBody : chatErrorBody
+  const isOfGoogle = /\/v1beta\/|:(?:stream)?[gG]enerateContent$/.test(below)
+  const body = ofMessages ? messagesErrorBody : isOfGoogle ? generateContentErrorBody : chatErrorBody
   if (!isMisplaced && !elsewhere.test(below)) return { failure: noSuchRoute, body }
   const where = `The API is at ${prefix}/api/v1, its description at ${prefix}/docs.`
   if (!isMisplaced) return { failure: new NotFound({ what: "This route", hint: where }), body }

@@ -11,6 +11,7 @@ test.each([
   ["http://gateway.test/api/v1beta/models/google/gemini:generateContent?key=a", "google/gemini"],
   ["https://gateway.test/llm/api/v1beta/models/google%2Fgemini:generateContent#x", "google/gemini"],
   ["/api/v1beta/models/a/b:floor:generateContent", "a/b:floor"],
+  ["/api/v1/models/google/gemini:generateContent", "google/gemini"],
   ["/api/v1beta/models/:generateContent", undefined],
   ["/api/v1beta/models/a//b:generateContent", undefined],
   ["/api/v1beta/models/../a:generateContent", undefined],

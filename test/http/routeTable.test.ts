@@ -7,7 +7,15 @@ import * as Effect from "effect/Effect"
 import { DataPlane } from "../../src/http/data/routes.ts"
 import { picodollars } from "../support/clients/answers.ts"
 import { openAccount } from "../support/gateways/account.ts"
-import { answerOfEveryRoute, configOfEveryRoute, free, paid } from "../support/gateways/everyRoute.ts"
+import {
+  answerOfEveryRoute,
+  bodyFor,
+  configOfEveryRoute,
+  free,
+  paid,
+  patternOf,
+  streamsOf,
+} from "../support/gateways/everyRoute.ts"
 import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 import { closeAfterAll, opened } from "../support/gateways/watched.ts"
 import { scriptedHost } from "../support/hosts/host.ts"
@@ -51,7 +59,7 @@ const refusals = async (...asked: ReadonlyArray<() => Promise<Response>>): Promi
 
 test("is all in `everyRoute.ts`", async () => {
   const paths = await gateway.run(Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]))
-  const known = [...Object.keys(paid), ...Object.keys(free)].map((path) => `/api/v1${path}`)
+  const known = [...Object.keys(paid), ...Object.keys(free)].map(patternOf)
   expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)
 })
 
@@ -134,11 +142,11 @@ describe.each(Object.entries(free))("POST %s", (path, { body }) => {
 })
 
 const streamedOrNot = Object.entries(paid).flatMap(([path, route]) =>
-  (route.canStream ? [false, true] : [false]).map((stream) => ({ path, stream, ...route })),
+  streamsOf(route).map((stream) => ({ path, stream, ...route })),
 )
 
-describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, form, operation, body }) => {
-  const asked = stream ? { ...body, stream } : body
+describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, form, operation, ...route }) => {
+  const asked = bodyFor({ form, operation, ...route }, stream)
 
   test("is refused before any call where the key cannot pay", async () => {
     const keys = [await gateway.newKey({ limit: 0n }), await gateway.newKey({ limit: 1n })]

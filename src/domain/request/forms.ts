@@ -15,20 +15,25 @@ export interface FormRoute {
 
 const post = (path: RoutePath): FormRoute => ({ method: "POST", path })
 
-const chatForms = [
+/** Google's paths have the model, and what is done with it. */
+export const ofModel = (method: string): RoutePath => `/api/v1beta/models/{model}:${method}`
+
+const ownForms = [
   ["chat", [post("/api/v1/chat/completions")]],
   ["completions", [post("/api/v1/completions")]],
   ["messages", [post("/api/v1/messages")]],
   ["responses", [post("/api/v1/responses")]],
   ["compact", [post("/api/v1/responses/compact")]],
+  ["generateContent", [post(ofModel("generateContent")), post(ofModel("streamGenerateContent"))]],
+  ["embedContent", [post(ofModel("embedContent")), post(ofModel("batchEmbedContents"))]],
 ] as const satisfies ReadonlyArray<readonly [name: string, routes: ReadonlyArray<FormRoute>]>
 
-/** A form of a chat, or the first form of another operation, which has its name. */
-export type FormName = (typeof chatForms)[number][0] | UnaryName
+/** A form with a name of its own, or the first form of an operation other than chat, which has the operation's name. */
+export type FormName = (typeof ownForms)[number][0] | UnaryName
 
 /** The routes of each form. The first one is the form of a body that does not say which it has. */
 export const formRoutes: ReadonlyMap<FormName, ReadonlyArray<FormRoute>> = new Map<FormName, ReadonlyArray<FormRoute>>([
-  ...chatForms,
+  ...ownForms,
   ...unaryNames.map((name) => [name, [post(`/api/v1${unaryOperations[name].path}`)]] as const),
 ])
 

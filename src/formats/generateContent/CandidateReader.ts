@@ -48,6 +48,18 @@ const finishOf = (native: string, hasCalls: boolean): FinishReason => {
   return hasCalls ? "tool_calls" : "stop"
 }
 
+const reasonOf: Readonly<Record<FinishReason, string>> = {
+  stop: "STOP",
+  length: "MAX_TOKENS",
+  tool_calls: "STOP",
+  content_filter: "SAFETY",
+  error: "OTHER",
+}
+
+/** The finish for Google's clients: in Google's words where a host used them. */
+export const finishReasonOf = (reason: FinishReason | null, native: string | null | undefined): string =>
+  native != null && (mistakes.has(native) || contentFilters.has(native)) ? native : reasonOf[reason ?? "stop"]
+
 /** Not an interface: those have no members besides the listed ones. */
 type Delta = {
   content?: string

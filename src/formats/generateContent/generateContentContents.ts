@@ -62,7 +62,7 @@ const resultsFirst = (messages: ReadonlyArray<Message>): Iterable<readonly [at: 
 }
 
 /** Stands for the signature of a call that another host made: Google's page on thought signatures gives it for that. */
-const foreignCall = "skip_thought_signature_validator"
+export const foreignCall = "skip_thought_signature_validator"
 
 /** What the result of a function may have in itself, from Gemini 3 on. */
 const fitsInResult = (part: JsonObject): boolean => {

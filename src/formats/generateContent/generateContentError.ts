@@ -9,6 +9,7 @@ import { isJsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { waitInDetails } from "../../wire/words/waits.ts"
 import { errorInBody, httpError } from "../httpError.ts"
+import type { Rendered } from "../Rendered.ts"
 
 /** An answer whose status is not 200. A stream's error may come as an array of one. */
 export const generateContentHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
@@ -68,4 +69,62 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
       ? { retryAfterSeconds: wait }
       : {}),
   })
+}
+
+const statusOf: ReadonlyMap<number, string> = new Map([
+  ...([
+    [400, "INVALID_ARGUMENT"],
+    [401, "UNAUTHENTICATED"],
+    [402, "FAILED_PRECONDITION"],
+    [403, "PERMISSION_DENIED"],
+  ] as const),
+  ...([
+    [404, "NOT_FOUND"],
+    [408, "DEADLINE_EXCEEDED"],
+    [409, "ABORTED"],
+    [413, "INVALID_ARGUMENT"],
+  ] as const),
+  ...([
+    [422, "INVALID_ARGUMENT"],
+    [429, "RESOURCE_EXHAUSTED"],
+    [499, "CANCELLED"],
+    [500, "INTERNAL"],
+  ] as const),
+  ...([
+    [501, "UNIMPLEMENTED"],
+    [502, "UNAVAILABLE"],
+    [503, "UNAVAILABLE"],
+    [504, "DEADLINE_EXCEEDED"],
+  ] as const),
+])
+
+/** The whole body for Google's clients. `details` have our type of the error, its metadata as texts, and the time to wait. */
+export const generateContentErrorBody = (
+  { status, errorType, message, metadata, headers }: Rendered,
+  requestId: string,
+) => {
+  const facts = Object.entries(metadata ?? {}).flatMap(
+    ([name, value]): ReadonlyArray<readonly [string, string]> =>
+      typeof value === "object" ? [] : [[name, String(value)]],
+  )
+  const wait = headers?.["retry-after"]
+  return {
+    error: {
+      code: status,
+      message,
+      status: statusOf.get(status) ?? (status < 500 ? "INVALID_ARGUMENT" : "INTERNAL"),
+      details: [
+        {
+          "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+          reason: errorType.toUpperCase(),
+          domain: "headgate",
+          metadata: Object.fromEntries(facts),
+        },
+        ...(wait === undefined
+          ? []
+          : [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${wait}s` }]),
+        { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId },
+      ],
+    },
+  }
 }

@@ -9,6 +9,7 @@ import type { Protocol } from "../Protocol.ts"
 import { generateContentAnswer, generateContentDecoder } from "./generateContentAnswer.ts"
 import { generateContentHttpError } from "./generateContentError.ts"
 import { encodeGenerateContent } from "./generateContentRequest.ts"
+import { encodeNative, generateContentForm } from "./nativeGenerateContent.ts"
 
 export { embedContentProtocol, vertexEmbeddingsProtocol } from "./generateContentEmbeddings.ts"
 
@@ -33,6 +34,10 @@ export const generateContentProtocol = ({ vertex = false }: GenerateContentOptio
   passes: ["safetySettings"],
   searches: () => true,
   encode: (request, host) => encodeGenerateContent(vertex, request, host),
+  native: {
+    form: generateContentForm,
+    encode: (request, native, host) => encodeNative(vertex, request, native, host),
+  },
   decode: (_head, body, { host }) => generateContentAnswer(body, host.upstreamModel),
   decoder: (_head, { host }) => generateContentDecoder(host.upstreamModel),
   error: generateContentHttpError,

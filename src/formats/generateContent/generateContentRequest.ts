@@ -65,7 +65,7 @@ const soundOf = ({ audio }: ChatPayload): Either.Either<void, Unsupported> =>
     : Either.void
 
 /** Google's tiers besides the usual one. */
-const tierOf = (tier: string | null | undefined): string | undefined =>
+export const tierOf = (tier: string | null | undefined): string | undefined =>
   tier === "flex" || tier === "priority" ? tier : undefined
 
 /** Names of the caller's members that are not sent to the host in any form. */

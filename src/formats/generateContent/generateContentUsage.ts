@@ -1,8 +1,11 @@
 /** What Google counted, and which tier served. */
 
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
 import { isCount } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
+import { usageBody } from "../routerUsage.ts"
+import { given } from "./generateContentJson.ts"
 
 /**
  * The canonical usage; `undefined` where Google did not count, or where a count is none. Without a total and without a count of
@@ -65,4 +68,26 @@ const inPrompt = (metadata: JsonObject, modality: string): number =>
 export const tierField = (metadata: unknown): { readonly service_tier?: string } => {
   const tier = isJsonObject(metadata) ? metadata["serviceTier"] : undefined
   return typeof tier === "string" ? { service_tier: tier === "standard" ? "default" : tier } : {}
+}
+
+/** The counts of an answer as Google writes them, and its cost beside them. Thoughts stand beside the candidates' tokens. */
+export const usageMetadata = (charge: Pick<Charge, "usage" | "cost" | "upstream">): JsonObject => {
+  const { usage } = charge
+  const { cost, is_byok, cost_details } = usageBody(charge)
+  return given({
+    promptTokenCount: usage.promptTokens,
+    candidatesTokenCount: usage.completionTokens - usage.reasoningTokens,
+    totalTokenCount: usage.promptTokens + usage.completionTokens,
+    cachedContentTokenCount: usage.cachedTokens || undefined,
+    thoughtsTokenCount: usage.reasoningTokens || undefined,
+    ...{ cost, is_byok, cost_details },
+  })
+}
+
+/** The host's own counts, with the cost. Where the gateway had to count, its counts replace those of the host. */
+export const usageWithCost = (written: unknown, charge: Charge): JsonObject => {
+  const own = usageMetadata(charge)
+  if (charge.estimated || !isJsonObject(written)) return own
+  const { cost, is_byok, cost_details } = own
+  return { ...written, cost, is_byok, cost_details }
 }

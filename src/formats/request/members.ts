@@ -194,6 +194,8 @@ export interface FormMembers {
   readonly decodedApart: ReadonlyArray<string>
   /** Members that must be there and may not be null. */
   readonly required?: ReadonlyArray<string>
+  /** Whether the path names the model, and the body need not. Default false. */
+  readonly isModelInPath?: boolean
   /** Rules for the whole body that are looked at before its members, and after them. */
   readonly before?: ReadonlyArray<Rule>
   readonly after?: ReadonlyArray<Rule>
@@ -204,8 +206,17 @@ const aboutOthers =
   "Members that are not listed go unread to hosts of openai-compatible providers and to local servers, and to other hosts where their plugin or extra_members of the provider names them. The others are named in X-GW-Dropped."
 
 export const memberTable = (form: FormMembers): MemberTable => {
-  const { title, parameters, others, decodedApart, required = [], before = [], after = [] } = form
-  const rules = [modelRule, ...before, ...after]
+  const {
+    title,
+    parameters,
+    others,
+    decodedApart,
+    required = [],
+    before = [],
+    after = [],
+    isModelInPath = false,
+  } = form
+  const rules = [...(isModelInPath ? [] : [modelRule]), ...before, ...after]
   const members = new Map<string, Member>([
     ...Object.entries(parameters).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
     ...Object.entries(others).map(([key, check]) => [key, { check, kind: "other" }] as const),
@@ -217,7 +228,7 @@ export const memberTable = (form: FormMembers): MemberTable => {
       title,
       ...objectSchema({ ...others, ...parameters }, required),
       description: aboutOthers,
-      allOf: rules.map(({ schema }) => schema),
+      ...(rules.length === 0 ? {} : { allOf: rules.map(({ schema }) => schema) }),
     },
     members,
     // As a member of a new object `__proto__` would become its prototype.

@@ -93,12 +93,12 @@ export const namesOf = (
 export const unaryAsked =
   <Sent, Name extends UnaryName>(
     decode: (sent: Sent, target: Target) => Either.Either<UnaryRequests[Name], BadRequest>,
-    writer: (names: AnswerNames, request: UnaryRequests[Name]) => UnaryWriter<Name>,
+    writer: (names: AnswerNames, request: UnaryRequests[Name], target: Target) => UnaryWriter<Name>,
   ): Decode<Sent, Asked> =>
   (sent, headers, target) => {
     const decoded = Either.flatMap(decode(sent, target), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
-      answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request)),
+      answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request, target)),
     }))
   }

@@ -5,7 +5,6 @@
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
 import { type RoutePath, routeName } from "../../domain/request/forms.ts"
 import type { ClientFormat } from "../../formats/ClientFormat.ts"
-import { chatErrorBody } from "../../formats/errorBody.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { DataRequest, type DataRoute } from "./DataRequest.ts"
 
@@ -18,9 +17,9 @@ export const upgradeRoute = (path: RoutePath, { name, error }: Pick<ClientFormat
 }
 
 /** Where a path is none of the routes with a parameter. */
-export const noRoute = (method: string): DataRoute => {
+export const noRoute = (method: string, error: DataRoute["error"]): DataRoute => {
   const route: DataRoute = {
-    ...{ name: `${method} *`, path: "/api/", form: null, error: chatErrorBody },
+    ...{ name: `${method} *`, path: "/api/", form: null, error },
     receive: (services, incoming) => new NoRoute(services, route, incoming),
   }
   return route

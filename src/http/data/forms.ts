@@ -5,6 +5,13 @@ import { completions } from "../../formats/completions/completionsClient.ts"
 import { decodeEmbeddings, embeddingsTable } from "../../formats/embeddings/readEmbeddingsRequest.ts"
 import { embeddingsWriter } from "../../formats/embeddings/writeEmbeddingsAnswer.ts"
 import { chatErrorBody } from "../../formats/errorBody.ts"
+import { generateContent } from "../../formats/generateContent/generateContentClient.ts"
+import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
+import {
+  embedContentSchema,
+  embedContentWriter,
+  embeddingsBody,
+} from "../../formats/generateContent/generateContentVectors.ts"
 import { messages } from "../../formats/messages/messagesClient.ts"
 import { decodeRerank, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
 import { rerankWriter } from "../../formats/rerank/writeRerankAnswer.ts"
@@ -19,6 +26,13 @@ export const forms: Readonly<Record<FormName, Form>> = {
   messages: chatForm(messages),
   responses: chatForm(responses),
   compact,
+  generateContent: chatForm(generateContent),
+  embedContent: {
+    name: "embedContent",
+    body: jsonBody(unaryAsked((sent, target) => decodeEmbeddings(embeddingsBody(sent, target)), embedContentWriter)),
+    error: generateContentErrorBody,
+    schema: embedContentSchema,
+  },
   embeddings: {
     name: "embeddings",
     body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),

@@ -7,18 +7,21 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { formRoutes, type RoutePath, routeName } from "../../domain/request/forms.ts"
+import { chatErrorBody } from "../../formats/errorBody.ts"
+import { generateContent } from "../../formats/generateContent/generateContentClient.ts"
 import { messages } from "../../formats/messages/messagesClient.ts"
 import { responses } from "../../formats/responses/responsesClient.ts"
-import { leadOf, parameterIn } from "../../formats/Target.ts"
+import { leadOf, otherLead, parameterIn } from "../../formats/Target.ts"
 import type { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import type { CallerAddresses, PeerSource } from "../CallerAddresses.ts"
 import { allowOrigin, preflight } from "../cors.ts"
-import { countTokensPath, explainPath, formPath, type Path } from "../dataPaths.ts"
+import { countTokensOfModelPath, countTokensPath, explainPath, formPath, type Path } from "../dataPaths.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { countRoute } from "./CountRequest.ts"
 import { type DataHandler, DataHandlers } from "./DataHandlers.ts"
+import type { DataRoute } from "./DataRequest.ts"
 import { explainRoute } from "./ExplainRequest.ts"
 import { forms } from "./forms.ts"
 import { modelRoute } from "./ModelRequest.ts"
@@ -53,22 +56,29 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
         }
         handlers.set(explainPath, handler(explainRoute(explainPath), allow))
         handlers.set(countTokensPath, handler(countRoute(countTokensPath, messages, inputTokens), allow))
+        handlers.set(
+          countTokensOfModelPath,
+          handler(countRoute(countTokensOfModelPath, generateContent, totalTokens), allow),
+        )
         // Responses is the one form that vendors serve over WebSocket too.
         const path = formPath("responses")
         const getHandlers = new Map<RoutePath, DataHandler>([[path, handler(upgradeRoute(path, responses), allow)]])
-        const mounts = mountsOf(handlers, getHandlers, (method) => handler(noRoute(method), allow))
+        const mounts = mountsOf(handlers, getHandlers, (method) =>
+          handler(noRoute(method, generateContent.error), allow),
+        )
         return { handlers, getHandlers, mounts, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
 
+const totalTokens = (tokens: number) => ({ totalTokens: tokens })
 const inputTokens = (tokens: number) => ({ input_tokens: tokens })
 
 /** `elsewhere`: for paths that are none of the routes with a parameter. */
 const mountsOf = (
   posts: Handlers,
   gets: Handlers,
-  elsewhere: (method: "GET" | "POST") => DataHandler,
+  elsewhere: (method: string, error: DataRoute["error"]) => DataHandler,
 ): ReadonlyMap<Path, Mounted> => {
   const mounts = new Map<Path, Mounted>()
   for (const path of [...posts.keys(), ...gets.keys()]) {
@@ -76,14 +86,16 @@ const mountsOf = (
     if (lead === path) {
       const [POST, GET] = [posts.get(path), gets.get(path)]
       mounts.set(path, { ...(POST === undefined ? {} : { POST }), ...(GET === undefined ? {} : { GET }) })
-    } else {
-      const below = (handlers: Handlers, method: "GET" | "POST") =>
-        choosing(
-          [...handlers].filter(([each]) => each !== lead && leadOf(each) === lead),
-          elsewhere(method),
-        )
-      mounts.set(`/${lead.slice(1)}*`, { POST: below(posts, "POST"), GET: below(gets, "GET") })
+      continue
     }
+    const below = (handlers: Handlers) => [...handlers].filter(([each]) => each !== lead && leadOf(each) === lead)
+    const mounted = (error: DataRoute["error"]) => ({
+      POST: choosing(below(posts), elsewhere("POST", error)),
+      ...(below(gets).length === 0 ? {} : { GET: choosing(below(gets), elsewhere("GET", error)) }),
+    })
+    mounts.set(`/${lead.slice(1)}*`, mounted(generateContent.error))
+    // Other paths there are of the control plane, so `GET` is left to it.
+    mounts.set(`/${otherLead(lead).slice(1)}*`, { POST: mounted(chatErrorBody).POST })
   }
   return mounts
 }

@@ -9,6 +9,7 @@ import { chatPaths } from "./chat.ts"
 import { completionsPaths } from "./completions.ts"
 import { embeddingsPaths } from "./embeddings.ts"
 import { explainPaths } from "./explain.ts"
+import { embedContentPaths, generateContentPaths } from "./generateContent.ts"
 import { mapped } from "./mapped.ts"
 import { messagesPaths } from "./messages.ts"
 import type { Paths } from "./operation.ts"
@@ -22,6 +23,8 @@ const pathsOfForms: Readonly<Record<FormName, Paths>> = {
   messages: messagesPaths,
   responses: responsesPaths,
   compact: compactPaths,
+  generateContent: generateContentPaths,
+  embedContent: embedContentPaths,
   embeddings: embeddingsPaths,
   rerank: rerankPaths,
 }

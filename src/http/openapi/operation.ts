@@ -10,13 +10,15 @@ export type Paths = Readonly<Record<string, Readonly<Record<string, JsonObject>>
 
 export interface Body {
   readonly schema: JsonSchema
-  readonly example: JsonObject
+  readonly example: JsonObject | ReadonlyArray<JsonObject>
 }
 
 export interface Described {
   readonly name: string
   /** Its first sentence is the summary. */
   readonly description: string
+  /** The name of the parameter in the path. Absent: there is none. */
+  readonly parameter?: string
   readonly request: Body
   readonly answer: Body
   /** The data of one event of a stream; absent: it does not stream. */
@@ -51,11 +53,15 @@ const answerHeaders: JsonObject = {
   "X-GW-Dropped": header("Members of the request that the host was not sent, because it does not support them."),
 }
 
-const common = ({ name, description }: Pick<Described, "name" | "description">): JsonObject => ({
+const common = ({
+  name,
+  description,
+  parameter,
+}: Pick<Described, "name" | "description" | "parameter">): JsonObject => ({
   tags: ["inference"],
   operationId: `inference.${name}`,
   description,
-  parameters: [],
+  parameters: parameter === undefined ? [] : [{ name: parameter, in: "path", required: true, schema: text }],
   security: [{ bearer: [] }],
 })
 
@@ -72,8 +78,8 @@ const refusals = (
     }
   })
 
-export const operation = ({ name, description, request, answer, event, error }: Described): JsonObject => ({
-  ...common({ name, description }),
+export const operation = ({ name, description, parameter, request, answer, event, error }: Described): JsonObject => ({
+  ...common({ name, description, ...(parameter === undefined ? {} : { parameter }) }),
   requestBody: { required: true, content: { "application/json": request } },
   responses: {
     "200": {

@@ -1,7 +1,7 @@
 /** What is kept of a request that is over. No text that its caller wrote, but for names of models and apps, and ids. Pure. */
 import type { RoutingExhausted } from "../../domain/failures/Failure.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
-import { formRoutes, routeName } from "../../domain/request/forms.ts"
+import { formRoutes, ofModel, routeName } from "../../domain/request/forms.ts"
 import { isModelName } from "../../domain/request/modelName.ts"
 import { userHash } from "../../domain/request/userHash.ts"
 import { routedOfExcluded } from "../../domain/routing/routed.ts"
@@ -15,6 +15,7 @@ import type { RecordedAttempt, RecordedTimes, RequestRecord } from "../storage/r
 const dataRoutes: ReadonlySet<string> = new Set([
   ...[...formRoutes.values()].flat().map(({ method, path }) => routeName(method, path)),
   "POST /api/v1/messages/count_tokens",
+  routeName("POST", ofModel("countTokens")),
   "POST /api/v1/route/explain",
   "GET /api/v1/responses",
 ])

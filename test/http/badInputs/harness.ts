@@ -14,7 +14,7 @@ import { wholeBodyOf } from "../../support/clients/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/clients/badInputs.ts"
 import { listening } from "../../support/clients/rawCaller.ts"
 import { until } from "../../support/clocks/until.ts"
-import { free, paid } from "../../support/gateways/everyRoute.ts"
+import { free, nameOf, paid } from "../../support/gateways/everyRoute.ts"
 import { startGateway, type TestGateway, type TestGatewayOptions } from "../../support/gateways/gateway.ts"
 import { observe, toldAgain } from "../../support/gateways/observed.ts"
 import {
@@ -176,10 +176,7 @@ export const endsAndRecords = async () => {
   return { ends, records: records.filter(({ outcome }) => outcome !== "ok") }
 }
 
-const dataRoutes = new Set([
-  ...[...Object.keys(paid), ...Object.keys(free)].map((path) => `POST /api/v1${path}`),
-  "GET /api/v1/responses",
-])
+const dataRoutes = new Set([...[...Object.keys(paid), ...Object.keys(free)].map(nameOf), "GET /api/v1/responses"])
 
 type Body = string | Uint8Array<ArrayBuffer>
 

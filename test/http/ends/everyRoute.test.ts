@@ -7,7 +7,17 @@ import { DataPlane } from "../../../src/http/data/routes.ts"
 import type { RequestEnd } from "../../../src/services/request/RequestEnds.ts"
 import { until } from "../../support/clocks/until.ts"
 import { openAccount } from "../../support/gateways/account.ts"
-import { answerOfEveryRoute, configOfEveryRoute, free, paid } from "../../support/gateways/everyRoute.ts"
+import {
+  answerOfEveryRoute,
+  bodyFor,
+  configOfEveryRoute,
+  forModel,
+  free,
+  nameOf,
+  paid,
+  patternOf,
+  streamsOf,
+} from "../../support/gateways/everyRoute.ts"
 import { gatewayWithoutSocket, startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { observe, toldAgain } from "../../support/gateways/observed.ts"
 import { closeAfterAll, opened } from "../../support/gateways/watched.ts"
@@ -55,24 +65,24 @@ describe.each(kinds)("%s", (_, start) => {
 
   test("no route is left out", async () => {
     const paths = await gateway.run(Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]))
-    const known = [...Object.keys(paid), ...Object.keys(free)].map((path) => `/api/v1${path}`)
+    const known = [...Object.keys(paid), ...Object.keys(free)].map(patternOf)
     expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)
   })
 
   const streamedOrNot = Object.entries(paid).flatMap(([path, route]) =>
-    (route.canStream ? [false, true] : [false]).map((stream) => ({ path, stream, ...route })),
+    streamsOf(route).map((stream) => ({ path, stream, ...route })),
   )
 
   test.each(streamedOrNot)("an answer of $path, stream: $stream, is told with its row", async (route) => {
-    const { path, stream, form, body } = route
+    const { path, stream, form } = route
     const account = await openAccount(gateway)
-    const asked = stream ? { ...body, stream } : body
+    const asked = bodyFor(route, stream)
     const headers = { "x-title": "Kitchen", "http-referer": "https://kitchen.test" }
     const { end, bytes } = await endOf(post(path, asked, account.secret, headers))
     const [row] = await account.rows()
     if (row === undefined) throw new Error("no row")
     expect(end).toMatchObject({
-      ...{ route: `POST /api/v1${path}`, form, status: 200, failure: null, host: row.host, model: row.model },
+      ...{ route: nameOf(path), form, status: 200, failure: null, host: row.host, model: row.model },
       ...{ generationId: row.generationId, cost: row.cost, requestId: row.requestId },
       tokens: { prompt: row.promptTokens, completion: row.completionTokens },
       app: { appTitle: "Kitchen", appUrl: "https://kitchen.test" },
@@ -93,7 +103,7 @@ describe.each(kinds)("%s", (_, start) => {
     const { body } = free[path] ?? {}
     const { end, bytes } = await endOf(post(path, body))
     expect(end).toMatchObject({
-      ...{ route: `POST /api/v1${path}`, status: 200, failure: null, row: null, tokens: null, cost: 0n },
+      ...{ route: nameOf(path), status: 200, failure: null, row: null, tokens: null, cost: 0n },
       ...{ attempts: [], host: null, model: "acme/small", bytes: { in: JSON.stringify(body).length, out: bytes } },
     })
     expect(end.key?.id).toBe(keyId(gateway.key))
@@ -104,7 +114,7 @@ describe.each(kinds)("%s", (_, start) => {
     const refused = async (asked: Promise<Response>, failure: string, secret: string | null) => {
       const { end, bytes } = await endOf(asked)
       expect([failureOf(end), end.key?.id ?? null]).toEqual([failure, secret === null ? null : keyId(secret)])
-      expect(end).toMatchObject({ route: `POST /api/v1${path}`, row: null, tokens: null, cost: 0n, attempts: [] })
+      expect(end).toMatchObject({ route: nameOf(path), row: null, tokens: null, cost: 0n, attempts: [] })
       expect(end.bytes.out).toBe(bytes)
       return end
     }
@@ -119,7 +129,8 @@ describe.each(kinds)("%s", (_, start) => {
       refused(post(path, body, gateway.key, { "content-type": "text/plain" }), "BadRequest", gateway.key))
     // An explanation of it is an answer.
     test.each(path === "/route/explain" ? [] : ["acme/nothing"])("a model that there is not, %s", async (model) => {
-      const end = await refused(post(path, { ...body, model }), "BadRequest", gateway.key)
+      const asked = forModel(path, body, model)
+      const end = await refused(post(asked.path, asked.body), "BadRequest", gateway.key)
       expect(end.model).toBe(model)
     })
     test("the key's rate limit", async () => {

@@ -3,13 +3,17 @@ import { expect, test } from "bun:test"
 import type * as Either from "effect/Either"
 import type { BadRequest } from "../../../src/domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import { ofModel } from "../../../src/domain/request/forms.ts"
 import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
 import { decodeCompletions } from "../../../src/formats/completions/readCompletionsRequest.ts"
 import { decodeEmbeddings } from "../../../src/formats/embeddings/readEmbeddingsRequest.ts"
+import { decodeGenerateContent } from "../../../src/formats/generateContent/generateContentBody.ts"
+import { embeddingsBody } from "../../../src/formats/generateContent/generateContentVectors.ts"
 import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
 import { decodeRerank } from "../../../src/formats/rerank/readRerankRequest.ts"
 import { decodeCompact } from "../../../src/formats/responses/readCompactRequest.ts"
 import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
+import { Target } from "../../../src/formats/Target.ts"
 import { document, faultsAt, problemsIn } from "../../support/clients/openApi.ts"
 import { asManager, json, startControlPlane } from "../../support/gateways/control.ts"
 
@@ -70,6 +74,8 @@ test("each fits its schema, and says something", () => {
   expect(faults).toEqual([])
 })
 
+const targetOf = (method: string) => new Target(ofModel(method), `/api/v1beta/models/google/gemini-2.5-flash:${method}`)
+
 test("of requests of the data plane are decoded", () => {
   const headers = new Headers()
   const decoders: Readonly<Record<string, (body: JsonObject) => Either.Either<unknown, BadRequest>>> = {
@@ -82,6 +88,18 @@ test("of requests of the data plane are decoded", () => {
     "/responses/compact": decodeCompact,
     "/embeddings": decodeEmbeddings,
     "/rerank": decodeRerank,
+    ...Object.fromEntries(
+      ["generateContent", "streamGenerateContent", "countTokens"].map((method) => [
+        `beta/models/{model}:${method}`,
+        (body: JsonObject) => decodeGenerateContent(body, headers, targetOf(method)),
+      ]),
+    ),
+    ...Object.fromEntries(
+      ["embedContent", "batchEmbedContents"].map((method) => [
+        `beta/models/{model}:${method}`,
+        (body: JsonObject) => decodeEmbeddings(embeddingsBody(body, targetOf(method))),
+      ]),
+    ),
   }
   const problems = operations
     .filter(({ operation, method }) => method === "post" && operation.operationId.startsWith("inference."))

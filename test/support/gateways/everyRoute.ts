@@ -11,8 +11,29 @@ export interface PaidRoute {
   readonly operation: string
   /** The least that is accepted, for a model that the gateway below has. */
   readonly body: Readonly<Record<string, unknown>>
-  readonly canStream: boolean
+  /** `always`: its path asks for a stream. */
+  readonly canStream: boolean | "always"
 }
+
+/** Whether each request is streamed that a route is tried with. */
+export const streamsOf = ({ canStream }: PaidRoute): ReadonlyArray<boolean> =>
+  canStream === "always" ? [true] : canStream ? [false, true] : [false]
+
+/** The body that asks for a stream, or for none. */
+export const bodyFor = ({ canStream, body }: PaidRoute, stream: boolean) =>
+  stream && canStream !== "always" ? { ...body, stream } : body
+
+/** The path of a route, as the table has it. */
+export const patternOf = (path: string): string => `/api/v1${path.replace(/(beta\/models\/)[^:]+/, "$1{model}")}`
+
+/** The name of a route, as the ends of requests have it. */
+export const nameOf = (path: string): string => `POST ${patternOf(path).replace("{model}", ":model")}`
+
+/** The same request for another model. */
+export const forModel = (path: string, body: PaidRoute["body"], other: string) =>
+  path.startsWith("beta/")
+    ? { path: path.replace(/models\/[^:]+/, `models/${other}`), body }
+    : { path, body: { ...body, model: other } }
 
 const usage = { prompt_tokens: 5, total_tokens: 5 }
 
@@ -27,7 +48,35 @@ export const answerOfEveryRoute: Answer = (body, request) => {
 const model = "acme/small"
 const messages = [{ role: "user", content: "hi" }]
 
+const contents = [{ role: "user", parts: [{ text: "hi" }] }]
+const content = contents[0]
+
+/** Below `/api/v1`. */
 export const paid: Readonly<Record<string, PaidRoute>> = {
+  "beta/models/acme/small:generateContent": {
+    form: "generateContent",
+    operation: "chat",
+    canStream: false,
+    body: { contents },
+  },
+  "beta/models/acme/small:streamGenerateContent": {
+    form: "generateContent",
+    operation: "chat",
+    canStream: "always",
+    body: { contents },
+  },
+  "beta/models/acme/embeddings:embedContent": {
+    form: "embedContent",
+    operation: "embeddings",
+    canStream: false,
+    body: { content },
+  },
+  "beta/models/acme/embeddings:batchEmbedContents": {
+    form: "embedContent",
+    operation: "embeddings",
+    canStream: false,
+    body: { requests: [{ content }] },
+  },
   "/chat/completions": { form: "chat", operation: "chat", canStream: true, body: { model, messages } },
   "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
   "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
@@ -79,6 +128,7 @@ const compactedModel = {
 export const free: Readonly<Record<string, Pick<PaidRoute, "body"> & { readonly isForManagers?: boolean }>> = {
   // A management key asks for another key, or for one without a limit.
   "/route/explain": { body: { model, messages }, isForManagers: true },
+  "beta/models/acme/small:countTokens": { body: { contents } },
   "/messages/count_tokens": { body: { model, messages } },
 }
 

@@ -4,7 +4,7 @@ import { runPythonClient } from "../support/clients/pythonClients.ts"
 
 setDefaultTimeout(600_000)
 
-describe.each(["openai", "anthropic"])("the Python client %s", (client) => {
+describe.each(["openai", "anthropic", "google-genai"])("the Python client %s", (client) => {
   test("whole, streamed, tools, structured, image, error and usage", async () => {
     const cases = await runPythonClient(client)
     if (cases === undefined) console.log(`1 test skipped: the Python client ${client} cannot be installed here.`)

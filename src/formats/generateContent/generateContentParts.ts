@@ -6,7 +6,7 @@
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Annotation, ChatDelta, ChatMessage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
 import { JsonCount } from "../../wire/jsonDepth.ts"
-import { argumentsObject, readDataUrl } from "../content.ts"
+import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
 import { isOrderEntry, partsInOrder } from "../conversation.ts"
 import { unwrapped, wrapped, wrappedWhole } from "../foreignReasoning.ts"
 import { given, reasoningFormat } from "./generateContentJson.ts"
@@ -55,7 +55,7 @@ export class AnswerParts {
     for (const { image_url: image } of images ?? []) this.say(imagePart(image.url))
     for (const call of calls ?? []) this.call(call)
     if (refusal) this.refusal += refusal
-    this.annotations.push(...(delta.annotations ?? []))
+    this.annotations.push(...citationsIn(delta.annotations))
     return this.ready(false)
   }
 

@@ -11,7 +11,7 @@ import {
   isJsonObject,
   type JsonObject,
   malformed,
-  PartOrder,
+  partOrder,
   type ReasoningDetail,
   textOr,
 } from "headgate/plugin"
@@ -51,7 +51,7 @@ class ConverseDecoder implements Decoder {
   private readonly family: Family
   private readonly blocks = new Map<unknown, Block>()
   private calls = 0
-  private readonly order = new PartOrder()
+  private readonly order = partOrder()
   private textLength = 0
   private complete = false
 

@@ -1,0 +1,483 @@
+/**
+ * What a model said goes back to a host of its family unmodified and in the same order, whatever format the client
+ * speaks, whole and streamed. docs/guarantees.md#g39
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import { converse } from "../../plugins/providers/bedrock/converse.ts"
+import { HostFailed } from "../../src/domain/failures/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
+import type { Charge } from "../../src/domain/money/Charge.ts"
+import { noCost } from "../../src/domain/price/price.ts"
+import { noUsage } from "../../src/domain/price/Usage.ts"
+import type { ClientFormat } from "../../src/formats/ClientFormat.ts"
+import { chat } from "../../src/formats/chat/chatClient.ts"
+import { messages } from "../../src/formats/messages/messagesClient.ts"
+import { messagesProtocol } from "../../src/formats/messages/messagesHost.ts"
+import type { Protocol } from "../../src/formats/Protocol.ts"
+import { responses } from "../../src/formats/responses/responsesClient.ts"
+import { responsesProtocol } from "../../src/formats/responses/responsesHost.ts"
+import { HostStream } from "../../src/formats/stream/HostStream.ts"
+import { Target } from "../../src/formats/Target.ts"
+import { eventStreamEvent } from "../../src/testing/eventStream.ts"
+import { answerNames } from "../support/formats/answerNames.ts"
+import { hostFor } from "../support/recordings/recordings.ts"
+
+setDefaultTimeout(600_000)
+
+/** What a model may say, in the words of no vendor. */
+type Block =
+  | { readonly kind: "thought"; readonly text: string; readonly signature: string }
+  | { readonly kind: "hidden"; readonly data: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "call"; readonly id: string }
+
+interface Family {
+  readonly protocol: Protocol
+  readonly model: string
+  readonly whole: (blocks: ReadonlyArray<Block>) => JsonObject
+  /** Name and data of each event. */
+  readonly events: (blocks: ReadonlyArray<Block>) => ReadonlyArray<readonly [string, JsonObject]>
+  /** The blocks of the assistant in a request to such a host. */
+  readonly given: (body: JsonObject) => ReadonlyArray<Block>
+  readonly mayHide: boolean
+}
+
+const listOf = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "")
+const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+const input = { town: "Bern" }
+const written = JSON.stringify(input)
+
+const anthropicBlock = (block: Block): JsonObject => {
+  switch (block.kind) {
+    case "thought":
+      return { type: "thinking", thinking: block.text, signature: block.signature }
+    case "hidden":
+      return { type: "redacted_thinking", data: block.data }
+    case "text":
+      return { type: "text", text: block.text }
+    case "call":
+      return { type: "tool_use", id: block.id, name: "weather", input }
+  }
+}
+const usage = { input_tokens: 10, output_tokens: 5 }
+const message = { id: "msg_1", type: "message", role: "assistant", model: "m", usage }
+const stopOf = (blocks: ReadonlyArray<Block>): string =>
+  blocks.some(({ kind }) => kind === "call") ? "tool_use" : "end_turn"
+const assistants = (body: JsonObject): ReadonlyArray<JsonObject> =>
+  listOf(body["messages"]).flatMap(({ role, content }) => (role === "assistant" ? listOf(content) : []))
+
+const anthropic: Family = {
+  protocol: messagesProtocol(),
+  model: "claude-opus-4-5",
+  mayHide: true,
+  whole: (blocks) => ({ ...message, content: blocks.map(anthropicBlock), stop_reason: stopOf(blocks) }),
+  events: (blocks) => {
+    const all: ReadonlyArray<JsonObject> = [
+      { type: "message_start", message: { ...message, content: [] } },
+      ...blocks.flatMap((block, index): ReadonlyArray<JsonObject> => {
+        const deltas: ReadonlyArray<JsonObject> =
+          block.kind === "thought"
+            ? [
+                { type: "thinking_delta", thinking: block.text },
+                { type: "signature_delta", signature: block.signature },
+              ]
+            : block.kind === "text"
+              ? [{ type: "text_delta", text: block.text }]
+              : block.kind === "call"
+                ? [{ type: "input_json_delta", partial_json: written }]
+                : []
+        const empty = { thought: { thinking: "", signature: "" }, text: { text: "" }, call: { input: {} }, hidden: {} }
+        return [
+          { type: "content_block_start", index, content_block: { ...anthropicBlock(block), ...empty[block.kind] } },
+          ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+          { type: "content_block_stop", index },
+        ]
+      }),
+      { type: "message_delta", delta: { stop_reason: stopOf(blocks) }, usage },
+      { type: "message_stop" },
+    ]
+    return all.map((event) => [String(event["type"]), event])
+  },
+  given: (body) =>
+    assistants(body).map((block): Block => {
+      if (block["type"] === "thinking")
+        return { kind: "thought", text: textIn(block["thinking"]), signature: textIn(block["signature"]) }
+      if (block["type"] === "redacted_thinking") return { kind: "hidden", data: textIn(block["data"]) }
+      return block["type"] === "tool_use"
+        ? { kind: "call", id: textIn(block["id"]) }
+        : { kind: "text", text: textIn(block["text"]) }
+    }),
+}
+
+const bedrockBlock = (block: Block): JsonObject => {
+  switch (block.kind) {
+    case "thought":
+      return { reasoningContent: { reasoningText: { text: block.text, signature: block.signature } } }
+    case "hidden":
+      return { reasoningContent: { redactedContent: block.data } }
+    case "text":
+      return { text: block.text }
+    case "call":
+      return { toolUse: { toolUseId: block.id, name: "weather", input } }
+  }
+}
+const bedrockUsage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+
+const bedrock: Family = {
+  protocol: converse,
+  model: "anthropic.claude-opus-4-5-v1:0",
+  mayHide: true,
+  whole: (blocks) => ({
+    output: { message: { role: "assistant", content: blocks.map(bedrockBlock) } },
+    ...{ stopReason: stopOf(blocks), usage: bedrockUsage },
+  }),
+  events: (blocks) => [
+    ["messageStart", { role: "assistant" }],
+    ...blocks.flatMap((block, contentBlockIndex): ReadonlyArray<readonly [string, JsonObject]> => {
+      const delta = (given: JsonObject) => ["contentBlockDelta", { contentBlockIndex, delta: given }] as const
+      const pieces =
+        block.kind === "thought"
+          ? [
+              delta({ reasoningContent: { text: block.text } }),
+              delta({ reasoningContent: { signature: block.signature } }),
+            ]
+          : block.kind === "hidden"
+            ? [delta({ reasoningContent: { redactedContent: block.data } })]
+            : block.kind === "text"
+              ? [delta({ text: block.text })]
+              : [delta({ toolUse: { input: written } })]
+      const start = { toolUse: { toolUseId: block.kind === "call" ? block.id : "", name: "weather" } }
+      return [
+        ...(block.kind === "call" ? [["contentBlockStart", { contentBlockIndex, start }] as const] : []),
+        ...pieces,
+        ["contentBlockStop", { contentBlockIndex }],
+      ]
+    }),
+    ["messageStop", { stopReason: stopOf(blocks) }],
+    ["metadata", { usage: bedrockUsage }],
+  ],
+  given: (body) =>
+    assistants(body).map((block): Block => {
+      const { reasoningContent, text, toolUse } = block
+      const { reasoningText, redactedContent } = objectIn(reasoningContent)
+      const { text: thought, signature } = objectIn(reasoningText)
+      if (typeof redactedContent === "string") return { kind: "hidden", data: redactedContent }
+      if (reasoningText !== undefined) return { kind: "thought", text: textIn(thought), signature: textIn(signature) }
+      return isJsonObject(toolUse)
+        ? { kind: "call", id: textIn(toolUse["toolUseId"]) }
+        : { kind: "text", text: textIn(text) }
+    }),
+}
+
+const itemOf = (block: Block, at: number): JsonObject => {
+  switch (block.kind) {
+    case "thought": {
+      const summary = block.text === "" ? [] : [{ type: "summary_text", text: block.text }]
+      return { type: "reasoning", id: `rs_${at}`, summary, encrypted_content: block.signature }
+    }
+    case "hidden":
+      return { type: "reasoning", id: `rs_${at}`, summary: [], encrypted_content: block.data }
+    case "text": {
+      const content = [{ type: "output_text", text: block.text, annotations: [], logprobs: [] }]
+      return { type: "message", id: `msg_${at}`, role: "assistant", status: "completed", content }
+    }
+    case "call":
+      return {
+        ...{ type: "function_call", id: `fc_${at}`, call_id: block.id, status: "completed" },
+        ...{ name: "weather", arguments: written },
+      }
+  }
+}
+const responseOf = (output: ReadonlyArray<JsonObject>, status: string): JsonObject => ({
+  ...{ id: "resp_1", object: "response", created_at: 1, model: "m", status, output },
+  usage: { ...usage, total_tokens: 15 },
+})
+
+const openai: Family = {
+  protocol: responsesProtocol(),
+  model: "gpt-5.5",
+  mayHide: true,
+  whole: (blocks) => responseOf(blocks.map(itemOf), "completed"),
+  events: (blocks) => {
+    const items = blocks.map(itemOf)
+    const all: ReadonlyArray<JsonObject> = [
+      { type: "response.created", response: responseOf([], "in_progress") },
+      ...items.flatMap((item, output_index): ReadonlyArray<JsonObject> => {
+        const place = { item_id: item["id"], output_index }
+        const block = blocks[output_index]
+        const text = block?.kind === "text" || block?.kind === "thought" ? block.text : ""
+        const deltas: ReadonlyArray<JsonObject> =
+          item["type"] === "message"
+            ? [{ type: "response.output_text.delta", ...place, content_index: 0, delta: text }]
+            : item["type"] === "function_call"
+              ? [{ type: "response.function_call_arguments.delta", ...place, delta: written }]
+              : text === ""
+                ? []
+                : [{ type: "response.reasoning_summary_text.delta", ...place, summary_index: 0, delta: text }]
+        const empty =
+          item["type"] === "message"
+            ? { content: [] }
+            : item["type"] === "reasoning"
+              ? { summary: [] }
+              : { arguments: "" }
+        const { encrypted_content: _, ...begun }: JsonObject = { ...item, ...empty }
+        return [
+          { type: "response.output_item.added", output_index, item: begun },
+          ...deltas,
+          { type: "response.output_item.done", output_index, item },
+        ]
+      }),
+      { type: "response.completed", response: responseOf(items, "completed") },
+    ]
+    return all.map((event) => [String(event["type"]), event])
+  },
+  given: (body) =>
+    listOf(body["input"]).flatMap((item): ReadonlyArray<Block> => {
+      const { type, role, content, summary, encrypted_content: encrypted } = item
+      if (type === "function_call") return [{ kind: "call", id: textIn(item["call_id"]) }]
+      if (type === "reasoning") {
+        const text = listOf(summary)
+          .map((part) => textIn(part["text"]))
+          .join("")
+        return [
+          text === ""
+            ? { kind: "hidden", data: textIn(encrypted) }
+            : { kind: "thought", text, signature: textIn(encrypted) },
+        ]
+      }
+      if (role !== "assistant") return []
+      const text =
+        typeof content === "string"
+          ? content
+          : listOf(content)
+              .map((part) => textIn(part["text"]))
+              .join("")
+      return [{ kind: "text", text }]
+    }),
+}
+
+/** A client that gives an answer back as it got it, and the results of its calls. */
+interface Client {
+  readonly format: ClientFormat
+  readonly ask: JsonObject
+  /** The members of the next request that have the conversation. */
+  readonly next: (answer: JsonObject, calls: ReadonlyArray<string>) => JsonObject
+  /** A whole answer out of the events of a stream. */
+  readonly collected: (events: ReadonlyArray<JsonObject>) => JsonObject
+}
+
+const user = { role: "user", content: "How is the weather?" }
+const goOn = { role: "user", content: "Go on." }
+
+/** As the AI SDK keeps a stream's details: fragments of one index are one detail. */
+const mergedDetails = (details: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  const merged: Array<Record<string, unknown>> = []
+  for (const detail of details) {
+    const last = merged.at(-1)
+    const same =
+      last !== undefined &&
+      last["index"] === detail["index"] &&
+      last["type"] === detail["type"] &&
+      last["id"] === detail["id"]
+    if (!same) merged.push({ ...detail })
+    else
+      for (const [name, value] of Object.entries(detail)) {
+        if (["text", "summary", "data"].includes(name)) last[name] = textIn(last[name]) + textIn(value)
+        else if (value != null) last[name] = value
+      }
+  }
+  return merged
+}
+
+const clients: Readonly<Record<string, Client>> = {
+  chat: {
+    format: chat,
+    ask: { reasoning: { enabled: true }, tools: [{ type: "function", function: { name: "weather" } }] },
+    next: ({ choices }, calls) => {
+      const said = objectIn(listOf(choices)[0]?.["message"])
+      return {
+        messages: [
+          ...[user, said],
+          ...calls.map((id) => ({ role: "tool", tool_call_id: id, content: "sunny" })),
+          ...(calls.length === 0 ? [goOn] : []),
+        ],
+      }
+    },
+    collected: (events) => {
+      const calls: Array<Record<string, unknown>> = []
+      const details: Array<JsonObject> = []
+      let content = ""
+      for (const { delta } of events.flatMap(({ choices }) => listOf(choices))) {
+        const { content: text, reasoning_details: more, tool_calls: called } = objectIn(delta)
+        content += textIn(text)
+        details.push(...listOf(more))
+        for (const { index, id, function: given } of listOf(called)) {
+          const { name, arguments: piece } = objectIn(given)
+          const at = Number(index)
+          const before = calls[at] ?? { id, type: "function", function: { name, arguments: "" } }
+          const all = textIn(objectIn(before["function"])["arguments"]) + textIn(piece)
+          calls[at] = { ...before, function: { ...objectIn(before["function"]), arguments: all } }
+        }
+      }
+      const message = {
+        ...{ role: "assistant", content, reasoning_details: mergedDetails(details) },
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      }
+      return { choices: [{ message }] }
+    },
+  },
+  messages: {
+    format: messages,
+    ask: {
+      ...{ max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 2000 } },
+      tools: [{ name: "weather", input_schema: { type: "object" } }],
+    },
+    next: ({ content }, calls) => {
+      const results = calls.map((tool_use_id) => ({ type: "tool_result", tool_use_id, content: "sunny" }))
+      return {
+        messages: [
+          user,
+          { role: "assistant", content },
+          calls.length === 0 ? goOn : { role: "user", content: results },
+        ],
+      }
+    },
+    collected: (events) => {
+      const content: Array<Record<string, unknown>> = []
+      for (const { type, index, content_block: block, delta } of events) {
+        const at = Number(index)
+        if (type === "content_block_start") content[at] = { ...objectIn(block) }
+        const open = content[at]
+        if (type !== "content_block_delta" || open === undefined) continue
+        const { type: kind, text, thinking, signature, partial_json: json } = objectIn(delta)
+        if (kind === "text_delta") open["text"] = textIn(open["text"]) + textIn(text)
+        if (kind === "thinking_delta") open["thinking"] = textIn(open["thinking"]) + textIn(thinking)
+        if (kind === "signature_delta") open["signature"] = signature
+        if (kind === "input_json_delta") open["input"] = JSON.parse(textIn(json))
+      }
+      return { content }
+    },
+  },
+  responses: {
+    format: responses,
+    ask: {
+      ...{ store: false, include: ["reasoning.encrypted_content"], reasoning: { effort: "medium", summary: "auto" } },
+      tools: [{ type: "function", name: "weather", parameters: { type: "object" }, strict: false }],
+    },
+    next: ({ output }, calls) => ({
+      input: [
+        ...[user, ...listOf(output)],
+        ...calls.map((call_id) => ({ type: "function_call_output", call_id, output: "sunny" })),
+        ...(calls.length === 0 ? [goOn] : []),
+      ],
+    }),
+    collected: (events) => objectIn(events.find(({ type }) => type === "response.completed")?.["response"]),
+  },
+}
+
+const names = answerNames()
+const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
+const head = { status: 200, headers: new Headers() }
+const noHeaders = new Headers()
+const target = new Target("/api/v1/chat/completions", "http://127.0.0.1/api/v1/chat/completions")
+
+const requestOf = ({ format, ask }: Client, conversation: JsonObject) => {
+  const body = { model: "acme/small", ...ask, ...conversation }
+  const decoded = format.decode(body, noHeaders, target)
+  if (Either.isLeft(decoded)) throw new Error(JSON.stringify(decoded.left.issues))
+  return decoded.right
+}
+
+const bytesFor = ({ protocol: { framing } }: Family, [name, data]: readonly [string, JsonObject]): Uint8Array =>
+  framing === "aws-eventstream"
+    ? eventStreamEvent(name, JSON.stringify(data))
+    : Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+
+/** What the host gets of its own answer in the next turn. */
+const backAt = (family: Family, client: Client, blocks: ReadonlyArray<Block>, isStreamed: boolean) => {
+  const { protocol } = family
+  const { format } = client
+  const host = hostFor(family.model)
+  const first = requestOf(client, format.prompt === "input" ? { input: [user] } : { messages: [user] })
+  const native = protocol.native?.form === format.name ? protocol.native : undefined
+  let answer: JsonObject
+  if (isStreamed) {
+    const writer = format.stream(names, first, target)(host)
+    const stream = new HostStream({
+      ...{ framing: protocol.framing, transparent: false, decoder: protocol.decoder(head, { request: first, host }) },
+      ...{ writer, excludeReasoning: false, choices: 1, native: native !== undefined && writer.native !== undefined },
+    })
+    let text = ""
+    for (const event of family.events(blocks)) text += stream.push(bytesFor(family, event))
+    text += stream.end()
+    if (stream.state !== "ended") throw new Error(`the stream ${stream.state}: ${String(stream.failure?.cause)}`)
+    text += writer.finish(stream.finish(), charge)
+    const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json ?? ""))
+    answer = client.collected(events)
+  } else {
+    const body = family.whole(blocks)
+    const read = protocol.decode(head, body, { request: first, host })
+    if (read instanceof HostFailed) throw read
+    answer = JSON.parse(
+      String(format.answer(names, first)(host, read, native === undefined ? undefined : body)(charge)),
+    )
+  }
+  const calls = blocks.flatMap((block) => (block.kind === "call" ? [block.id] : []))
+  const request = requestOf(client, client.next(answer, calls))
+  const encoded =
+    native !== undefined && request.native !== undefined
+      ? native.encode(request, request.native, host)
+      : protocol.encode(request, host)
+  if (Either.isLeft(encoded)) throw new Error(JSON.stringify(encoded.left))
+  const { body, dropped = [] } = encoded.right
+  expect(dropped).not.toContain("order")
+  return family.given(JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body)))
+}
+
+/** Texts that follow each other are one. */
+const joined = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
+  const all: Array<Block> = []
+  for (const block of blocks) {
+    const last = all.at(-1)
+    if (block.kind === "text" && last?.kind === "text")
+      all[all.length - 1] = { kind: "text", text: last.text + block.text }
+    else all.push(block)
+  }
+  return all
+}
+
+const word = fc.string({ unit: fc.constantFrom("a", "b", "é", "💡"), minLength: 1, maxLength: 6 })
+const conversations = (mayHide: boolean) =>
+  fc
+    .array(
+      fc.oneof(
+        fc
+          .tuple(word, word)
+          .map(([text, signature]): Block => ({ kind: "thought", text, signature: `sig${signature}` })),
+        word.map((text): Block => ({ kind: "text", text })),
+        fc.constant<Block>({ kind: "call", id: "" }),
+        ...(mayHide ? [word.map((data): Block => ({ kind: "hidden", data: `hid${data}` }))] : []),
+      ),
+      { minLength: 1, maxLength: 7 },
+    )
+    .map((blocks) =>
+      blocks.map((block, at): Block => (block.kind === "call" ? { kind: "call", id: `call_${at}` } : block)),
+    )
+    // An answer says something besides reasoning.
+    .filter((blocks) => blocks.some(({ kind }) => kind === "text" || kind === "call"))
+
+describe.each(Object.entries({ anthropic, bedrock, openai }))("an answer of %s", (_, family) => {
+  describe.each(Object.entries(clients))("to a %s client", (_name, client) => {
+    test.each([[false], [true]])("comes back in any order (streamed: %p)", (isStreamed) => {
+      fc.assert(
+        fc.property(conversations(family.mayHide), (blocks) => {
+          expect(joined(backAt(family, client, blocks, isStreamed))).toEqual(joined(blocks))
+        }),
+        { numRuns: 300, seed: 20_261_128 },
+      )
+    })
+  })
+})

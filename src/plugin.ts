@@ -129,6 +129,7 @@ export {
   type NativeProtocol,
   type Protocol,
 } from "./formats/Protocol.ts"
+export { lostOfMessages, lostStrict, withPlainTools } from "./formats/plainTools.ts"
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
 export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
 export { responsesForTools, responsesProtocol } from "./formats/responses/responsesHost.ts"

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/failures/Failure.ts"
-import { type JsonObject, objectsIn } from "../../src/domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../src/domain/json/json.ts"
 import { saidInOrder } from "../../src/formats/conversation.ts"
 import type { Protocol } from "../../src/formats/Protocol.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
@@ -250,7 +250,7 @@ describe("Mistral", () => {
     })
     const [, , called, answered] = body["messages"] as ReadonlyArray<Record<string, never>>
     expect(Object(called?.["tool_calls"])[0].id).toBe(answered?.["tool_call_id"])
-    expect(dropped).toEqual([])
+    expect(dropped).toEqual(["messages[0].name"])
   })
 
   test("takes no video", async () => {
@@ -433,4 +433,67 @@ test("H17: DeepSeek, which knows no schemas, is asked for JSON and told the sche
     hi,
     [],
   ])
+})
+
+describe("custom tools and allowed_tools (F7)", () => {
+  const tool = (name: string) => ({
+    type: "function",
+    function: { name, parameters: { type: "object", properties: {} } },
+  })
+  const custom = { type: "custom", custom: { name: "patch" } }
+  const chosen = (mode: string, ...names: ReadonlyArray<string>) => ({
+    type: "allowed_tools",
+    allowed_tools: { mode, tools: names.map((name) => ({ type: "function", function: { name } })) },
+  })
+  const namesIn = (tools: unknown) =>
+    objectsIn(tools).map((one) => (isJsonObject(one["function"]) ? one["function"]["name"] : one["type"]))
+  const required: Readonly<Record<string, unknown>> = { mistral: "any", cohere: "REQUIRED", ollama: undefined }
+
+  test.each(["deepseek", "groq", "mistral", "cohere", "ollama", "alibaba"])(
+    "%s gets the tools that are allowed",
+    async (id) => {
+      const { body, dropped } = await sentTo(id, {
+        tools: [tool("a"), tool("b"), custom, tool("c")],
+        tool_choice: chosen("required", "a", "c"),
+      })
+      expect(namesIn(body["tools"])).toEqual(["a", "c"])
+      expect(body["tool_choice"]).toBe(id in required ? required[id] : "required")
+      expect(dropped).toContain("tools[2]")
+    },
+  )
+
+  test.each(["deepseek", "mistral", "cohere", "ollama"])("%s gets no custom tool, and no choice of it", async (id) => {
+    const { body, dropped } = await sentTo(id, {
+      tools: [custom],
+      tool_choice: { type: "custom", custom: { name: "patch" } },
+      parallel_tool_calls: true,
+    })
+    expect(body["tools"] ?? []).toEqual([])
+    expect(body).not.toHaveProperty("tool_choice")
+    expect(dropped).toEqual(expect.arrayContaining(["tools[0]", "tool_choice"]))
+  })
+
+  test.each(["openai", "azure", "openrouter", "openai-compatible", "vllm"])("%s gets both as they are", async (id) => {
+    const written = { tools: [tool("a"), custom], tool_choice: chosen("auto", "a") }
+    const { body, dropped } = await sentTo(id, written)
+    expect([body["tools"], body["tool_choice"], dropped]).toEqual([written.tools, written.tool_choice, []])
+  })
+})
+
+describe("what a host lacks is named (F7)", () => {
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==", detail: "low" } }
+  const strict = { type: "function", function: { name: "f", strict: true } }
+  const loose = { type: "function", function: { name: "g" } }
+  const written = {
+    messages: [{ role: "user", name: "Ann", content: [{ type: "text", text: "hi" }, image] }],
+    tools: [strict, loose],
+  }
+  test.each([
+    ["ollama", ["messages[0].name", "messages[0].content[1].image_url.detail", "tools[0].function.strict"]],
+    ["cohere", ["messages[0].name", "tools[0].function.strict"]],
+    ["mistral", ["messages[0].name"]],
+    ["openai-compatible", []],
+  ])("%s: %j", async (id, dropped) => {
+    expect((await sentTo(id, written)).dropped).toEqual([...dropped])
+  })
 })

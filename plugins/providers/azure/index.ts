@@ -75,6 +75,7 @@ export default defineProvider({
           maxTokens: "max_completion_tokens",
           // Models of other vendors do not know the role `developer`; OpenAI's take either.
           instructions: "system",
+          customTools: true,
           history: "none",
           strict: true,
           // OpenAI refuses longer ones (openclaw#31934, 2026-03; opencode#12653, 2026-02).

@@ -118,7 +118,7 @@ describe("a request", () => {
     const choice = { type: "function", function: { name: "weather" } }
     const { body } = sent({ tools: [functionTool("other"), weather], tool_choice: choice })
     expect([body.tools, body.tool_choice]).toEqual([[weather], "REQUIRED"])
-    expect(unsupported({ tools: [weather], tool_choice: { type: "allowed_tools" } })[0]).toBe("tool_choice")
+    expect(unsupported({ tools: [weather], tool_choice: { type: "other" } })[0]).toBe("tool_choice")
     expect(unsupported({ tools: [weather, { type: "web_search" }] })[0]).toBe("tools[1]")
     const foreign = { role: "assistant", tool_calls: [{ type: "custom", id: "a" }] }
     expect(unsupported({ messages: [user, foreign] })[0]).toBe("messages[1].tool_calls[0]")

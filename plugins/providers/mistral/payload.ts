@@ -12,6 +12,7 @@ import {
   type HostToolCall,
   isJsonObject,
   type JsonObject,
+  lostOfMessages,
   type Message,
   partsInOrder,
   readDataUrl,
@@ -28,6 +29,7 @@ export const payloadFor = (payload: ChatPayload, dropped: Array<string>): JsonOb
     if (written instanceof Unsupported) return written
     messages.push(written)
   }
+  dropped.push(...lostOfMessages(payload.messages, ["name"]))
   const { tools, tool_choice: choice } = payload
   return {
     ...payload,

@@ -131,7 +131,7 @@ describe("a request", () => {
       { stream: true, maxTokens: 80 },
     )
     expect(path).toBe("/api/chat")
-    expect(dropped).toEqual(["user", "logit_bias"])
+    expect(dropped).toEqual(["user", "logit_bias", "tools[0].function.strict"])
     expect(body).toEqual({
       model: "qwen3:4b",
       stream: true,

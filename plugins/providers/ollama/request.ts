@@ -14,6 +14,8 @@ import {
   isJsonObject,
   type JsonObject,
   jsonBody,
+  lostOfMessages,
+  lostStrict,
   type Message,
   partsInOrder,
   readDataUrl,
@@ -21,6 +23,7 @@ import {
   type Tool,
   textOf,
   Unsupported,
+  withPlainTools,
 } from "headgate/plugin"
 import type { Options } from "./Options.ts"
 
@@ -58,10 +61,10 @@ export const encodeChat = (
   request: ChatRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
-  const { payload } = request
+  const dropped: Array<string> = []
+  const payload = withPlainTools(request.payload, dropped)
   const unsupported = unsupportedIn(payload)
   if (unsupported !== undefined) return Either.left(unsupported)
-  const dropped: Array<string> = []
   // Without this the server cuts the beginning of a long conversation without a word.
   const body: Record<string, unknown> = { model: host.upstreamModel, truncate: false }
   for (const name in payload) {
@@ -70,6 +73,7 @@ export const encodeChat = (
     else if (!asksNothing(name, payload[name])) dropped.push(name)
   }
   body["messages"] = messagesOf(payload.messages, dropped)
+  dropped.push(...lostOfMessages(payload.messages, ["name", "detail"]), ...lostStrict(payload.tools ?? []))
   const tools = toolsOf(payload, dropped)
   if (tools.length > 0) body["tools"] = tools
   const format = formatOf(payload)

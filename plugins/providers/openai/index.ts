@@ -36,6 +36,7 @@ export default defineProvider({
       chat: chatProtocol({
         maxTokens: "max_completion_tokens",
         instructions: "developer",
+        customTools: true,
         reasoning: "effort",
         history: "none",
         strict: true,

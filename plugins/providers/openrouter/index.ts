@@ -12,6 +12,7 @@ export default chatHost({
   chat: {
     own: ["reasoning"],
     instructions: "developer",
+    customTools: true,
     reasoning: "router",
     // What the vendor counted follows an error in a stream (a recording of 2025).
     usageAfterError: true,

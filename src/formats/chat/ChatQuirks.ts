@@ -61,6 +61,11 @@ export interface ChatQuirks {
   readonly names?: Readonly<Record<string, string>>
   /** Members that every request has, whatever the caller wrote. Constant for a model. */
   readonly always?: (upstreamModel: string) => JsonObject
+  /**
+   * Whether the host knows `custom` tools and a choice of `allowed_tools`, as OpenAI does. Default: with `passes: "any"`, since
+   * it may. Elsewhere `allowed_tools` becomes the tools that are sent, and custom tools are named as dropped.
+   */
+  readonly customTools?: boolean
   /** `false`: the host knows JSON objects, but no schemas of them. A schema is told among the instructions. */
   readonly schemas?: boolean
   /**

@@ -11,6 +11,7 @@ import { namesWhere } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
+import { withPlainTools } from "../plainTools.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import {
   arrangedMessages,
@@ -40,9 +41,10 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
   const names = new Map(Object.entries(quirks.names ?? {}))
   const members = { history, missingReasoning: undefined, unmarked, refused: new Set(quirks.dropInMessages) }
+  const { customTools = quirks.passes === "any" } = quirks
   return (request, host) => {
-    const { payload } = request
     const dropped: Array<string> = []
+    const payload = customTools ? request.payload : withPlainTools(request.payload, dropped)
     const out: Record<string, unknown> = { model: host.upstreamModel }
     const told = quirks.schemas === false ? schemaTold(payload.response_format) : undefined
     const messages = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)

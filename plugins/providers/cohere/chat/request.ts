@@ -8,9 +8,13 @@ import {
   isJsonObject,
   type JsonObject,
   jsonBody,
+  lostOfMessages,
+  lostStrict,
   reasoningWish,
+  type Tool,
   tokensFor,
   Unsupported,
+  withPlainTools,
 } from "headgate/plugin"
 import { type Conversation, conversationOf } from "./content.ts"
 
@@ -40,7 +44,10 @@ const sampling: ReadonlyArray<Parameter> = [
 ]
 
 export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
-  const { payload } = request
+  const lost: Array<string> = []
+  const payload = withPlainTools(request.payload, lost)
+  lost.push(...lostOfMessages(payload.messages, ["name"]))
+  if (payload.tools?.every(isStrict) === false) lost.push(...lostStrict(payload.tools))
   const conversation = conversationOf(payload.messages)
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const tools = toolsOf(payload)
@@ -63,9 +70,11 @@ export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Enco
   return Either.right({
     path: "/chat",
     ...jsonBody(body),
-    dropped: [...droppedOf(payload, body), ...(conversation.isInOrder ? [] : ["order"])],
+    dropped: [...lost, ...droppedOf(payload, body), ...(conversation.isInOrder ? [] : ["order"])],
   })
 }
+
+const isStrict = ({ function: called }: Tool): boolean => called?.strict === true
 
 const boundOf = ({ maxTokens }: ChatRequest, { maxCompletionTokens }: Host): number =>
   Math.min(maxTokens ?? maxCompletionTokens, maxCompletionTokens)

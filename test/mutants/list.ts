@@ -346,7 +346,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a compaction reserves money for a usual answer, although its host is sent no bound",
-    file: "src/formats/responses/readCompactRequest.ts",
+    file: "src/formats/responses/responsesCompactRequest.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",
     tests: ["test/http/responses/compact.test.ts"],

@@ -11,8 +11,8 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
-import { readableParts } from "./agentText.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { readableParts } from "./responsesParts.ts"
 import { callIdHere } from "./writeResponsesInput.ts"
 import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./writeResponsesRequest.ts"
 

@@ -6,11 +6,11 @@
 import type { Host } from "../../domain/hosts/Host.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
-import { encodeCompact } from "./compactHost.ts"
 import { encodeNative, responsesForm } from "./nativeResponses.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 import { responsesAnswer } from "./readResponsesAnswer.ts"
 import { responsesDecoder } from "./readResponsesStream.ts"
+import { encodeCompact } from "./responsesCompactRequest.ts"
 import { encodeResponses } from "./writeResponsesRequest.ts"
 
 /** Not `gpt-35-turbo`, as Azure calls one of its models. */

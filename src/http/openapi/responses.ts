@@ -1,8 +1,8 @@
 /** `POST /responses` and `/responses/compact`. */
 
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
-import { compactSchema } from "../../formats/responses/readCompactRequest.ts"
 import { responsesTable } from "../../formats/responses/readResponsesRequest.ts"
+import { compactSchema } from "../../formats/responses/responsesCompactRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { cost } from "./answers.ts"
 import { operation, type Paths, refusedGet } from "./operation.ts"

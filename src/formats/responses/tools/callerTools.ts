@@ -86,7 +86,7 @@ const without = (object: JsonObject, name: string): JsonObject => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.map((part) => (typeof part === "string" ? part : JSON.stringify(part))) : []
 
-/** Without marks of arguments that hosts of this form encrypt (`formats/responses/agentText.ts`), which are no keyword of JSON Schema. */
+/** Without marks of arguments that hosts of this form encrypt (`formats/responses/responsesParts.ts`), which are no keyword of JSON Schema. */
 const readableSchema = (schema: JsonObject): JsonObject => {
   const { properties } = schema
   if (!isJsonObject(properties) || !Object.values(properties).some(isMarked)) return schema

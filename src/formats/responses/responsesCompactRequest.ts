@@ -1,14 +1,23 @@
-/** Decodes the JSON of a request to compact a conversation: members of the Responses form, and few of them. */
+/**
+ * A request to compact a conversation, `POST /responses/compact`: as a client writes it, and as a host of the Responses form gets
+ * it. It has little beside the input, and no bound of its output. Source: types of openai 7.55 (`ResponseCompactParams`), and
+ * Microsoft's reference of Foundry ("Compact a conversation"), 2026-11.
+ */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
 import { type JsonSchema, objectSchema, onlyFalse } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { type ChatRequest, type NativeRequest, routerOnly } from "../../domain/request/request.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
 import { most } from "../request/members.ts"
 import { compactionReason } from "./compaction.ts"
-import { responsesForm } from "./nativeResponses.ts"
+import { inputOf, responsesForm } from "./nativeResponses.ts"
+import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
 import { decodeResponses, responsesTable } from "./readResponsesRequest.ts"
 import { refusedMembers } from "./refusedByResponses.ts"
+
+// --- from a client
 
 /** Members of the Responses form that are sent, are the router's, or are refused. */
 const read: ReadonlySet<string> = new Set([
@@ -59,4 +68,27 @@ const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRe
     ...(native === undefined ? {} : { native: { ...native, compacts: true } satisfies NativeRequest }),
     ...(dropped.length + others.length === 0 ? {} : { dropped: [...dropped, ...others] }),
   }
+}
+
+// --- to a host
+
+/** Members that are sent as they came, beside those that are written anew. */
+const sentAsTheyCame = ["instructions", "image", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"]
+
+export const encodeCompact = (
+  quirks: ResponsesQuirks,
+  request: ChatRequest,
+  { body, headers }: NativeRequest,
+  { upstreamModel }: Host,
+): Either.Either<Encoded> => {
+  const sent: Record<string, unknown> = { model: upstreamModel, input: inputOf(body["input"], request, quirks) }
+  const { payload } = request
+  const dropped: Array<string> = []
+  for (const name of sentAsTheyCame) {
+    if (body[name] == null) continue
+    if (quirks.drop?.includes(name) === true) dropped.push(name)
+    else sent[name] = body[name]
+  }
+  if (typeof payload.service_tier === "string") sent["service_tier"] = payload.service_tier
+  return Either.right({ path: "/responses/compact", headers, ...jsonBody(sent), dropped })
 }

@@ -89,7 +89,7 @@ export const encodeNative = (
 const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /**
- * An id that the gateway made (`reasoningItem.ts`): it says nothing to a host, but may name a format. Calls of a
+ * An id that the gateway made (`responsesReasoning.ts`): it says nothing to a host, but may name a format. Calls of a
  * local shell keep theirs, which the form requires.
  */
 const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/

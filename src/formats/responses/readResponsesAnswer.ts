@@ -9,7 +9,6 @@ import type {
   ChatUsage,
   FinishReason,
   OutputImage,
-  ReasoningDetail,
   ToolCall,
 } from "../../domain/request/chat.ts"
 import { bytesOf } from "../../domain/request/estimate.ts"
@@ -18,6 +17,7 @@ import { canonicalUsage } from "../canonicalUsage.ts"
 import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { malformed } from "../httpError.ts"
 import { responsesFailure } from "./responsesError.ts"
+import { detailsOf } from "./responsesReasoning.ts"
 
 export interface Finish {
   readonly reason: FinishReason
@@ -129,34 +129,6 @@ export const imageOf = ({ type, result, output_format: format }: JsonObject): Ou
   const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
   return { type: "image_url", image_url: { url } }
 }
-
-/**
- * The pieces of a reasoning item. Their index is 0, but further parts of the summary have one each, since pieces of one index
- * are fragments of one text.
- */
-const detailsOf = (item: JsonObject, format: string): ReadonlyArray<ReasoningDetail> => {
-  const { encrypted_content: data } = item
-  const common = commonOf(item["id"], format)
-  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
-  return [
-    ...objectsIn(item["summary"]).map(
-      (part, at): ReasoningDetail => ({
-        type: "reasoning.summary",
-        summary: textOr(part["text"], ""),
-        ...common,
-        index: at,
-      }),
-    ),
-    ...texts
-      .filter((text) => text !== "")
-      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index: 0 })),
-    ...(typeof data === "string" && data !== ""
-      ? [{ type: "reasoning.encrypted" as const, data, ...common, index: 0 }]
-      : []),
-  ]
-}
-
-export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
 
 /**
  * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other forms do

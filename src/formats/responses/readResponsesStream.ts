@@ -13,7 +13,6 @@ import type { Decoder } from "../Protocol.ts"
 import {
   annotationsOf,
   callOf,
-  commonOf,
   compactedBytes,
   ended,
   failureIn,
@@ -29,6 +28,7 @@ import {
   usageOf,
 } from "./readResponsesAnswer.ts"
 import { responsesFailure } from "./responsesError.ts"
+import { commonOf } from "./responsesReasoning.ts"
 
 const nothing: ReadonlyArray<ChatChunk> = []
 

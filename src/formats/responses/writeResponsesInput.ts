@@ -19,7 +19,8 @@ import type {
 import { callIdWithin } from "../callId.ts"
 import { readDataUrl } from "../content.ts"
 import { type AssistantPart, partsInOrder } from "../conversation.ts"
-import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { reasoningItems } from "./responsesReasoning.ts"
 
 /** The items, or the first part of the conversation that the form cannot carry. */
 export const inputOf = (
@@ -170,65 +171,3 @@ const outputPart = (part: ContentPart): JsonObject => {
   if (part.type === "text") return { type: "output_text", text: part.text }
   return part.type === "refusal" ? { type: "refusal", refusal: part.refusal } : partOf(part)
 }
-
-interface Open {
-  id: string | undefined
-  /** `index` of the piece that came first. */
-  readonly first: number | undefined
-  /** Texts by the index of their pieces: fragments of one text share it. */
-  readonly summary: Map<number | undefined, string>
-  text: string
-  encrypted: string
-}
-
-/**
- * The host's own reasoning, unmodified and in order. Pieces of one item share the host's id, or, where a client has lost it,
- * stand together up to the encrypted content, which comes last.
- */
-const reasoningItems = (
-  details: ReadonlyArray<ReasoningDetail>,
-  { format = defaultFormat, history = "encrypted" }: ResponsesQuirks,
-): ReadonlyArray<JsonObject> => {
-  if (history === "none") return []
-  const items: Array<Open> = []
-  for (const detail of details) {
-    if (detail.format !== format) continue
-    const open = items.at(-1)
-    const item = open !== undefined && continues(open, detail) ? open : begun(items, detail)
-    add(item, detail)
-  }
-  return items.filter(({ encrypted }) => encrypted !== "" || history === "text").map(written)
-}
-
-const continues = ({ id, first, encrypted }: Open, detail: ReasoningDetail): boolean => {
-  if (id !== undefined && detail.id) return id === detail.id
-  // Only fragments of the same content may follow encrypted content.
-  return (
-    encrypted === "" || (detail.type === "reasoning.encrypted" && detail.index !== undefined && detail.index === first)
-  )
-}
-
-const begun = (items: Array<Open>, { index }: ReasoningDetail): Open => {
-  const item = { id: undefined, first: index, summary: new Map(), text: "", encrypted: "" }
-  items.push(item)
-  return item
-}
-
-const add = (item: Open, { id, type, index, summary, text, data }: ReasoningDetail): void => {
-  if (id) item.id = id
-  if (type === "reasoning.summary" && summary) item.summary.set(index, (item.summary.get(index) ?? "") + summary)
-  if (type === "reasoning.text" && text) item.text += text
-  if (type === "reasoning.encrypted" && data) item.encrypted += data
-}
-
-const written = ({ id, summary, text, encrypted }: Open): JsonObject => ({
-  type: "reasoning",
-  ...(id === undefined ? {} : { id }),
-  summary: Array.from(summary.values(), (part) => ({ type: "summary_text", text: part })),
-  ...(text === "" ? {} : { content: [{ type: "reasoning_text", text }] }),
-  ...(encrypted === "" ? {} : { encrypted_content: encrypted }),
-})
-
-/** Whether a conversation has reasoning that goes back to the host. */
-export const hasReasoning = (input: unknown): boolean =>
-  Array.isArray(input) && input.some((item) => isJsonObject(item) && item["type"] === "reasoning")

@@ -17,7 +17,8 @@ import { type ChatRequest, mostSearches } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
-import { customCallOf, hasReasoning, inputOf } from "./writeResponsesInput.ts"
+import { hasReasoning } from "./responsesReasoning.ts"
+import { customCallOf, inputOf } from "./writeResponsesInput.ts"
 
 /** Members of the canonical form that this form has no counterpart for. */
 export const lacking: ReadonlySet<string> = new Set(lackingIn("responses"))

@@ -17,7 +17,7 @@ import type {
 } from "../../../domain/request/chat.ts"
 import { citationsIn } from "../../content.ts"
 import { isOrderEntry, partsInOrder } from "../../conversation.ts"
-import { itemId } from "../reasoningItem.ts"
+import { itemId } from "../responsesReasoning.ts"
 import type { ToolNames } from "../tools/ToolNames.ts"
 import { CallOutput } from "./CallOutput.ts"
 import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"

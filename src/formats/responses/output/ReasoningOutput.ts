@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../../domain/json/json.ts"
 import type { ReasoningDetail } from "../../../domain/request/chat.ts"
-import { sealedContent, signedContent, withFormat } from "../reasoningItem.ts"
+import { sealedContent, signedContent, withFormat } from "../responsesReasoning.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./responsesEvents.ts"
 

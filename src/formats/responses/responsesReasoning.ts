@@ -1,16 +1,15 @@
 /**
- * Reasoning items of the Responses form, and the pieces of reasoning of the canonical form that they stand for. What makes
- * reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
+ * Reasoning items of the Responses form, in all directions, and the pieces of reasoning of the canonical form that they
+ * stand for.
+ * What makes reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
  */
 
 import { type Check, listOf, objectOf, oneOf, text } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ReasoningDetail } from "../../domain/request/chat.ts"
 import { unwrapped, wrappedWhole } from "../foreignReasoning.ts"
+import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 import type { CallId } from "./tools/callerTools.ts"
-
-/** The format of encrypted content whose item does not name one: that of the vendor whose form this is. */
-const defaultFormat = "openai-responses-v1"
 
 const partsOfType = (type: string): Check => listOf(objectOf({ type: oneOf(type), text }, "type", "text"))
 
@@ -100,3 +99,95 @@ export const readReasoning = (item: JsonObject): ReadReasoning => {
   if (typeof data === "string") details.push({ type: "reasoning.encrypted", data, ...common, index: 0 })
   return { text, details }
 }
+
+// --- of a host: from its answers, and back
+
+/**
+ * The pieces of a reasoning item. Their index is 0, but further parts of the summary have one each, since pieces of one index
+ * are fragments of one text.
+ */
+export const detailsOf = (item: JsonObject, format: string): ReadonlyArray<ReasoningDetail> => {
+  const { encrypted_content: data } = item
+  const common = commonOf(item["id"], format)
+  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
+  return [
+    ...objectsIn(item["summary"]).map(
+      (part, at): ReasoningDetail => ({
+        type: "reasoning.summary",
+        summary: textOr(part["text"], ""),
+        ...common,
+        index: at,
+      }),
+    ),
+    ...texts
+      .filter((text) => text !== "")
+      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index: 0 })),
+    ...(typeof data === "string" && data !== ""
+      ? [{ type: "reasoning.encrypted" as const, data, ...common, index: 0 }]
+      : []),
+  ]
+}
+
+export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
+
+interface Open {
+  id: string | undefined
+  /** `index` of the piece that came first. */
+  readonly first: number | undefined
+  /** Texts by the index of their pieces: fragments of one text share it. */
+  readonly summary: Map<number | undefined, string>
+  text: string
+  encrypted: string
+}
+
+/**
+ * The host's own reasoning, unmodified and in order. Pieces of one item share the host's id, or, where a client has lost it,
+ * stand together up to the encrypted content, which comes last.
+ */
+export const reasoningItems = (
+  details: ReadonlyArray<ReasoningDetail>,
+  { format = defaultFormat, history = "encrypted" }: ResponsesQuirks,
+): ReadonlyArray<JsonObject> => {
+  if (history === "none") return []
+  const items: Array<Open> = []
+  for (const detail of details) {
+    if (detail.format !== format) continue
+    const open = items.at(-1)
+    const item = open !== undefined && continues(open, detail) ? open : begun(items, detail)
+    add(item, detail)
+  }
+  return items.filter(({ encrypted }) => encrypted !== "" || history === "text").map(written)
+}
+
+const continues = ({ id, first, encrypted }: Open, detail: ReasoningDetail): boolean => {
+  if (id !== undefined && detail.id) return id === detail.id
+  // Only fragments of the same content may follow encrypted content.
+  return (
+    encrypted === "" || (detail.type === "reasoning.encrypted" && detail.index !== undefined && detail.index === first)
+  )
+}
+
+const begun = (items: Array<Open>, { index }: ReasoningDetail): Open => {
+  const item = { id: undefined, first: index, summary: new Map(), text: "", encrypted: "" }
+  items.push(item)
+  return item
+}
+
+const add = (item: Open, { id, type, index, summary, text, data }: ReasoningDetail): void => {
+  if (id) item.id = id
+  if (type === "reasoning.summary" && summary) item.summary.set(index, (item.summary.get(index) ?? "") + summary)
+  if (type === "reasoning.text" && text) item.text += text
+  if (type === "reasoning.encrypted" && data) item.encrypted += data
+}
+
+const written = ({ id, summary, text, encrypted }: Open): JsonObject => ({
+  type: "reasoning",
+  ...(id === undefined ? {} : { id }),
+  summary: Array.from(summary.values(), (part) => ({ type: "summary_text", text: part })),
+  ...(text === "" ? {} : { content: [{ type: "reasoning_text", text }] }),
+  ...(encrypted === "" ? {} : { encrypted_content: encrypted }),
+})
+
+/** Whether a conversation has reasoning that goes back to the host. */
+export const hasReasoning = (input: unknown): boolean =>
+  Array.isArray(input) && input.some((item) => isJsonObject(item) && item["type"] === "reasoning")

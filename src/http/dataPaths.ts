@@ -11,5 +11,8 @@ export const explainPath: RoutePath = "/api/v1/route/explain"
 
 export const countTokensOfModelPath: RoutePath = ofModel("countTokens")
 
+/** Of the models that there are, and of one. */
+export const googleModelsPaths: ReadonlyArray<RoutePath> = ["/api/v1beta/models", "/api/v1beta/models/{model}"]
+
 /** Whether a path is one of Google's form, whose clients have ways of their own to send a key. */
 export const isGoogles = (path: string): boolean => path.startsWith("/api/v1beta/")

@@ -8,6 +8,7 @@ import {
   type Tool,
 } from "@google/genai"
 import type { JsonObject } from "../../src/domain/json/json.ts"
+import { answerOfEveryRoute, configOfEveryRoute } from "../support/gateways/everyRoute.ts"
 import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 import { closeAfterAll, opened } from "../support/gateways/watched.ts"
 import { chunkOf, configFor, type ScriptedHost, scriptedHost, sse } from "../support/hosts/host.ts"
@@ -184,6 +185,19 @@ describe.each([
     expect(failed.status).toBe(400)
     expect(JSON.parse(failed.message).error).toMatchObject({ code: 400, status: "INVALID_ARGUMENT" })
   })
+})
+
+test("models are listed and read, and texts become vectors", async () => {
+  const host = opened(scriptedHost(answerOfEveryRoute))
+  const gateway = opened(await startGateway({ config: configOfEveryRoute(host) }))
+  const baseUrl = gateway.url.replace(/\/v1$/, "")
+  const client = new GoogleGenAI({ apiKey: gateway.key, httpOptions: { baseUrl, apiVersion: "v1beta" } })
+  const names: Array<string | undefined> = []
+  for await (const { name } of await client.models.list({ config: { pageSize: 2 } })) names.push(name)
+  expect(names).toContain("models/acme/embeddings")
+  expect((await client.models.get({ model: "acme/small" })).name).toBe("models/acme/small")
+  const { embeddings } = await client.models.embedContent({ model: "acme/embeddings", contents: ["a"] })
+  expect(embeddings).toEqual([{ values: [0.5] }])
 })
 
 test("Claude's thinking comes back where it was, shown or not", async () => {

@@ -63,9 +63,9 @@ test("is all in `everyRoute.ts`", async () => {
   expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)
 })
 
-test("no GET is served, but for one that is refused in words (upgrade.test.ts)", async () => {
+test("no GET is served, but for Google's lists of models, and one that is refused in words (upgrade.test.ts)", async () => {
   const paths = await gateway.run(Effect.map(DataPlane, ({ getHandlers }) => [...getHandlers.keys()]))
-  expect(paths).toEqual(["/api/v1/responses"])
+  expect(paths).toEqual(["/api/v1/responses", "/api/v1beta/models", "/api/v1beta/models/{model}"])
 })
 
 describe.each(Object.entries({ ...free, ...paid }))(

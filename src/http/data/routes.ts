@@ -16,7 +16,14 @@ import type { RequestEnds } from "../../services/request/RequestEnds.ts"
 import { answering, isSpelled, unobservedAnswer } from "../answer.ts"
 import type { CallerAddresses, PeerSource } from "../CallerAddresses.ts"
 import { allowOrigin, preflight } from "../cors.ts"
-import { countTokensOfModelPath, countTokensPath, explainPath, formPath, type Path } from "../dataPaths.ts"
+import {
+  countTokensOfModelPath,
+  countTokensPath,
+  explainPath,
+  formPath,
+  googleModelsPaths,
+  type Path,
+} from "../dataPaths.ts"
 import { Mount } from "../Mount.ts"
 import { noSuchRoute } from "../wrongPaths.ts"
 import { countRoute } from "./CountRequest.ts"
@@ -24,6 +31,7 @@ import { type DataHandler, DataHandlers } from "./DataHandlers.ts"
 import type { DataRoute } from "./DataRequest.ts"
 import { explainRoute } from "./ExplainRequest.ts"
 import { forms } from "./forms.ts"
+import { googleModelsRoute } from "./GoogleModels.ts"
 import { modelRoute } from "./ModelRequest.ts"
 import { noRoute, upgradeRoute } from "./UpgradeRequest.ts"
 
@@ -62,7 +70,10 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
         )
         // Responses is the one form that vendors serve over WebSocket too.
         const path = formPath("responses")
-        const getHandlers = new Map<RoutePath, DataHandler>([[path, handler(upgradeRoute(path, responses), allow)]])
+        const getHandlers = new Map<RoutePath, DataHandler>([
+          [path, handler(upgradeRoute(path, responses), allow)],
+          ...googleModelsPaths.map((each) => [each, handler(googleModelsRoute(each), allow)] as const),
+        ])
         const mounts = mountsOf(handlers, getHandlers, (method) =>
           handler(noRoute(method, generateContent.error), allow),
         )

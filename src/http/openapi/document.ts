@@ -9,7 +9,7 @@ import { chatPaths } from "./chat.ts"
 import { completionsPaths } from "./completions.ts"
 import { embeddingsPaths } from "./embeddings.ts"
 import { explainPaths } from "./explain.ts"
-import { embedContentPaths, generateContentPaths } from "./generateContent.ts"
+import { embedContentPaths, generateContentPaths, googleModelsOperations } from "./generateContent.ts"
 import { mapped } from "./mapped.ts"
 import { messagesPaths } from "./messages.ts"
 import type { Paths } from "./operation.ts"
@@ -29,7 +29,7 @@ const pathsOfForms: Readonly<Record<FormName, Paths>> = {
   rerank: rerankPaths,
 }
 
-const dataPaths: Paths = Object.assign({}, ...Object.values(pathsOfForms), explainPaths)
+const dataPaths: Paths = Object.assign({}, ...Object.values(pathsOfForms), explainPaths, googleModelsOperations)
 
 /** The document with the data plane in it. */
 export const withDataPlane = (document: JsonObject): JsonObject => {

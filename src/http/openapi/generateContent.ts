@@ -80,6 +80,37 @@ export const generateContentPaths: Paths = {
   },
 }
 
+const model = given({ name: text, displayName: text, inputTokenLimit: count, supportedGenerationMethods: listOf(text) })
+const exampleModel = {
+  name: "models/google/gemini-2.5-flash",
+  displayName: "Gemini 2.5 Flash",
+  inputTokenLimit: 1_048_576,
+  supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
+}
+
+export const googleModelsOperations: Paths = {
+  "/api/v1beta/models": {
+    get: operation({
+      name: "googleModels",
+      description: "The models that the lists of the calling key allow, as Google's clients ask for them.",
+      answer: {
+        schema: given({ models: listOf(model), nextPageToken: text }, "nextPageToken"),
+        example: { models: [exampleModel] },
+      },
+      error,
+    }),
+  },
+  "/api/v1beta/models/{model}": {
+    get: operation({
+      name: "googleModel",
+      description: "One model, as Google's clients ask for it.",
+      parameter: "model",
+      answer: { schema: model, example: exampleModel },
+      error,
+    }),
+  },
+}
+
 const vector = given({ values: listOf(amount) })
 const oneInput = { content: { parts: [{ text: "a red fox" }] } }
 

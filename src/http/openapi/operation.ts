@@ -19,7 +19,8 @@ export interface Described {
   readonly description: string
   /** The name of the parameter in the path. Absent: there is none. */
   readonly parameter?: string
-  readonly request: Body
+  /** Absent: a `GET`. */
+  readonly request?: Body
   readonly answer: Body
   /** The data of one event of a stream; absent: it does not stream. */
   readonly event?: Body
@@ -80,7 +81,7 @@ const refusals = (
 
 export const operation = ({ name, description, parameter, request, answer, event, error }: Described): JsonObject => ({
   ...common({ name, description, ...(parameter === undefined ? {} : { parameter }) }),
-  requestBody: { required: true, content: { "application/json": request } },
+  ...(request === undefined ? {} : { requestBody: { required: true, content: { "application/json": request } } }),
   responses: {
     "200": {
       description: "Success",

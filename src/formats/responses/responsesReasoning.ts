@@ -1,7 +1,7 @@
 /**
  * Reasoning items of the Responses form, in all directions, and the pieces of reasoning of the canonical form that they
- * stand for.
- * What makes reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
+ * stand for. What makes reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways
+ * byte for byte.
  */
 
 import { type Check, listOf, objectOf, oneOf, text } from "../../domain/json/checks.ts"

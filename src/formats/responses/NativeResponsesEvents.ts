@@ -13,6 +13,7 @@ import { sseNamed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import { NativeItem } from "./output/NativeItem.ts"
 import { ended } from "./readResponsesAnswer.ts"
+import { usageBody } from "./responsesUsage.ts"
 import {
   endOf,
   exchanged,
@@ -21,7 +22,6 @@ import {
   type ResponseState,
   shownItem,
   stateMembers,
-  usageBody,
 } from "./writeResponsesAnswer.ts"
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })

@@ -6,18 +6,17 @@ import type {
   Annotation,
   ChatMessage,
   ChatResponse,
-  ChatUsage,
   FinishReason,
   OutputImage,
   ToolCall,
 } from "../../domain/request/chat.ts"
 import { bytesOf } from "../../domain/request/estimate.ts"
 import { callIdOf } from "../callId.ts"
-import { canonicalUsage } from "../canonicalUsage.ts"
 import { type AssistantPart, saidInOrder } from "../conversation.ts"
 import { malformed } from "../httpError.ts"
 import { responsesFailure } from "./responsesError.ts"
 import { detailsOf } from "./responsesReasoning.ts"
+import { isSearch, usageOf } from "./responsesUsage.ts"
 
 export interface Finish {
   readonly reason: FinishReason
@@ -54,29 +53,6 @@ export const failureIn = (response: JsonObject): HostFailed | undefined => {
   if (status === "failed") return responsesFailure({ code: "server_error" })
   return status === "cancelled" ? malformed() : undefined
 }
-
-/** `searches`: web searches among the output's items. xAI counts them itself. */
-export const usageOf = (response: JsonObject, searches: number): ChatUsage | undefined => {
-  const { usage } = response
-  if (!isJsonObject(usage)) return undefined
-  const ran = usage["server_side_tool_usage_details"]
-  const counted = isJsonObject(ran) ? ran["web_search_calls"] : undefined
-  return canonicalUsage(
-    {
-      prompt_tokens: usage["input_tokens"],
-      completion_tokens: usage["output_tokens"],
-      total_tokens: usage["total_tokens"],
-      prompt_tokens_details: usage["input_tokens_details"],
-      completion_tokens_details: usage["output_tokens_details"],
-      server_tool_use_details: { web_search_requests: typeof counted === "number" ? counted : searches },
-    },
-    false,
-  )
-}
-
-/** Whether an item is a web search that is charged: looking at a page that was found is not. */
-export const isSearch = ({ type, action }: JsonObject): boolean =>
-  type === "web_search_call" && (!isJsonObject(action) || action["type"] == null || action["type"] === "search")
 
 /** Citations with an address, of a text that begins at `offset` of the whole answer's. */
 export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Annotation> =>

@@ -19,16 +19,15 @@ import {
   finishOf,
   givenIn,
   imageOf,
-  isSearch,
   isText,
   isUnfinished,
   nothingGiven,
   partsOfMessage,
   tierOf,
-  usageOf,
 } from "./readResponsesAnswer.ts"
 import { responsesFailure } from "./responsesError.ts"
 import { commonOf } from "./responsesReasoning.ts"
+import { isSearch, usageOf } from "./responsesUsage.ts"
 
 const nothing: ReadonlyArray<ChatChunk> = []
 

@@ -3,8 +3,6 @@
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
-import type { Charge } from "../../domain/money/Charge.ts"
-import { toUsd } from "../../domain/price/money.ts"
 import type { ChatChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
@@ -12,6 +10,7 @@ import { isOrderEntry } from "../conversation.ts"
 import { tierOf } from "../routerUsage.ts"
 import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
 import { ended } from "./readResponsesAnswer.ts"
+import { usageBody } from "./responsesUsage.ts"
 import { answerNamesOf } from "./tools/ToolNames.ts"
 
 /** What all states of one response have in common. */
@@ -119,22 +118,6 @@ export const responseBody = (
     ...(isOver ? { output_text: items?.text ?? "", openrouter_metadata: names.metadata?.(host) } : {}),
   }
 }
-
-/** The `usage` member, always with every documented field. */
-export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
-  input_tokens: usage.promptTokens,
-  input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
-  output_tokens: usage.completionTokens,
-  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-  total_tokens: usage.promptTokens + usage.completionTokens,
-  cost: toUsd(cost.total),
-  is_byok: false,
-  cost_details: {
-    upstream_inference_cost: toUsd(upstream.total),
-    upstream_inference_input_cost: toUsd(upstream.prompt),
-    upstream_inference_output_cost: toUsd(upstream.completion),
-  },
-})
 
 /** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
 export const answerWriter =

@@ -12,14 +12,8 @@ import type { StreamWriter } from "../StreamWriter.ts"
 import { NativeEvents } from "./NativeResponsesEvents.ts"
 import { OutputItems } from "./output/OutputItems.ts"
 import { EventSink } from "./output/responsesEvents.ts"
-import {
-  endOf,
-  itemStatusOf,
-  type ResponseNames,
-  type ResponseState,
-  responseBody,
-  usageBody,
-} from "./writeResponsesAnswer.ts"
+import { usageBody } from "./responsesUsage.ts"
+import { endOf, itemStatusOf, type ResponseNames, type ResponseState, responseBody } from "./writeResponsesAnswer.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 

@@ -87,6 +87,24 @@ describe("a plugin without faults", () => {
   })
 })
 
+describe("toolsBy", () => {
+  const named = (toolsBy: () => unknown) => load({ toolsBy: () => wrongly(toolsBy()) }).toolsBy?.(host)
+
+  test("names one of the protocols, or none", () => {
+    expect([named(() => "chat"), named(() => undefined)]).toEqual(["chat", undefined])
+  })
+
+  test.each<[string, () => unknown]>([
+    ["the name of no protocol", () => "responses"],
+    ["the name of a member that every object has", () => "constructor"],
+    ["a number", () => 5],
+    ["a promise", () => Promise.resolve("chat")],
+    ["a throw", throwing],
+  ])("that gives %s counts as none", (_, toolsBy) => {
+    expect(named(toolsBy)).toBeUndefined()
+  })
+})
+
 describe("encode", () => {
   const right = (encoded: unknown) => Either.right(wrongly<never>(encoded))
   const sent = { path: "/chat", body: "{}" }

@@ -129,11 +129,16 @@ export {
   type NativeProtocol,
   type Protocol,
 } from "./formats/Protocol.ts"
-export { lostOfMessages, lostStrict, withPlainTools } from "./formats/plainTools.ts"
+export {
+  lostOfMessages,
+  lostStrict,
+  type OfferedTools,
+  offeredTools,
+  withPlainTools,
+} from "./formats/plainTools.ts"
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
 export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
 export { responsesForTools, responsesProtocol } from "./formats/responses/responsesHost.ts"
-export { type OfferedTools, offeredTools } from "./formats/toolChoice.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
 export { modelsIn } from "./plugin/modelsIn.ts"
 export type { PluginContext, PluginFields, PluginLog } from "./plugin/PluginLog.ts"

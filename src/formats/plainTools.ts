@@ -1,43 +1,51 @@
 /** Tools for hosts that know functions, and a choice of one of them, alone; and the small things that some hosts lack. */
 import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/json.ts"
-import type { ChatPayload, ContentPart, Message, Tool } from "../domain/request/chat.ts"
+import type { ChatPayload, ContentPart, Message, Tool, ToolChoice } from "../domain/request/chat.ts"
 
-/**
- * The payload without what OpenAI alone has: of `allowed_tools` those are sent that are allowed, with its mode; a custom tool,
- * whose calls have a form of their own, is left out, and its place added to `dropped`. The same payload where there is nothing of
- * these.
- */
+/** What a request says of tools, without what OpenAI alone has. */
+export interface OfferedTools {
+  /** With their places in the request. Of `allowed_tools` those that are allowed. */
+  readonly tools: ReadonlyArray<readonly [at: number, tool: Tool]>
+  /** Never `allowed_tools` or a custom tool. */
+  readonly choice: ToolChoice | null | undefined
+  /** Custom tools, whose calls have a form of their own. */
+  readonly dropped: ReadonlyArray<string>
+}
+
+export const offeredTools = ({ tools, tool_choice: choice }: ChatPayload): OfferedTools => {
+  const placed = [...(tools ?? []).entries()]
+  const customs = placed.filter(([, tool]) => isCustom(tool))
+  const functions = customs.length === 0 ? placed : placed.filter(([, tool]) => !isCustom(tool))
+  const dropped = customs.map(([at]) => `tools[${at}]`)
+  if (!isJsonObject(choice)) return { tools: functions, choice, dropped }
+  if (choice.type === "custom") return { tools: functions, choice: undefined, dropped: [...dropped, "tool_choice"] }
+  if (choice.type !== "allowed_tools") return { tools: functions, choice, dropped }
+  const within = isJsonObject(choice["allowed_tools"]) ? choice["allowed_tools"] : choice
+  const listed = objectsIn(within["tools"])
+  const isAllowed = (tool: Tool): boolean =>
+    listed.some((one) => one["type"] === tool.type && (tool.function === undefined || nameOf(one) === nameOf(tool)))
+  const allowed = functions.filter(([, tool]) => isAllowed(tool))
+  if (allowed.length === 0) return { tools: functions, choice: "none", dropped }
+  return { tools: allowed, choice: within["mode"] === "required" ? "required" : "auto", dropped }
+}
+
+/** The payload with these tools. The same payload where it has nothing that OpenAI alone has. */
 export const withPlainTools = (payload: ChatPayload, dropped: Array<string>): ChatPayload => {
   const { tools: given, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = payload
-  const offered = given ?? []
   const isPlain = !isJsonObject(choice) || (choice.type !== "custom" && choice.type !== "allowed_tools")
-  if (isPlain && !offered.some(isCustom)) return payload
-  for (const [at, tool] of offered.entries()) if (isCustom(tool)) dropped.push(`tools[${at}]`)
-  const functions = offered.filter((tool) => !isCustom(tool))
-  const { tools, choice: chosen } = isPlain ? { tools: functions, choice } : chosenAmong(functions, choice, dropped)
-  if (tools.length === 0) return rest
+  if (isPlain && given?.some(isCustom) !== true) return payload
+  const offered = offeredTools(payload)
+  dropped.push(...offered.dropped)
+  if (offered.tools.length === 0) return rest
   return {
     ...rest,
-    tools,
-    ...(chosen == null ? {} : { tool_choice: chosen }),
+    tools: offered.tools.map(([, tool]) => tool),
+    ...(offered.choice == null ? {} : { tool_choice: offered.choice }),
     ...(parallel == null ? {} : { parallel_tool_calls: parallel }),
   }
 }
 
-/** The functions that a choice allows, and whether one of them must be called. */
-const chosenAmong = (functions: ReadonlyArray<Tool>, choice: JsonObject, dropped: Array<string>) => {
-  if (choice["type"] === "custom") {
-    dropped.push("tool_choice")
-    return { tools: functions, choice: undefined }
-  }
-  const within = isJsonObject(choice["allowed_tools"]) ? choice["allowed_tools"] : choice
-  const names = new Set(objectsIn(within["tools"]).map(nameOf))
-  const allowed = functions.filter((tool) => names.has(nameOf(tool)))
-  if (allowed.length === 0) return { tools: functions, choice: "none" as const }
-  return { tools: allowed, choice: within["mode"] === "required" ? ("required" as const) : ("auto" as const) }
-}
-
-const isCustom = ({ type }: Tool): boolean => type === "custom"
+const isCustom = (tool: Tool): boolean => tool.type === "custom" && tool.function === undefined
 
 /** Chat has the name of a function within `function`, Responses beside its type. */
 const nameOf = (tool: JsonObject): unknown => (isJsonObject(tool["function"]) ? tool["function"]["name"] : tool["name"])

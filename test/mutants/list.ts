@@ -263,8 +263,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "of several calls that wait only the first is written",
     file: "src/formats/messages/writeMessagesStream.ts",
-    from: "while (this.next < this.queue.length) text += this.nextCall()",
-    to: "if (this.next < this.queue.length) text += this.nextCall()",
+    from: "for (let held = this.queue[this.next]; held !== undefined; held = this.queue[this.next]) {",
+    to: "for (let held = this.queue[this.next]; held !== undefined; held = undefined) {",
     tests: ["test/http/messages/translated.test.ts"],
   },
   {
@@ -410,7 +410,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "every route of the data plane takes a session",
     file: "src/http/data/DataRequest.ts",
-    from: "return authenticate(this.services.keys, this.incoming.http.headers)",
+    from: "return authenticate(this.services.keys, headers, this.route.takesGoogleKeys === true ? url : undefined)",
     to: "return Effect.map(this.services.callers(this.incoming.http), ({ key }) => key)",
     tests: ["test/http/routeTable.test.ts"],
   },

@@ -18,7 +18,7 @@ import {
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
-import { type OfferedTools, offeredTools } from "../toolChoice.ts"
+import { type OfferedTools, offeredTools } from "../plainTools.ts"
 import { exactSchema } from "./exactSchema.ts"
 import { type Thinking, type ThinkingKind, thinkingFor } from "./Thinking.ts"
 import { unsupportedIn } from "./unsupportedByMessages.ts"

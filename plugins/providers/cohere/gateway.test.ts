@@ -166,7 +166,8 @@ describe("a caller of the chat form", () => {
 test("a caller of the Messages form gets blocks, and gives them back", async () => {
   const request = {
     model: ask.model,
-    max_tokens: 100,
+    max_tokens: 2000,
+    thinking: { type: "enabled", budget_tokens: 1024 },
     messages: [user],
     tools: [{ name: "weather", input_schema: { type: "object" } }],
   }

@@ -16,7 +16,10 @@ const reference = readdirSync(join(import.meta.dirname, "../docs/reference"))
 export const sections: ReadonlyArray<Section> = [
   { label: "Start", pages: ["getting-started", "glossary"] },
   { label: "Configure", pages: ["configuration", "commands"] },
-  { label: "Use it with", pages: ["clients", "messages", "responses", "completions", "hosted-tools"] },
+  {
+    label: "Use it with",
+    pages: ["clients", "messages", "responses", "generate-content", "completions", "hosted-tools"],
+  },
   { label: "Route", pages: ["routing", "strategies", "hedging", "statistics"] },
   { label: "Budget and bill", pages: ["keys", "billing"] },
   { label: "Providers", pages: ["providers", "provider-keys", "catalogue"] },

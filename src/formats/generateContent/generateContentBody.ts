@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import type { Mutable } from "effect/Types"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
-import { anyObject, checkedElsewhere, type Issues, listOf, oneOf, report } from "../../domain/json/checks.ts"
+import { anyObject, checkedElsewhere, type Issues, listOf, oneOf, refused, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, FunctionTool, ToolChoice } from "../../domain/request/chat.ts"
 import { placedIn } from "../../domain/request/placedParameters.ts"
@@ -14,6 +14,7 @@ import type { ChatRequest, Reasoning } from "../../domain/request/request.ts"
 import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers, tokenCount } from "../request/members.ts"
+import { stored } from "../request/operatorMembers.ts"
 import { isEffort, noReasoning } from "../request/reasoning.ts"
 import type { Target } from "../Target.ts"
 import { contentsSchema, History, instructionSchema } from "./generateContentHistory.ts"
@@ -31,6 +32,7 @@ const members = {
   safetySettings: listOf(anyObject),
   generationConfig: anyObject,
   labels: anyObject,
+  cachedContent: refused(stored),
   service_tier: tier,
 }
 

@@ -1,0 +1,193 @@
+/** Google's clients at Google's hosts: the body passes, but for its bounds and what the host is not to get. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { openAccount } from "../../support/gateways/account.ts"
+import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
+import { closeAfterAll, opened } from "../../support/gateways/watched.ts"
+import { scriptedHost, sse } from "../../support/hosts/host.ts"
+
+closeAfterAll()
+
+const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15, trafficType: "ON_DEMAND" }
+const candidate = (parts: ReadonlyArray<JsonObject>, more: JsonObject = {}) => ({
+  candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
+  usageMetadata,
+})
+
+let gateway: TestGateway
+let sent: { readonly path: string; readonly body: JsonObject; readonly key: string | null }
+
+beforeAll(async () => {
+  const host = opened(
+    scriptedHost((body, request) => {
+      const { pathname, search } = new URL(request.url)
+      sent = { path: pathname + search, body, key: request.headers.get("x-goog-api-key") }
+      if (!pathname.includes("stream")) {
+        return Response.json({
+          ...candidate([{ text: "Hi" }], { finishReason: "OTHER", avgLogprobs: -1 }),
+          modelVersion: "theirs",
+        })
+      }
+      return sse([
+        JSON.stringify(candidate([{ text: "A", thought: true }])),
+        JSON.stringify(candidate([{ text: "B", thoughtSignature: "s" }], { finishReason: "MAX_TOKENS" })),
+      ])
+    }),
+  )
+  const hosts = [
+    {
+      provider: "google-ai-studio",
+      model: "gemini-3-flash",
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+      max_completion_tokens: 1000,
+    },
+  ]
+  gateway = opened(
+    await startGateway({
+      config: {
+        providers: { "google-ai-studio": { base_url: host.url, network: "private" as const, api_key: "operators" } },
+        models: [{ id: "google/gemini-3-flash", context_length: 100_000, hosts }],
+      },
+    }),
+  )
+})
+
+const post = (method: string, body: JsonObject, headers: Record<string, string> = {}, query = "") =>
+  fetch(`${gateway.url}beta/models/google/gemini-3-flash:${method}${query}`, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", "x-goog-api-key": gateway.key, ...headers },
+  })
+const contents = [{ role: "user", parts: [{ text: "hi" }] }]
+
+describe("a body", () => {
+  test("passes as it came, in the spelling of Google's JSON, with the operator's key", async () => {
+    const generationConfig = { temperature: 0.5, thinkingConfig: { thinkingLevel: "LOW", includeThoughts: true } }
+    const body = { contents, generationConfig, safetySettings: [{ category: "a", threshold: "b" }] }
+    expect((await post("generateContent", body)).status).toBe(200)
+    expect(sent.path).toEndWith("/models/gemini-3-flash:generateContent")
+    expect(sent.body).toEqual(body)
+    expect(sent.key).toBe("operators")
+    const snake = {
+      contents,
+      system_instruction: { parts: [{ text: "a" }] },
+      generation_config: { max_output_tokens: 7 },
+    }
+    await post("generateContent", snake)
+    expect(sent.body).toEqual({
+      contents,
+      systemInstruction: { parts: [{ text: "a" }] },
+      generationConfig: { maxOutputTokens: 7 },
+    })
+  })
+
+  test("loses tools without a price, unknown members and other vendors' thoughts, which is said", async () => {
+    const ours = Buffer.from(`headgate.v1.${Buffer.from('{"type":"reasoning.text"}').toString("base64url")}`)
+    const call = { functionCall: { id: "1", name: "f", args: { file_id: "free" } } }
+    const thought = { text: "", thought: true, thoughtSignature: ours.toString("base64") }
+    const result = { role: "user", parts: [{ functionResponse: { id: "1", name: "f", response: { a: 1 } } }] }
+    const response = await post("generateContent", {
+      contents: [...contents, { role: "model", parts: [thought, call] }, result],
+      tools: [{ functionDeclarations: [{ name: "f" }] }, { codeExecution: {} }],
+      generationConfig: { unknown: 1 },
+    })
+    expect(response.status).toBe(200)
+    expect(response.headers.get("x-gw-dropped")).toBe("tools[1].codeExecution, generationConfig.unknown")
+    expect(sent.body["tools"]).toEqual([{ functionDeclarations: [{ name: "f" }] }])
+    const signed = { ...call, thoughtSignature: "skip_thought_signature_validator" }
+    expect(sent.body["contents"]).toEqual([...contents, { role: "model", parts: [signed] }, result])
+  })
+
+  test.each<[JsonObject, string]>([
+    [{ contents, cachedContent: "cachedContents/a" }, "cachedContent"],
+    [
+      {
+        contents: [{ parts: [{ fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/a" } }] }],
+      },
+      "contents[0].parts[0].fileData.fileUri",
+    ],
+    [
+      { contents: [{ parts: [{ fileData: { fileUri: "http://10.0.0.1/a" } }] }] },
+      "contents[0].parts[0].fileData.fileUri",
+    ],
+    [
+      { contents, tools: [{ fileSearch: { fileSearchStoreNames: ["a"] } }] },
+      "tools[0].fileSearch.fileSearchStoreNames",
+    ],
+    [{ contents: [{ parts: [{ text: 1 }] }] }, "contents[0].parts[0].text"],
+    [{ contents, generationConfig: { temperature: "hot" } }, "generationConfig.temperature"],
+  ])("%j is refused", async (body, path) => {
+    const response = await post("generateContent", body)
+    const { error } = (await response.json()) as { readonly error: JsonObject }
+    expect([response.status, error["status"], String(error["message"]).split(":")[0]]).toEqual([
+      400,
+      "INVALID_ARGUMENT",
+      path,
+    ])
+  })
+})
+
+describe("an answer", () => {
+  test("has our ids, and the cost beside Google's own counts", async () => {
+    const account = await openAccount(gateway)
+    const response = await post("generateContent", { contents }, { "x-goog-api-key": account.secret })
+    expect(await response.json()).toMatchObject({
+      candidates: [{ content: { parts: [{ text: "Hi" }] }, finishReason: "OTHER", avgLogprobs: -1 }],
+      modelVersion: "google/gemini-3-flash",
+      responseId: expect.stringMatching(/^gen-/),
+      usageMetadata: { ...usageMetadata, cost: 0.00002 },
+    })
+    expect(response.headers.get("x-gw-cost-usd")).toBe("0.00002")
+    expect(await account.rows()).toMatchObject([{ form: "generateContent", streamed: false }])
+  })
+
+  test("in a stream, finish and usage come last, with the cost: as events, and as one array", async () => {
+    const events = [
+      { candidates: [{ content: { role: "model", parts: [{ text: "A", thought: true }] }, index: 0 }] },
+      { candidates: [{ content: { role: "model", parts: [{ text: "B", thoughtSignature: "s" }] }, index: 0 }] },
+      { candidates: [{ index: 0, finishReason: "MAX_TOKENS" }], usageMetadata: { ...usageMetadata, cost: 0.00002 } },
+    ]
+    const streamed = await (await post("streamGenerateContent", { contents }, {}, "?alt=sse")).text()
+    const data = streamed
+      .split("\n\n")
+      .flatMap((event) => (event.startsWith("data: ") ? JSON.parse(event.slice(6)) : []))
+    expect(data).toMatchObject(events)
+    expect(data).toHaveLength(3)
+    expect(sent.path).toEndWith(":streamGenerateContent?alt=sse")
+    const response = await post("streamGenerateContent", { contents })
+    expect(response.headers.get("content-type")).toStartWith("application/json")
+    expect(await response.json()).toMatchObject(events)
+  })
+})
+
+describe("a key", () => {
+  const ask = (
+    headers: Record<string, string>,
+    query: string,
+    path = "beta/models/google/gemini-3-flash:generateContent",
+  ) => fetch(`${gateway.url}${path}${query}`, { method: "POST", body: JSON.stringify({ contents }), headers })
+
+  test("may stand in the query, on Google's paths alone; Authorization comes first", async () => {
+    const inQuery = `?key=${gateway.key}`
+    const statuses = await Promise.all([
+      ask({}, inQuery),
+      ask({ "x-goog-api-key": gateway.key }, ""),
+      ask({}, ""),
+      ask({ authorization: "Bearer sk-gw-unknown" }, inQuery),
+      ask({ "x-goog-api-key": gateway.managementKey }, ""),
+      ask({}, inQuery, "/chat/completions"),
+      ask({ "x-goog-api-key": gateway.key }, "", "/chat/completions"),
+    ])
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 401, 401, 403, 401, 401])
+  })
+
+  test("a request that is repeated for another model is another request", async () => {
+    const headers = { "idempotency-key": crypto.randomUUID() }
+    const first = await post("generateContent", { contents }, headers)
+    const again = await post("generateContent", { contents }, headers)
+    const other = await post("countTokens", { contents }, headers)
+    const stream = await post("streamGenerateContent", { contents }, headers)
+    expect([first, again, other, stream].map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect([again, stream].map((one) => one.headers.get("idempotent-replayed"))).toEqual(["true", null])
+  })
+})

@@ -96,8 +96,8 @@ const joined = (entries: ReadonlyArray<string>): ReadonlyArray<string> => {
   return found
 }
 
-/** Forms have one or two names for who instructs the model, and some read results that are JSON. */
-const plain = (entry: string): string => entry.replace(/^(?:developer|instructions): /, "system: ")
+/** Forms have one or two names for who instructs the model; hosts that know one message of it get a blank line before each further text. */
+const plain = (entry: string): string => entry.replace(/^(?:developer|instructions|system): (?:\n\n)?/, "system: ")
 
 /** Without the mark of arguments that only hosts of the Responses form encrypt. */
 const unmarked = (schema: unknown): unknown =>

@@ -276,7 +276,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "text_offset begins anew with each chunk",
-    file: "src/formats/completions/writeCompletionsStream.ts",
+    file: "src/formats/completions/completionsAnswer.ts",
     from: "sum + charactersIn(token), offset)",
     to: "sum + charactersIn(token), 0)",
     tests: ["test/http/completions.test.ts"],

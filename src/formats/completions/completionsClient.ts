@@ -2,13 +2,11 @@
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames } from "../AnswerWriter.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { answerWriter } from "../choicesAnswer.ts"
-import { chunkWriter } from "../choicesStream.ts"
+import { answerWriter, chunkWriter } from "../choices.ts"
 import { chatErrorBody } from "../errorBody.ts"
 import type { WriterFor } from "../StreamWriter.ts"
+import { completionChunks, completionShape } from "./completionsAnswer.ts"
 import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./readCompletionsRequest.ts"
-import { completionShape } from "./writeCompletionsAnswer.ts"
-import { completionChunks } from "./writeCompletionsStream.ts"
 
 /** What the answer begins with: hosts do not repeat the prompt, and nothing is paid for it. */
 const echoOf = ({ native }: ChatRequest): string => (native?.body["echo"] === true ? promptOf(native.body) : "")

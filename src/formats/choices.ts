@@ -1,6 +1,6 @@
 /**
- * A streamed answer in the formats whose answers are a list of choices: chunks as server-sent events, the finish with
- * its cost, and failures in the stream.
+ * Answers in the formats that have a list of choices, chat completions and legacy completions: whole ones; streamed ones as
+ * server-sent events, with the finish and its cost, and failures in the stream.
  */
 
 import type { Failure } from "../domain/failures/Failure.ts"
@@ -9,12 +9,48 @@ import type { JsonObject } from "../domain/json/json.ts"
 import type { Charge } from "../domain/money/Charge.ts"
 import { noCost } from "../domain/price/price.ts"
 import { noUsage } from "../domain/price/Usage.ts"
-import type { ChatChunk, ChatChunkChoice } from "../domain/request/chat.ts"
+import type { ChatChoice, ChatChunk, ChatChunkChoice } from "../domain/request/chat.ts"
 import { sseComment, sseDone, sseEvent } from "../wire/sse.ts"
-import type { AnswerNames } from "./AnswerWriter.ts"
+import type { AnswerNames, AnswerWriter } from "./AnswerWriter.ts"
 import { chatError } from "./errorBody.ts"
 import { tierOf, usageBody } from "./routerUsage.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
+
+/** What differs between the forms whose answers are a list of choices. */
+export interface AnswerShape {
+  readonly object: string
+  readonly choice: (choice: ChatChoice) => JsonObject
+}
+
+export const answerWriter =
+  (
+    { generationId, created, metadata }: AnswerNames,
+    excludeReasoning: boolean,
+    { object, choice }: AnswerShape,
+  ): AnswerWriter =>
+  (host, response) => {
+    const { choices, usage: _, unseen: __, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
+    const text = JSON.stringify({
+      ...rest,
+      id: generationId,
+      provider: host.providerName,
+      model: host.model,
+      object,
+      created,
+      system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
+      service_tier: tierOf(tier, host),
+      openrouter_metadata: metadata?.(host),
+      choices: (excludeReasoning ? choices.map(withoutReasoning) : choices).map(choice),
+    })
+    return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
+  }
+
+const withoutReasoning = (choice: ChatChoice) => {
+  const { reasoning_details: _, ...message } = choice.message
+  return { ...choice, message: { ...message, reasoning: null } }
+}
+
+// --- streams
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 

@@ -497,3 +497,39 @@ describe("what a host lacks is named (F7)", () => {
     expect((await sentTo(id, written)).dropped).toEqual([...dropped])
   })
 })
+
+test("G39: an answer of Cohere keeps its parts in order, whole and streamed, and gets them back", async () => {
+  const blocks = [
+    { type: "thinking", thinking: "A" },
+    { type: "text", text: "One." },
+    { type: "thinking", thinking: "B" },
+    { type: "text", text: "Two." },
+  ]
+  const chat = chatOf(await providerOfPlugin("cohere"))
+  const context = { request: requestWith({ messages: hi }), host: hostFor("m") }
+  const whole = chat.decode(
+    head,
+    { message: { role: "assistant", content: blocks }, finish_reason: "COMPLETE" },
+    context,
+  )
+  if (whole instanceof HostFailed) throw whole
+  const decoder = chat.decoder(head, context)
+  const chunks = [
+    ...blocks.map((content, index) => ({ type: "content-start", index, delta: { message: { content } } })),
+    { type: "message-end", delta: { finish_reason: "COMPLETE" } },
+  ].map((event) => decoder.event("", event))
+  const deltas = chunks.flatMap((said) =>
+    said instanceof HostFailed ? [] : said.map(({ choices }) => choices[0]?.delta),
+  )
+  const { content, reasoning_details } = whole.choices[0]?.message ?? {}
+  const streamed = {
+    content: deltas.map((delta) => delta?.content ?? "").join(""),
+    reasoning_details: deltas.flatMap((delta) => delta?.reasoning_details ?? []),
+  }
+  expect(streamed).toEqual({ content: content ?? "", reasoning_details: [...(reasoning_details ?? [])] })
+  for (const said of [{ content, reasoning_details }, streamed]) {
+    const { body, dropped } = await sentTo("cohere", { messages: [...hi, { role: "assistant", ...said }, ...hi] })
+    expect(objectsIn(body["messages"])[1]?.["content"]).toEqual(blocks)
+    expect(dropped).toEqual([])
+  }
+})

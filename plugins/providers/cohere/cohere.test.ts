@@ -258,6 +258,9 @@ describe("an answer", () => {
     { type: "reasoning.text", text: "I look.", format: "cohere-v2", index: 1, id: "tool_plan" },
   ]
 
+  // Where there are several pieces of reasoning, a last one lists the parts.
+  const orderEntry = expect.objectContaining({ id: "headgate-order" })
+
   test("whole: thinking, plan, text, sources and calls", () => {
     const calls = [called, { id: "call_2", type: "function", function: { name: "rain", arguments: "" } }]
     expect(answerOf({ content, citations, tool_plan: "I look.", tool_calls: calls }).choices[0].message).toEqual({
@@ -265,7 +268,7 @@ describe("an answer", () => {
       content: "So: 🌞 Oslo",
       refusal: null,
       reasoning: "I see.I look.",
-      reasoning_details: details,
+      reasoning_details: [details[0], { ...details[1], index: 2 }, orderEntry],
       tool_calls: [called, { id: "call_2", type: "function", function: { name: "rain", arguments: "{}" } }],
       annotations,
     })
@@ -315,7 +318,8 @@ describe("an answer", () => {
     expect(all("reasoning_details").map(({ index, id }: Anything) => [index, id])).toEqual([
       [0, undefined],
       [0, undefined],
-      [1, "tool_plan"],
+      [2, "tool_plan"],
+      [5, "headgate-order"],
     ])
     expect(all("annotations")).toEqual(annotations)
     expect(all("tool_calls")).toEqual([

@@ -174,7 +174,7 @@ test("a caller of the Messages form gets blocks, and gives them back", async () 
   const streamed = await (await post("/messages", { ...request, stream: true })).text()
   expect(streamed).toContain('"text":"look 🌞"')
   const answer: Anything = await (await post("/messages", request)).json()
-  expect(answer.content.map(({ type }: Anything) => type)).toEqual(["thinking", "thinking", "text", "tool_use"])
+  expect(answer.content.map(({ type }: Anything) => type)).toEqual(["thinking", "text", "thinking", "tool_use"])
   expect(answer.usage).toMatchObject({ input_tokens: 20, output_tokens: 10 })
   const result = { type: "tool_result", tool_use_id: "weather_1", content: "20" }
   const messages = [user, { role: "assistant", content: answer.content }, { role: "user", content: [result] }]

@@ -1,6 +1,7 @@
 /** Converts an answer of Cohere's chat to the canonical form, and has what whole and streamed answers share. */
 import {
   type Annotation,
+  type AssistantPart,
   type ChatResponse,
   type ChatUsage,
   callIdOf,
@@ -10,6 +11,7 @@ import {
   type JsonObject,
   malformed,
   type ReasoningDetail,
+  saidInOrder,
   type ToolCall,
   textOr,
 } from "headgate/plugin"
@@ -107,33 +109,39 @@ export const cohereAnswer = (body: unknown): ChatResponse | HostFailed => {
 }
 
 const messageOf = ({ content, tool_plan: planned, tool_calls: called, citations }: JsonObject) => {
-  const details: Array<ReasoningDetail> = []
+  const parts: Array<AssistantPart> = []
   /** Text of each block, with what stands before it. */
   const blocks = new Map<number, { readonly text: string; readonly offset: number }>()
-  let text: string | undefined = typeof content === "string" ? content : undefined
-  if (text !== undefined) blocks.set(0, { text, offset: 0 })
-  for (const [at, block] of listOf(content).entries()) {
+  let text: string | undefined
+  let reasoning = ""
+  const think = (detail: ReasoningDetail): void => {
+    parts.push({ type: "reasoning", details: [detail] })
+    reasoning += detail.text ?? ""
+  }
+  for (const [at, block] of (typeof content === "string" ? [{ text: content }] : listOf(content)).entries()) {
     if (!isJsonObject(block)) continue
-    if (typeof block["thinking"] === "string") details.push(thought(details.length, block["thinking"]))
+    if (typeof block["thinking"] === "string") think(thought(0, block["thinking"]))
     if (typeof block["text"] !== "string") continue
+    parts.push({ type: "content", content: { type: "text", text: block["text"] } })
     blocks.set(at, { text: block["text"], offset: text?.length ?? 0 })
     text = (text ?? "") + block["text"]
   }
-  if (typeof planned === "string" && planned !== "") details.push(plan(details.length, planned))
+  if (typeof planned === "string" && planned !== "") think(plan(0, planned))
   const calls = listOf(called).flatMap(callOf)
+  parts.push(...calls.map((call): AssistantPart => ({ type: "call", call })))
   const [firstBlock] = blocks.keys()
   const annotations = listOf(citations).flatMap((citation) => {
     const index = isJsonObject(citation) ? (citation["content_index"] ?? firstBlock) : undefined
     const block = typeof index === "number" ? blocks.get(index) : undefined
     return block === undefined ? [] : annotationsOf(citation, block.text, block.offset)
   })
-  const reasoning = details.map((detail) => detail.text).join("")
+  const { reasoning_details: details } = saidInOrder(parts)
   return {
     role: "assistant" as const,
     content: text ?? (calls.length === 0 ? "" : null),
     refusal: null,
     reasoning: reasoning === "" ? null : reasoning,
-    ...(details.length === 0 ? {} : { reasoning_details: details }),
+    ...(details == null ? {} : { reasoning_details: details }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(annotations.length === 0 ? {} : { annotations }),
   }

@@ -12,6 +12,7 @@ import {
   isJsonObject,
   type JsonObject,
   malformed,
+  partOrder,
   textOr,
 } from "headgate/plugin"
 import { annotationsOf, finishReasonOf, plan, thought, usageOf } from "./answer.ts"
@@ -37,6 +38,7 @@ class CohereDecoder implements Decoder {
   private readonly texts = new Map<unknown, TextBlock>()
   /** By block. The plan has the key `plan`. */
   private readonly thoughts = new Map<unknown, number>()
+  private readonly order = partOrder()
   private readonly citations: Array<unknown> = []
   private textLength = 0
   private ended = false
@@ -88,14 +90,16 @@ class CohereDecoder implements Decoder {
     this.texts.set(place, block)
     block.text += text
     this.textLength += text.length
+    this.order.text(text)
     return chunkOf({ content: text })
   }
 
   private think(place: unknown, text: unknown): ReadonlyArray<ChatChunk> {
     if (typeof text !== "string" || text === "") return nothing
-    const index = this.thoughts.get(place) ?? this.thoughts.size
+    const index = this.thoughts.get(place) ?? this.order.reasoning()
     this.thoughts.set(place, index)
     const detail = place === "plan" ? plan(index, text) : thought(index, text)
+    this.order.reasoned(index, detail)
     return chunkOf({ reasoning: text, reasoning_details: [detail] })
   }
 
@@ -106,7 +110,9 @@ class CohereDecoder implements Decoder {
     const call = { index: this.calls.size, empty: !written }
     this.calls.set(place, call)
     const begun = { name: textOr(name, ""), arguments: textOr(written, "") }
-    return chunkOf({ tool_calls: [{ index: call.index, id: callIdOf(id), type: "function", function: begun }] })
+    const given = callIdOf(id)
+    this.order.call(given)
+    return chunkOf({ tool_calls: [{ index: call.index, id: given, type: "function", function: begun }] })
   }
 
   private arguments(place: unknown, called: unknown): ReadonlyArray<ChatChunk> {
@@ -133,7 +139,9 @@ class CohereDecoder implements Decoder {
     if (typeof reason !== "string") return reason
     this.ended = true
     const counted = usageOf(usage)
+    const order = this.order.entry()
     return [
+      ...(order.length === 0 ? nothing : chunkOf({ reasoning_details: order })),
       ...[...this.calls.keys()].flatMap((place) => this.complete(place)),
       ...this.cited(),
       {

@@ -65,7 +65,7 @@ export const tide: ReadonlyArray<Mutant> = [
     plugin: "tide",
     fault: "reasoning of another vendor sent too",
     file: "request",
-    edits: [["if (piece.format !== format) continue", ""]],
+    edits: [["details.filter((piece) => piece.format === format)", "details"]],
     check: "generate: encode() sends no reasoning of another vendor",
     says: `encode() sends signed reasoning whose format is "headgate-another-vendor-v1": a host refuses what another one signed`,
   },

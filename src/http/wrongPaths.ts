@@ -42,8 +42,8 @@ export const wrongPathAt = (prefix: Prefix, url: string): WrongPath => {
   const path = url.split("?", 1)[0] ?? ""
   const below = path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
   const isMisplaced = misplaced.test(below) || trailing.test(below)
-  // OpenAI's threads have messages too.
-  const ofMessages = isMisplaced && /\/messages(?:\/count_tokens)?\/?$/.test(below) && !below.includes("/threads/")
+  // Anthropic's clients also call paths below /messages, such as /messages/batches. OpenAI's threads have messages too.
+  const ofMessages = /\/messages(?:\/.*)?$/.test(below) && !below.includes("/threads/")
   const isOfGoogle = /\/v1beta\/|:(?:stream)?[gG]enerateContent$/.test(below)
   const body = ofMessages ? messagesErrorBody : isOfGoogle ? generateContentErrorBody : chatErrorBody
   if (!isMisplaced && !elsewhere.test(below)) return { failure: noSuchRoute, body }

@@ -207,14 +207,41 @@ describe.each(["claude", "other"] as const)("the client, at the host %s", (name)
 
   test("finds a model by its id and by its bare name, and lists all", async () => {
     for (const name of ["acme/small", "small"]) {
-      expect(await client.models.retrieve(name)).toMatchObject({ id: "acme/small", object: "model", owned_by: "acme" })
+      const model = await client.models.retrieve(name)
+      expect(model).toMatchObject({ id: "acme/small", object: "model", owned_by: "acme", type: "model" })
+      expect(model.display_name).toBeString()
     }
     const ids: Array<string> = []
-    for await (const { id } of client.models.list()) ids.push(id)
+    for await (const { id, type, display_name: title, created_at: at } of client.models.list()) {
+      ids.push(id)
+      expect([type, typeof title, Number.isNaN(Date.parse(at))]).toEqual(["model", "string", false])
+    }
     expect(ids).toContain("acme/small")
     expect(ids).toHaveLength(new Set(ids).size)
     const unknown: APIError = await client.models.retrieve("acme/none").catch((error) => error)
     expect(unknown.status).toBe(404)
+  })
+
+  test.each([
+    ["as it comes: told that there are no threads, it goes on without one", {}],
+    ["without a thread", { thread: false }],
+  ] as const)("runs tools %s", async (_, more) => {
+    const run = () => "20"
+    const tool = { ...weather, type: "custom" as const, run, parse: (content: unknown) => content }
+    const message = await client.beta.messages.toolRunner({ ...asked, ...more, tools: [tool] })
+    expect(message.content.at(-1)).toMatchObject({ type: "text", text: "Twenty degrees." })
+  })
+
+  test("is told what to do without threads", async () => {
+    const thread = { type: "create" } as const
+    const wrong = await client.beta.messages.create({ ...asked, thread }).catch((error) => error)
+    expect([wrong.status, wrong.errorCode]).toEqual([400, "thread_unsupported_request"])
+    expect(wrong.message).toContain("With thread: false")
+  })
+
+  test("gets a path that does not exist in its own form", async () => {
+    const missing: APIError = await client.messages.batches.list().catch((error) => error)
+    expect([missing.status, missing.type]).toEqual([404, "not_found_error"])
   })
 
   test("gets errors in its own form", async () => {

@@ -154,7 +154,7 @@ describe("the packed package", () => {
     expect(tested.stderr).toContain(" 0 fail")
     expect(tested.code).toBe(0)
     const listed = await app.run("env", "TIDE_API_KEY=a-key", ...program, "list")
-    expect(listed.stdout).toContain("tide\tprovider\ton\t1 model as tide\tits environment variables are set\t2\t")
+    expect(listed.stdout).toContain("tide\tprovider\ton\t1 model as tide\tits environment variables are set\t3\t")
   }, 600_000)
 })
 

@@ -1,4 +1,5 @@
 /** Error bodies of the Messages format. */
+import { objectsIn } from "../../domain/json/json.ts"
 import type { Rendered } from "../Rendered.ts"
 
 const messagesTypes: Readonly<Record<string, string>> = {
@@ -19,6 +20,9 @@ const messagesTypes: Readonly<Record<string, string>> = {
   context_length_exceeded: "invalid_request_error",
 }
 
+/** What Anthropic's SDKs read to go on without a thread (`unsupportedRequestBehavior`; 1.11, lib/internal/threads/ThreadState.ts). */
+const noThreads = { error_code: "thread_unsupported_request", unsupported: ["thread"] }
+
 /** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
 export const messagesErrorBody = (rendered: Rendered, requestId: string) => {
   const { errorType, metadata, inMessages: message = rendered.message } = rendered
@@ -29,5 +33,7 @@ export const messagesErrorBody = (rendered: Rendered, requestId: string) => {
     ...(cost !== undefined && { cost }),
   }
   const more = affordable === undefined && cost === undefined ? {} : { metadata: own }
-  return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
+  const isThreaded = objectsIn(metadata?.["issues"]).some(({ path }) => path === "thread")
+  const details = isThreaded ? { details: noThreads } : {}
+  return { type: "error", error: { type, message, error_type: errorType, ...details, ...more }, request_id: requestId }
 }

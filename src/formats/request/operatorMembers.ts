@@ -30,7 +30,9 @@ export const operatorMembers = {
   speed: exactly("standard", "must be standard: the gateway has no price for another speed"),
   inference_geo: exactly("global", "is not supported: the gateway has no price for a region"),
   container: refused(stored),
-  thread: refused(stored),
+  thread: refused(
+    "is not supported: no conversations are kept here. With thread: false, Anthropic's SDKs send the whole conversation",
+  ),
   fallback_credit_token: refused(stored),
   user_profile_id: refused(stored),
   billing_policy: billing,

@@ -44,7 +44,7 @@ describe("members of the request", () => {
     const asks: Wishes & { readonly turns: ReadonlyArray<Turn> } = {
       turns: client.isChat ? [system, user("What is 2 + 2? Zwölf 月 👩‍👧 \u2028")] : [user("What is 2 + 2? \u2028")],
       ...(client.isChat ? { tools } : {}),
-      stop: ["END", "\n\n"],
+      stop: ["END", "\n\nQ"],
       schema,
       temperature: 0.5,
     }

@@ -1,6 +1,6 @@
 /** Plays a task of an agent at a host: the request, then one for each step of the task, with what the host said before. */
 import { expect } from "bun:test"
-import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { explainedBy } from "../clients/explained.ts"
 import { objectIn, present } from "../forms/script.ts"
 import { line } from "./AgentHost.ts"
@@ -25,6 +25,9 @@ export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObje
   })
 }
 
+/** Answers of the Messages format have thinking only where the request asks for it. */
+const isAskedToThink = ({ thinking }: JsonObject): boolean => isJsonObject(thinking) && thinking["type"] !== "disabled"
+
 /** `dropped`: what `X-GW-Dropped` says in the first turn. `later`: in those that follow. */
 export const play = async (
   scene: AgentScene,
@@ -48,11 +51,12 @@ export const play = async (
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, names])
     expect(checkSent(scene, task, host, body)).toEqual(thoughts)
     if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, names)
-    const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
+    const isShown = form !== "messages" || isAskedToThink(first)
+    const thinking = isShown && agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
     if (turn === 0 && !isStream) await checkExplained(scene, task, host, body, names)
     if (step === undefined) break
-    thoughts.push(...thoughtLines(task, host, thinking))
+    if (isShown) thoughts.push(...thoughtLines(task, host, thinking))
     body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
   }
 }

@@ -37,6 +37,7 @@ const messagesBody = ({ turns, tools, stop, schema, temperature }: Question): Js
   })
   return present({
     max_tokens: 400,
+    thinking: { type: "adaptive" },
     messages: merged(messages),
     system: system.length === 0 ? undefined : system,
     tools: tools?.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),

@@ -58,18 +58,29 @@ export const ListedModel = Schema.Struct({
 
 export type ListedModel = typeof ListedModel.Type
 
-/** One model, as the vendors' own clients ask for it: with what OpenAI's API says of a model beside its id and `created`. */
+/** What Anthropic's API says of a model beside its id. */
+export const inAnthropicsWords = ({ name, created }: ListedModel) => ({
+  type: "model" as const,
+  display_name: name,
+  created_at: new Date(created * 1000).toISOString(),
+})
+
+/** One model, as the vendors' own clients ask for it: with what OpenAI's and Anthropic's APIs say of a model. */
 export const RetrievedModel = Schema.Struct({
   ...ListedModel.fields,
   object: Schema.Literal("model"),
   /** The author: the part of the id before the slash. */
   owned_by: Schema.String,
+  type: Schema.Literal("model"),
+  display_name: Schema.String,
+  created_at: Schema.String,
 }).annotations({ identifier: "RetrievedModel" })
 
 export const retrievedModel = (record: ListedModel): typeof RetrievedModel.Type => ({
   ...record,
   object: "model",
   owned_by: record.id.split("/", 1)[0] ?? "",
+  ...inAnthropicsWords(record),
 })
 
 /** `hosts`: those of the model that the list is about. */

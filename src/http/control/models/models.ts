@@ -25,6 +25,7 @@ import { Authorize, CurrentKey } from "../Authorize.ts"
 import { ListedHost, makeHostListing } from "./hostListing.ts"
 import { CountQuery, ModelQuery, PageQuery, UserQuery } from "./ModelQuery.ts"
 import {
+  inAnthropicsWords,
   ListedArchitecture,
   ListedModel,
   listedArchitecture,
@@ -184,7 +185,9 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           const days = popularityDays(urlParams.sort)
           const tokens = days === undefined ? new Map<string, number>() : yield* tokensOf(days, now)
           const listed = listedFor(yield* CurrentKey)
-          return pageOf(select(listed, urlParams, { now, stats: stats.snapshot, tokens }), urlParams, request.url)
+          const selected = select(listed, urlParams, { now, stats: stats.snapshot, tokens })
+          const isAnthropics = request.headers["anthropic-version"] !== undefined
+          return pageOf(selected, urlParams, request.url, isAnthropics ? anthropicText : plainText)
         }),
       )
       .handle("count", ({ urlParams }) =>
@@ -252,12 +255,18 @@ interface Paging {
   readonly limit?: number | undefined
 }
 
+const plainText = ({ text }: Entry): string => text
+
+/** A model as Anthropic's clients read it, whose version of the API is in a header. */
+const anthropicText = ({ text, record }: Entry): string =>
+  `${text.slice(0, -1)},${JSON.stringify(inAnthropicsWords(record)).slice(1)}`
+
 /** Everything when neither bound is given. `url`: of the request, for the next page. */
-const pageOf = (entries: ReadonlyArray<Entry>, asked: Paging, url: string) => {
+const pageOf = (entries: ReadonlyArray<Entry>, asked: Paging, url: string, textOf = plainText) => {
   const all = asked.offset === undefined && asked.limit === undefined
   const { offset: from = 0, limit = all ? entries.length : 500 } = asked
   const end = from + limit
-  const records = entries.slice(from, end).map(({ text }) => text)
+  const records = entries.slice(from, end).map(textOf)
   const next = end < entries.length ? JSON.stringify(nextPage(url, end, limit)) : "null"
   const text = `{"data":[${records.join(",")}],"links":{"next":${next}},"total_count":${entries.length}}`
   return HttpServerResponse.text(text, { contentType: "application/json" })

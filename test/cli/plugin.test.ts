@@ -255,7 +255,7 @@ describe("packages", () => {
         JSON.stringify({ ...config, providers: { ours: { plugin: "acme", api_key: "a-key" } } }),
       )
       const on = await headgate(["list"], folder)
-      expect(on.out).toContain("acme\tprovider\ton\t0 models as ours\tconfigured as ours\t2\theadgate-acme\n")
+      expect(on.out).toContain("acme\tprovider\ton\t0 models as ours\tconfigured as ours\t3\theadgate-acme\n")
       expect(on.err).not.toContain("plugins.folders")
       await Bun.write(
         join(folder, "headgate.config.json"),

@@ -39,7 +39,13 @@ const pairs = (clients: ReadonlyArray<ClientForm>) =>
 
 describe("members of the request", () => {
   test.each(pairs(clientForms))("%s at %s", async (_, __, client, host) => {
-    const schema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
+    // As Anthropic wants it.
+    const schema = {
+      type: "object",
+      properties: { sum: { type: "integer" } },
+      required: ["sum"],
+      additionalProperties: false,
+    }
     const system: Turn = { role: "system", parts: [textPart("Answer in JSON.")] }
     const asks: Wishes & { readonly turns: ReadonlyArray<Turn> } = {
       turns: client.isChat ? [system, user("What is 2 + 2? Zwölf 月 👩‍👧 \u2028")] : [user("What is 2 + 2? \u2028")],

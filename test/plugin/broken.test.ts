@@ -172,8 +172,8 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
   ],
   [
     "a strategy made for another contract: it was loaded, unless it came from a folder",
-    { ...own, id: "newer", contract: 3 },
-    "plugin newer: shape: made for contract 3, this gateway has 2: it needs a newer gateway",
+    { ...own, id: "newer", contract: 4 },
+    "plugin newer: shape: made for contract 4, this gateway has 3: it needs a newer gateway",
   ],
 ]
 

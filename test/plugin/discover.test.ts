@@ -123,7 +123,7 @@ describe("one that is broken is reported, and the rest load", () => {
       "another contract",
       `import good from "../acme/index.ts"\nexport default { ...good, id: "broken", contract: 99 }`,
       "shape",
-      /made for contract 99, this gateway has 2: it needs a newer gateway$/,
+      /made for contract 99, this gateway has 3: it needs a newer gateway$/,
     ],
     ["an id that is not its folder's name", providerSource("other"), "shape", /"other" is not the name of its folder/],
     ["a strategy among the providers", strategySource("broken"), "shape", /strategy stands among/],

@@ -547,7 +547,7 @@ describe("the control plane itself", () => {
     expect(openapi).toStartWith("3.")
     // The data plane's are tested in test/http/openapi.
     const paths: Anything = Object.fromEntries(
-      Object.entries<Anything>(all).filter(([, { post }]) => !post?.tags.includes("inference")),
+      Object.entries<Anything>(all).filter(([, { get, post }]) => !(post ?? get)?.tags.includes("inference")),
     )
     const described = Object.entries<Anything>(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),

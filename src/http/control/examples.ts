@@ -74,6 +74,7 @@ const values: JsonObject = {
   supported_parameters: ["max_tokens", "reasoning", "tools"],
   details: "/api/v1/models/openai/gpt-5-mini/endpoints",
   owned_by: "openai",
+  display_name: "GPT-5 Mini",
   model_id: "openai/gpt-5-mini",
   model_name: "GPT-5 Mini",
   provider: "openai",

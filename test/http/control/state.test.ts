@@ -164,7 +164,8 @@ describe.each(kinds)("over %s", (kind, storage) => {
       { model: "acme/broken", host: "broken", state: "open", since: expect.any(String), why: expect.any(String) },
     ])
     const since = Date.parse(breakers[0].since)
-    expect(since >= before && since <= Date.now()).toBe(true)
+    // Two clocks are read, which a busy machine may set apart.
+    expect(since >= before - 1000 && since <= Date.now() + 1000).toBe(true)
     const { last_error, account_refused_at } = await provider("broken")
     expect(account_refused_at).toBeNull()
     expect(last_error).toEqual({

@@ -43,14 +43,16 @@ export const wrongPathAt = (prefix: Prefix, url: string): WrongPath => {
   const below = path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
   const isMisplaced = misplaced.test(below) || trailing.test(below)
   // Anthropic's clients also call paths below /messages, such as /messages/batches. OpenAI's threads have messages too.
-  const ofMessages = /\/messages(?:\/.*)?$/.test(below) && !below.includes("/threads/")
+  const isOfMessages =
+    /^(?:\/api)?(?:\/v1)?\/messages\//.test(below) ||
+    (isMisplaced && /\/messages(?:\/count_tokens)?\/?$/.test(below) && !below.includes("/threads/"))
   const isOfGoogle = /\/v1beta\/|:(?:stream)?[gG]enerateContent$/.test(below)
-  const body = ofMessages ? messagesErrorBody : isOfGoogle ? generateContentErrorBody : chatErrorBody
+  const body = isOfMessages ? messagesErrorBody : isOfGoogle ? generateContentErrorBody : chatErrorBody
   if (!isMisplaced && !elsewhere.test(below)) return { failure: noSuchRoute, body }
   const where = `The API is at ${prefix}/api/v1, its description at ${prefix}/docs.`
   if (!isMisplaced) return { failure: new NotFound({ what: "This route", hint: where }), body }
   // Anthropic's own clients add /v1/messages, others /messages.
-  const isAnthropics = ofMessages && /\/v1\/messages(?:\/count_tokens)?\/?$/.test(below)
+  const isAnthropics = isOfMessages && /\/v1\/messages(?:\/count_tokens)?\/?$/.test(below)
   const right = isAnthropics
     ? `${prefix}/api, or with ${prefix}/api/v1 if the client adds only /messages to it`
     : `${prefix}/api/v1`

@@ -5,13 +5,14 @@
  * reasoning parts, a last entry of `reasoning_details` lists the parts. Callers give it back with the rest. No host is
  * sent it. See docs/guarantees.md#g39.
  */
-import type {
-  AssistantMessage,
-  ContentPart,
-  HostToolCall,
-  ReasoningDetail,
-  TextPart,
-  ToolCall,
+import {
+  type AssistantMessage,
+  type ContentPart,
+  type HostToolCall,
+  orderEntryId,
+  type ReasoningDetail,
+  type TextPart,
+  type ToolCall,
 } from "../domain/request/chat.ts"
 import { innerJson } from "../wire/jsonDepth.ts"
 import { detailsIn, partsOf } from "./content.ts"
@@ -32,10 +33,8 @@ export type Said = Pick<AssistantMessage, "content" | "reasoning_details" | "too
 type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
 type Listed = ListedReasoning | [kind: "text", length: number] | [kind: "call", id: string]
 
-const entryId = "headgate-order"
-
 /** Whether a piece is the entry that lists the parts. */
-export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => id === entryId
+export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => id === orderEntryId
 
 /** The pieces of reasoning that a host may be sent. Returns the same list where all are. */
 export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<ReasoningDetail> =>
@@ -103,7 +102,7 @@ export class PartOrder {
     const listed: ReadonlyArray<Listed> = marks === 0 ? this.listed : [["reasoning", 0, null, marks], ...this.listed]
     if (listed.filter(([kind]) => kind === "reasoning").length < 2 && isUsual(listed)) return []
     const data = JSON.stringify(listed)
-    return [{ type: "reasoning.encrypted", id: entryId, format: "unknown", index: this.next, data }]
+    return [{ type: "reasoning.encrypted", id: orderEntryId, format: "unknown", index: this.next, data }]
   }
 
   private add(listed: Listed): void {

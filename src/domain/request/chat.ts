@@ -90,7 +90,7 @@ export interface ReasoningDetail extends JsonObject {
    * format only.
    */
   readonly format?: string | null
-  /** Place of the block in the answer, from 0. Fragments of one block share it. */
+  /** Number of the part among all parts of the answer, from 0. Pieces of one part share it. */
   readonly index?: number
   readonly id?: string | null
   readonly text?: string | null
@@ -98,6 +98,12 @@ export interface ReasoningDetail extends JsonObject {
   readonly data?: string
   readonly signature?: string | null
 }
+
+/**
+ * The `id` of the last piece of a message whose parts are not in the usual order. It lists them (see
+ * `formats/conversation.ts`). The gateway writes it, so it is no output of the model, and no host is sent it.
+ */
+export const orderEntryId = "headgate-order"
 
 /** Instructions. They may stand anywhere in the conversation, not only in front. */
 export interface SystemMessage extends JsonObject {

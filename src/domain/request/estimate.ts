@@ -2,6 +2,7 @@
  * Estimates where a host reported no usage: bytes of text, and tokens by a rule of thumb. See docs/guarantees.md#g5.
  */
 import { isJsonObject, type JsonObject, objectsIn } from "../json/json.ts"
+import { orderEntryId } from "./chat.ts"
 import { type MediaTokens, outputAudioTokens, outputImageTokens } from "./MediaTokens.ts"
 
 /** Four, since there is no tokenizer. */
@@ -64,7 +65,8 @@ export const bytesSaid = (said: JsonObject): number => {
 /** `isSaid`: the reasoning was sent as plain text too, so it counts only there. Encrypted pieces have no plain text, and always count. */
 const detailBytes = (details: unknown, isSaid: boolean): number => {
   let bytes = 0
-  for (const { text, summary, data, signature } of objectsIn(details)) {
+  for (const { id, text, summary, data, signature } of objectsIn(details)) {
+    if (id === orderEntryId) continue
     if (!isSaid) bytes += bytesOf(text) + bytesOf(summary)
     bytes += bytesOf(data) + bytesOf(signature)
   }
@@ -109,4 +111,6 @@ export const showsReasoning = (said: JsonObject): boolean => Boolean(said["reaso
 /** Whether a summary, a signature or an encrypted piece shows that there was more reasoning than its text. */
 export const hidesReasoning = ({ reasoning_details: details }: JsonObject): boolean =>
   details != null &&
-  objectsIn(details).some(({ summary, data, signature }) => summary != null || data != null || signature != null)
+  objectsIn(details).some(
+    ({ id, summary, data, signature }) => id !== orderEntryId && (summary != null || data != null || signature != null),
+  )

@@ -1,5 +1,15 @@
 /** Deltas of a stream: what they contain, and chunks of one. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatMessage, ChatResponse } from "../domain/request/chat.ts"
+import type { JsonObject } from "../domain/json/json.ts"
+import type {
+  ChatChunk,
+  ChatChunkChoice,
+  ChatDelta,
+  ChatMessage,
+  ChatResponse,
+  ReasoningDetail,
+  ToolCall,
+} from "../domain/request/chat.ts"
+import { type AssistantPart, isOrderEntry, partsInOrder } from "./conversation.ts"
 
 /** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
@@ -18,7 +28,7 @@ export const plainText = ({ delta, logprobs }: ChatChunkChoice): string | undefi
   return logprobs == null && typeof delta.content === "string" ? delta.content : undefined
 }
 
-export const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
+export const withoutReasoning = <A extends Pick<ChatChunkChoice, "delta">>(choice: A): A => {
   if (choice.delta.reasoning === undefined && choice.delta.reasoning_details === undefined) return choice
   const { reasoning: _, reasoning_details: __, ...delta } = choice.delta
   return { ...choice, delta }
@@ -29,16 +39,11 @@ export const chunkOf = (delta: ChatDelta, rest: Pick<ChatChunkChoice, "logprobs"
   { choices: [{ index: 0, delta, finish_reason: null, ...rest }] },
 ]
 
-/** The same answer as a stream: one chunk with all that it says, one with its finishes. */
+/** The same answer as a stream: what each choice says, and one chunk with the finishes. */
 export const chunksOf = ({ choices, ...rest }: ChatResponse): ReadonlyArray<ChatChunk> => [
-  {
-    choices: choices.map(({ index, message, logprobs = null }) => ({
-      index,
-      delta: deltaOf(message),
-      finish_reason: null,
-      logprobs,
-    })),
-  },
+  ...choices.flatMap(({ index, message, logprobs = null }) =>
+    deltasOf(message, logprobs).map((said) => ({ choices: [{ index, finish_reason: null, ...said }] })),
+  ),
   {
     ...rest,
     choices: choices.map(({ index, finish_reason: reason, native_finish_reason: native }) => ({
@@ -50,5 +55,50 @@ export const chunksOf = ({ choices, ...rest }: ChatResponse): ReadonlyArray<Chat
   },
 ]
 
-const deltaOf = ({ tool_calls: calls, ...message }: ChatMessage): ChatDelta =>
-  calls == null ? message : { ...message, tool_calls: calls.map((call, index) => ({ index, ...call })) }
+/**
+ * A whole message as deltas: one, or, where its parts have an order of their own, one for each part. `logprobs` and what
+ * the message has besides its parts come with the last text.
+ */
+export const deltasOf = (
+  message: ChatMessage,
+  logprobs: JsonObject | null,
+): ReadonlyArray<Pick<ChatChunkChoice, "delta" | "logprobs">> => {
+  const { content, reasoning, reasoning_details: details = [], tool_calls: calls, ...rest } = message
+  const entry = details.find(isOrderEntry)
+  if (entry === undefined) {
+    const { tool_calls: _, ...said } = message
+    const numbered = calls?.map((call, index) => ({ ...call, index }))
+    return [{ delta: numbered === undefined ? said : { ...said, tool_calls: numbered }, logprobs }]
+  }
+  const { parts } = partsInOrder({ content, reasoning_details: details, tool_calls: calls ?? null })
+  const isApart = Boolean(reasoning) && !details.some((detail) => textIn(detail) !== "")
+  const deltas: Array<ChatDelta> = isApart ? [{ reasoning: reasoning ?? null }] : []
+  for (const part of parts) deltas.push(...deltaOf(part, calls ?? []))
+  const last = deltas.findLastIndex((delta) => delta.content != null)
+  if (last === -1) deltas.push(rest)
+  else deltas[last] = { ...deltas[last], ...rest }
+  const place = Math.max(0, last)
+  return [...deltas, { reasoning_details: [entry] }].map((delta, at) => ({
+    delta,
+    logprobs: at === place ? logprobs : null,
+  }))
+}
+
+const textIn = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
+
+const deltaOf = (part: AssistantPart, calls: ReadonlyArray<ToolCall>): ReadonlyArray<ChatDelta> => {
+  switch (part.type) {
+    case "content":
+      return part.content.type === "text" ? [{ content: part.content.text }] : []
+    case "reasoning": {
+      const reasoning = part.details.map(textIn).join("")
+      return [{ ...(reasoning === "" ? {} : { reasoning }), reasoning_details: part.details }]
+    }
+    case "call": {
+      const all: ReadonlyArray<unknown> = calls
+      const index = all.indexOf(part.call)
+      const call = calls[index]
+      return call === undefined ? [] : [{ tool_calls: [{ ...call, index }] }]
+    }
+  }
+}

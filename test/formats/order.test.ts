@@ -396,34 +396,44 @@ const bytesFor = ({ protocol: { framing } }: Family, [name, data]: readonly [str
     ? eventStreamEvent(name, JSON.stringify(data))
     : Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
 
+/** How the host and the gateway answer. `wholeToStream`: the host gave no stream although the client asked for one. */
+type Mode = "whole" | "streamed" | "wholeToStream"
+
 /** What the host gets of its own answer in the next turn. */
-const backAt = (family: Family, client: Client, blocks: ReadonlyArray<Block>, isStreamed: boolean) => {
+const backAt = (family: Family, client: Client, blocks: ReadonlyArray<Block>, mode: Mode) => {
   const { protocol } = family
   const { format } = client
   const host = hostFor(family.model)
   const first = requestOf(client, format.prompt === "input" ? { input: [user] } : { messages: [user] })
   const native = protocol.native?.form === format.name ? protocol.native : undefined
   let answer: JsonObject
-  if (isStreamed) {
+  const whole = () => {
+    const read = protocol.decode(head, family.whole(blocks), { request: first, host })
+    if (read instanceof HostFailed) throw read
+    return read
+  }
+  if (mode === "whole") {
+    const written = format.answer(names, first)(host, whole(), native === undefined ? undefined : family.whole(blocks))
+    answer = JSON.parse(String(written(charge)))
+  } else {
     const writer = format.stream(names, first, target)(host)
     const stream = new HostStream({
       ...{ framing: protocol.framing, transparent: false, decoder: protocol.decoder(head, { request: first, host }) },
-      ...{ writer, excludeReasoning: false, choices: 1, native: native !== undefined && writer.native !== undefined },
+      ...{
+        writer,
+        excludeReasoning: false,
+        choices: 1,
+        native: mode === "streamed" && native !== undefined && writer.native !== undefined,
+      },
     })
     let text = ""
-    for (const event of family.events(blocks)) text += stream.push(bytesFor(family, event))
-    text += stream.end()
+    if (mode === "wholeToStream") text = stream.whole(whole())
+    else for (const event of family.events(blocks)) text += stream.push(bytesFor(family, event))
+    if (mode === "streamed") text += stream.end()
     if (stream.state !== "ended") throw new Error(`the stream ${stream.state}: ${String(stream.failure?.cause)}`)
     text += writer.finish(stream.finish(), charge)
     const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json ?? ""))
     answer = client.collected(events)
-  } else {
-    const body = family.whole(blocks)
-    const read = protocol.decode(head, body, { request: first, host })
-    if (read instanceof HostFailed) throw read
-    answer = JSON.parse(
-      String(format.answer(names, first)(host, read, native === undefined ? undefined : body)(charge)),
-    )
   }
   const calls = blocks.flatMap((block) => (block.kind === "call" ? [block.id] : []))
   const request = requestOf(client, client.next(answer, calls))
@@ -471,10 +481,10 @@ const conversations = (mayHide: boolean) =>
 
 describe.each(Object.entries({ anthropic, bedrock, openai }))("an answer of %s", (_, family) => {
   describe.each(Object.entries(clients))("to a %s client", (_name, client) => {
-    test.each([[false], [true]])("comes back in any order (streamed: %p)", (isStreamed) => {
+    test.each<Mode>(["whole", "streamed", "wholeToStream"])("comes back in any order (%s)", (mode) => {
       fc.assert(
         fc.property(conversations(family.mayHide), (blocks) => {
-          expect(joined(backAt(family, client, blocks, isStreamed))).toEqual(joined(blocks))
+          expect(joined(backAt(family, client, blocks, mode))).toEqual(joined(blocks))
         }),
         { numRuns: 300, seed: 20_261_128 },
       )

@@ -7,7 +7,8 @@ import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Annotation, ChatDelta, ChatMessage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
 import { JsonCount } from "../../wire/jsonDepth.ts"
 import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
-import { isOrderEntry, partsInOrder } from "../conversation.ts"
+import { isOrderEntry } from "../conversation.ts"
+import { deltasOf } from "../delta.ts"
 import { unwrapped, wrapped, wrappedWhole } from "../foreignReasoning.ts"
 import { given, reasoningFormat } from "./generateContentJson.ts"
 
@@ -148,33 +149,10 @@ const imagePart = (url: string): JsonObject => {
 }
 
 /** The parts of a whole message, in their order. */
-export const partsOfMessage = (message: ChatMessage, writer: AnswerParts): ReadonlyArray<JsonObject> => {
-  const { images, annotations, refusal, reasoning, reasoning_details: details = [] } = message
-  const said: Array<JsonObject> = []
-  const isAloud = Boolean(reasoning) && !details.some(({ text, summary }) => text || summary)
-  if (isAloud) said.push(...writer.add({ reasoning: reasoning ?? "" }))
-  let calls = 0
-  for (const part of partsInOrder(message).parts) {
-    if (part.type === "reasoning") said.push(...writer.add({ reasoning_details: part.details }))
-    else if (part.type === "content" && part.content.type === "text")
-      said.push(...writer.add({ content: part.content.text }))
-    else if (part.type === "call") {
-      const { id, function: called } = part.call
-      said.push(
-        ...writer.add({
-          tool_calls: [
-            { index: calls++, ...(typeof id === "string" ? { id } : {}), ...(called && { function: called }) },
-          ],
-        }),
-      )
-    }
-  }
-  said.push(
-    ...writer.add({ images: images ?? [], annotations: annotations ?? [], refusal: refusal ?? null }),
-    ...writer.end(),
-  )
-  return said
-}
+export const partsOfMessage = (message: ChatMessage, writer: AnswerParts): ReadonlyArray<JsonObject> => [
+  ...deltasOf(message, null).flatMap(({ delta }) => writer.add(delta)),
+  ...writer.end(),
+]
 
 /** What the answer cites, as Google names sources. */
 export const groundingOf = (annotations: ReadonlyArray<Annotation>): JsonObject | undefined => {

@@ -6,7 +6,7 @@ import { isJsonObject } from "../../domain/json/json.ts"
 import type { ChatChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
-import { isOrderEntry } from "../conversation.ts"
+import { deltasOf, withoutReasoning } from "../delta.ts"
 import { tierOf } from "../routerUsage.ts"
 import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
 import { ended } from "./readResponsesAnswer.ts"
@@ -134,7 +134,11 @@ export const answerWriter =
 const translated = (names: ResponseNames, host: Host, { choices, service_tier: tier }: ChatResponse): JsonObject => {
   const [choice, ...more] = choices
   const items = new OutputItems(names)
-  if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, names.hidesReasoning)
+  if (choice !== undefined)
+    for (const said of deltasOf(choice.message, choice.logprobs ?? null)) {
+      const { delta, logprobs } = names.hidesReasoning ? withoutReasoning(said) : said
+      items.add(delta, logprobs)
+    }
   for (const [at, { message }] of more.entries()) items.addCalls(at + 1, callsOf(message) ?? [])
   const state = endOf(choice)
   items.close(itemStatusOf(state))
@@ -175,17 +179,3 @@ const callsOf = ({ tool_calls: calls }: ChatMessage) =>
     id,
     function: { name, arguments: given },
   }))
-
-/** A whole message is one delta with all calls. Without its reasoning the order of text and calls stays. */
-const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {
-  const { reasoning, reasoning_details: details, tool_calls: _, ...said } = message
-  const shown = excludeReasoning ? details?.filter(isOrderEntry) : details
-  const called = callsOf(message)
-  const delta = {
-    ...said,
-    ...(excludeReasoning || reasoning === undefined ? {} : { reasoning }),
-    ...(shown === undefined ? {} : { reasoning_details: shown }),
-    ...(called === undefined ? {} : { tool_calls: called }),
-  }
-  items.add(delta, logprobs)
-}

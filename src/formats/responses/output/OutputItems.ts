@@ -10,13 +10,12 @@ import type { JsonObject } from "../../../domain/json/json.ts"
 import type {
   Annotation,
   ChatDelta,
-  HostToolCall,
   OutputImage,
   ReasoningDetail,
   ToolCallDelta,
 } from "../../../domain/request/chat.ts"
 import { citationsIn } from "../../content.ts"
-import { isOrderEntry, partsInOrder } from "../../conversation.ts"
+import { isOrderEntry } from "../../conversation.ts"
 import { itemId } from "../responsesReasoning.ts"
 import type { ToolNames } from "../tools/ToolNames.ts"
 import { CallOutput } from "./CallOutput.ts"
@@ -67,10 +66,6 @@ export class OutputItems {
   /** Adds what a delta says. `logprobs`: of its text. */
   add(delta: ChatDelta, logprobs?: unknown): void {
     const { content, refusal, reasoning, reasoning_details: details, annotations, images, tool_calls: calls } = delta
-    if ((content || calls !== undefined) && details?.some(isOrderEntry)) {
-      this.addInOrder(delta, logprobs)
-      return
-    }
     if (reasoning || details !== undefined) this.think(reasoning, details ?? [])
     if (content) this.said().addText(content, logprobs)
     if (refusal) this.said().addRefusal(refusal)
@@ -84,26 +79,6 @@ export class OutputItems {
     if (calls.length === 0) return
     this.calledIn ??= choice
     if (this.calledIn === choice) for (const call of calls) this.call(call)
-  }
-
-  /** A whole message in one delta, with the order of its parts. */
-  private addInOrder(delta: ChatDelta, logprobs: unknown): void {
-    const { content = null, reasoning, reasoning_details: details = [], tool_calls: calls = [], ...rest } = delta
-    const whole = calls.map(({ id = "" }): HostToolCall => ({ type: "function", id }))
-    const { parts } = partsInOrder({ content, reasoning_details: details, tool_calls: whole })
-    if (!details.some(({ text, summary }) => text || summary)) this.think(reasoning, [])
-    const said = parts.findLastIndex(({ type }) => type === "content")
-    for (const [at, part] of parts.entries()) {
-      if (part.type === "reasoning") this.add({ reasoning_details: part.details })
-      else if (part.type === "call")
-        this.addCalls(
-          0,
-          calls.filter((_, place) => whole[place] === part.call),
-        )
-      else if (part.content.type === "text") this.add({ content: part.content.text }, logprobs)
-      if (at === said) this.add(rest)
-    }
-    if (said === -1) this.add(rest)
   }
 
   /** Ends what is open. */

@@ -109,16 +109,18 @@ class ChunkWriter implements StreamWriter {
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
   }
 
-  /** The usage rides on the finish, which some clients read, and where it was asked for in a chunk of its own, as others do. */
+  /** The usage is on the finish; where the client asked for `include_usage`, in a chunk of its own. See decision 103. */
   finish(chunk: ChatChunk, charge: Charge): string {
     const usage = usageBody(charge)
-    const finish = this.chunk({
+    const finish: ChatChunk = {
       ...chunk,
       service_tier: tierOf(chunk["service_tier"], this.host),
       openrouter_metadata: this.names.metadata?.(this.host),
-      usage,
-    })
-    return finish + (this.usageChunk ? this.chunk({ choices: [], usage }) : "") + sseDone
+    }
+    const end = this.usageChunk
+      ? this.chunk(finish) + this.chunk({ choices: [], usage })
+      : this.chunk({ ...finish, usage })
+    return end + sseDone
   }
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {

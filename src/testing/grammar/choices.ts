@@ -1,7 +1,7 @@
 /**
  * The grammar that streams of the chat form and of the legacy completions form share. All chunks have the same names. Pieces
- * of choices come first; one last chunk ends every choice and has the usage with its cost; where the client asked for
- * `include_usage`, a chunk without choices repeats that; then `[DONE]`. A chunk with an error may be the last one at any place.
+ * of choices come first; one chunk ends every choice and has the usage with its cost, which comes in a chunk without choices
+ * instead where the client asked for `include_usage`; then `[DONE]`. A chunk with an error may be the last one at any place.
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { countIn, listIn, objectIn, readEvents, textIn, wrong } from "./events.ts"
@@ -24,9 +24,8 @@ class ChoicesGrammar {
   /** Members that all chunks share, as JSON. */
   private names: string | undefined
   private readonly begun = new Set<number>()
+  private isFinished = false
   private isEnded = false
-  /** The usage, as JSON, as long as it may be repeated. */
-  private repeatable: string | undefined
 
   constructor(object: string, check: ChoiceCheck) {
     this.object = object
@@ -34,31 +33,26 @@ class ChoicesGrammar {
   }
 
   chunk(chunk: JsonObject): void {
+    if (this.isEnded) wrong("a chunk after the one with the usage", chunk)
     this.sameNames(chunk)
-    if (this.isEnded) this.repeated(chunk)
+    this.isEnded = chunk["usage"] !== undefined
+    if (this.isFinished) usageAlone(chunk)
     else this.saying(chunk)
+    if (this.isEnded) usage(objectIn(chunk, "usage"))
   }
 
   private saying(chunk: JsonObject): void {
     for (const member of ["system_fingerprint", "service_tier"]) if (chunk[member] !== undefined) textIn(chunk, member)
-    this.isEnded = chunk["usage"] !== undefined
     const choices = listIn(chunk, "choices").map((choice) =>
       isJsonObject(choice) ? choice : wrong("a choice that is no object", chunk),
     )
     if (choices.length === 0) wrong("a chunk without a choice", chunk)
+    this.isFinished = choices.some((choice) => choice["finish_reason"] !== null)
+    if (this.isEnded && !this.isFinished) wrong("a usage without a finish", chunk)
     const indexes = new Set(choices.map((choice) => this.choice(choice)))
     if (indexes.size < choices.length) wrong("a choice twice in one chunk", chunk)
     if (chunk["error"] !== undefined) this.error(chunk, choices)
-    else if (this.isEnded && this.begun.size > indexes.size) wrong("a choice without an end", chunk)
-    if (!this.isEnded) return
-    usage(objectIn(chunk, "usage"))
-    if (chunk["error"] === undefined) this.repeatable = JSON.stringify(chunk["usage"])
-  }
-
-  private repeated(chunk: JsonObject): void {
-    if (listIn(chunk, "choices").length > 0 || JSON.stringify(chunk["usage"]) !== this.repeatable)
-      wrong("a chunk after the one with the usage", chunk)
-    this.repeatable = undefined
+    else if (this.isFinished && this.begun.size > indexes.size) wrong("a choice without an end", chunk)
   }
 
   end(): void {
@@ -82,8 +76,7 @@ class ChoicesGrammar {
   private choice(choice: JsonObject): number {
     const index = countIn(choice, "index")
     this.begun.add(index)
-    if (this.isEnded) textIn(choice, "finish_reason")
-    else if (choice["finish_reason"] !== null) wrong("a finish before the chunk with the usage", choice)
+    if (this.isFinished) textIn(choice, "finish_reason")
     if (choice["native_finish_reason"] !== null) textIn(choice, "native_finish_reason")
     this.check(choice)
     return index
@@ -97,6 +90,12 @@ class ChoicesGrammar {
     if (!this.isEnded) wrong("an error without the usage", chunk)
     if (choices.some((choice) => choice["finish_reason"] !== "error")) wrong("an error with another finish", chunk)
   }
+}
+
+/** The chunk of a client that asked for `include_usage`. */
+const usageAlone = (chunk: JsonObject): void => {
+  if (listIn(chunk, "choices").length > 0) wrong("a choice after the finish", chunk)
+  if (chunk["usage"] === undefined) wrong("a chunk after the finish without the usage", chunk)
 }
 
 const usage = (counts: JsonObject): void => {

@@ -19,7 +19,7 @@ export interface AnswerNames {
   readonly model: string
   /** `openrouter_metadata` once this host answers; `undefined`: the caller did not ask for it. */
   readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
-  /** What a failure inside a stream is for HTTP. `undefined`: a defect of ours. */
+  /** Describes a failure inside a stream as an HTTP error. `undefined`: a defect of the gateway. */
   readonly rendered: (failure: Failure | undefined) => Rendered
 }
 

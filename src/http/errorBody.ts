@@ -302,5 +302,5 @@ const knownToClaudeCode = /prompt is too long|exceed context limit/
 /** A defect of ours. The caller gets no details. */
 export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
 
-/** What a failure inside a stream is for HTTP. `undefined`: a defect of ours. */
+/** Describes a failure inside a stream as an HTTP error. `undefined`: a defect of the gateway. */
 export const renderedIn = (failure: Failure | undefined): Rendered => (failure === undefined ? defect : render(failure))

@@ -193,7 +193,7 @@ describe("a request", () => {
     expect(unsupported({ messages: [user, foreign], tools: [weather] })[0]).toBe("messages[1].tool_calls[0]")
   })
 
-  test("a conversation with calls and no tools, as in an agent's summary, declares those that it calls", () => {
+  test("tools that the history calls are declared where the request has none, as in an agent's summary", () => {
     const declared = [{ toolSpec: { name: "weather", inputSchema: { json: { type: "object", properties: {} } } } }]
     const forbidden = { tool_choice: { type: "none" } }
     const summary = sent({ messages: asked })

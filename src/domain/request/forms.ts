@@ -2,8 +2,8 @@
 import { type UnaryName, unaryNames, unaryOperations } from "./operations.ts"
 
 /**
- * A path of the gateway. It may have one parameter, such as `{model}`: what stands there up to the text behind it, slashes too
- * (`formats/Target.ts`).
+ * A path of the gateway. It may have one parameter, such as `{model}`, which matches everything up to the text that
+ * follows it, including slashes (`formats/Target.ts`).
  */
 export type RoutePath = `/api/${string}`
 

@@ -66,7 +66,7 @@ export interface ChatQuirks {
    * it may. Elsewhere `allowed_tools` becomes the tools that are sent, and custom tools are named as dropped.
    */
   readonly customTools?: boolean
-  /** `false`: the host knows JSON objects, but no schemas of them. A schema is told among the instructions. */
+  /** `false`: the host supports JSON objects but not JSON schemas. A schema is added to the instructions. */
   readonly schemas?: boolean
   /**
    * The payload in the host's own form, for what no other quirk says; it runs first, and the quirks about messages and tools

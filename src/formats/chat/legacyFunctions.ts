@@ -15,7 +15,7 @@ export const legacyMembers = (declared: Check, most: number): Readonly<Record<st
 /** The `function_call` of an assistant's message. */
 export const legacyCall = objectOf({ name: filledText, arguments: text }, "name", "arguments")
 
-/** The payload with tools in place of functions; the same one where it has none, as usual. `messages` were checked. */
+/** Replaces functions by tools. Returns the same payload if it has none, the usual case. `messages` were checked. */
 export const withoutFunctions = (payload: JsonObject): JsonObject => {
   const messages = objectsIn(payload["messages"])
   if (payload["functions"] == null && payload["function_call"] == null && !messages.some(isLegacy)) return payload
@@ -34,7 +34,7 @@ const isLegacy = ({ role, function_call: call }: JsonObject): boolean => role ==
 const chosenTool = (chosen: unknown): unknown =>
   isJsonObject(chosen) ? { type: "function", function: { name: chosen["name"] } } : chosen
 
-/** A result belongs to the last call of its function, since neither had an id. One without a call is told as the user's. */
+/** A result belongs to the last call of its function, since neither had an id. A result without a call becomes a message of the user. */
 const translated = (messages: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
   const open = new Map<unknown, string>()
   return messages.map((message, at) => {

@@ -223,8 +223,8 @@ export class HostStream {
     const decoded = json === undefined ? undefined : this.decoded(name, json)
     const chunks = decoded === undefined || decoded instanceof HostFailed ? [] : decoded
     const speaks = chunks.some(({ choices }) => choices.some((choice) => says(choice)))
-    const room = (this.options.mostBytes?.() ?? Number.POSITIVE_INFINITY) - this.count.bytes
-    this.count.said(Math.max(0, Math.min(Buffer.byteLength(data), room)))
+    const left = (this.options.mostBytes?.() ?? Number.POSITIVE_INFINITY) - this.count.bytes
+    this.count.said(Math.max(0, Math.min(Buffer.byteLength(data), left)))
     for (const { usage } of chunks) if (usage != null) this.count.report(usage)
     if (this.state === "speaking" || speaks || beginsAnswer(json)) this.fail(new HostFailed({ reason: "limit", cause }))
     else this.fail(decoded instanceof HostFailed ? decoded : malformed(cause))

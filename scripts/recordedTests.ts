@@ -22,7 +22,7 @@ const files = (await Array.fromAsync(new Bun.Glob("{test,plugins}/**/*.ts").scan
 /** How many tests ran and passed. */
 const passed = async (recordings: "on" | "off"): Promise<number> => {
   const report = join(folder, `${recordings}.xml`)
-  const command = [process.execPath, "test", "--timeout", "600000", "--reporter=junit", `--reporter-outfile=${report}`]
+  const command = [process.execPath, "test", "--timeout", "1800000", "--reporter=junit", `--reporter-outfile=${report}`]
   const env = { ...process.env, TEST_RECORDINGS: recordings }
   const run = Bun.spawn([...command, ...files], { env, stdio: ["ignore", "ignore", "ignore"] })
   if ((await run.exited) !== 0) throw new Error(`The tests fail with recordings ${recordings}.`)

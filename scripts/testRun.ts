@@ -25,7 +25,7 @@ export const runTests = async (
 ): Promise<TestRun> => {
   /** `test/support/clocks/testFile.ts` notes here which file each process has in hand. */
   const notes = mkdtempSync(join(tmpdir(), "headgate-tests-"))
-  const run = Bun.spawn([process.execPath, "test", "--timeout", "600000", ...words], {
+  const run = Bun.spawn([process.execPath, "test", "--timeout", "1800000", ...words], {
     env: {
       ...process.env,
       ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),

@@ -11,7 +11,7 @@ import { ManualClock } from "../support/clocks/manualClock.ts"
 import { gatewayWithoutSocket } from "../support/gateways/gateway.ts"
 import { wholeAnswer } from "../support/hosts/host.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const reloads = 1000
 

@@ -7,7 +7,7 @@ import { ManualClock } from "../support/clocks/manualClock.ts"
 import { gatewayWithoutSocket } from "../support/gateways/gateway.ts"
 import { streamAnswer, wholeAnswer } from "../support/hosts/host.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const size = 1000
 const atOnce = 50

@@ -15,7 +15,7 @@ import {
 } from "../support/gateways/process.ts"
 import { describePostgres, makeDatabase, urlOf } from "../support/storage/postgres.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const closing: Array<() => unknown> = []
 afterAll(() => Promise.all(closing.map((close) => close())))

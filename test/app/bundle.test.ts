@@ -65,7 +65,7 @@ test("the program runs from its sources where there is no bundle", async () => {
   const lines = (await new Response(child.stdout).text()).split("\n")
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""])
   expect(lines.some((line) => line.startsWith("echo"))).toBe(true)
-}, 600_000)
+}, 1_800_000)
 
 test("the page of the API's reference is complete, though its text is in a file beside the bundle", async () => {
   const installation = install()
@@ -77,4 +77,4 @@ test("the page of the API's reference is complete, though its text is in a file 
   } finally {
     await installation.remove()
   }
-}, 600_000)
+}, 1_800_000)

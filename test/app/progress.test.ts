@@ -11,7 +11,7 @@ import { heldClock } from "../support/clocks/heldClock.ts"
 import { until } from "../support/clocks/until.ts"
 import { install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installation = install()
 afterAll(() => installation.remove())

@@ -130,7 +130,7 @@ describe("a reload", () => {
     expect(await gateway.exited).toBe(0)
     const verified = await installation.command(["audit", "verify"])
     expect(verified.out).toContain("3 rows")
-  }, 600_000)
+  }, 1_800_000)
 
   test("F12: a plugin that was added, changed or removed since the start was not told of: it needs a restart", async () => {
     const { installation, file, write, configOf } = await running()
@@ -176,7 +176,7 @@ describe("a reload", () => {
     expect(gateway.err()).toContain("Takes effect at the next start: plugins")
     gateway.kill("SIGTERM")
     expect(await gateway.exited).toBe(0)
-  }, 600_000)
+  }, 1_800_000)
 
   test("changes what the state says of configuration and providers", async () => {
     const { installation, file, write, configOf } = await running()
@@ -212,7 +212,7 @@ describe("a reload", () => {
     expect(await quick()).toMatchObject({ state: "off", why: "disabled in the configuration", hosts: 0 })
     gateway.kill("SIGTERM")
     expect(await gateway.exited).toBe(0)
-  }, 600_000)
+  }, 1_800_000)
 
   test("that a signal asks for while the gateway starts comes when it serves", async () => {
     const { installation, configOf } = await running()
@@ -228,5 +228,5 @@ describe("a reload", () => {
     await until(() => gateway.err().includes("Configuration reloaded"), "the reload")
     gateway.kill("SIGTERM")
     expect(await gateway.exited).toBe(0)
-  }, 600_000)
+  }, 1_800_000)
 })

@@ -9,7 +9,7 @@ import { chunkOf, configFor } from "../support/hosts/host.ts"
 import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 import { event, lastPart, type Peer, rawHost, streamHead } from "../support/hosts/rawHost.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** The tests run side by side, since each waits for a process. */
 const closing: Array<() => unknown> = []

@@ -8,7 +8,7 @@ import { until } from "../support/clocks/until.ts"
 import { firstKey, firstManagementKey, type Installation, install } from "../support/gateways/process.ts"
 import { configFor, scriptedHost } from "../support/hosts/host.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 const closing: Array<() => unknown> = []
 afterAll(() => Promise.all(closing.map((close) => close())))
 

@@ -14,7 +14,7 @@ import {
 } from "../support/gateways/process.ts"
 import { chunkOf, configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** A stream that says a word every few milliseconds until `silent` says that it is over. */
 let isOver = false

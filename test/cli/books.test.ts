@@ -7,7 +7,7 @@ import { until } from "../support/clocks/until.ts"
 import { firstKey, firstManagementKey, type Installation, install } from "../support/gateways/process.ts"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/storage/postgres.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 const bare = { discovery: { environment: false, local: false } }
 
 const installations: Array<Installation> = []

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { until } from "../support/clocks/until.ts"
 import { firstKey, type Installation, install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installations: Array<Installation> = []
 afterAll(() => Promise.all(installations.map(({ remove }) => remove())))

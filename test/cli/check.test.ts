@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 let installation: Installation
 let gateway: RunningGateway

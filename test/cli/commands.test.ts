@@ -14,7 +14,7 @@ import {
   type RunningGateway,
 } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 let installation: Installation
 let gateway: RunningGateway

@@ -8,7 +8,7 @@ import { firstManagementKey, type Installation, install, type RunningGateway } f
 import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 import { makeAuthority } from "../upstream/certificates.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const key = "sk-a-secret-of-the-operator"
 const list = (...ids: ReadonlyArray<string>) => Response.json({ object: "list", data: ids.map((id) => ({ id })) })

@@ -6,7 +6,7 @@ import { until } from "../support/clocks/until.ts"
 import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
 import { ownPluginsFolder } from "../support/hosts/ownPlugins.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 let installation: Installation
 let gateway: RunningGateway

@@ -6,7 +6,7 @@ import { until } from "../support/clocks/until.ts"
 import type { Ended } from "../support/gateways/commands.ts"
 import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const host = (provider: string, prompt: string, more: object = {}) => ({
   provider,

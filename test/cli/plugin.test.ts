@@ -9,7 +9,7 @@ import { discover } from "../../src/plugin/loading/discover.ts"
 import { runCommand } from "../support/gateways/commands.ts"
 
 const root = new URL("../../", import.meta.url).pathname
-const patience = 600_000
+const patience = 1_800_000
 
 let home = ""
 beforeAll(async () => {

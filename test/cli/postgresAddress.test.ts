@@ -7,7 +7,7 @@ import { until } from "../support/clocks/until.ts"
 import { type Installation, install } from "../support/gateways/process.ts"
 import { describePostgres, execute, makeDatabase, port, urlOf } from "../support/storage/postgres.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installation: Installation = install()
 afterAll(() => installation.remove())

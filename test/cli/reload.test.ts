@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { until } from "../support/clocks/until.ts"
 import { firstManagementKey, type Installation, install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const server = { plugin: "openai-compatible", base_url: "https://acme.example/v1" }
 const config = {

@@ -6,7 +6,7 @@ import { until } from "../support/clocks/until.ts"
 import { firstKey, type Installation, install } from "../support/gateways/process.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../support/hosts/host.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installation: Installation = install()
 const host = scriptedHost(() => wholeAnswer("Hello"))

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { type Installation, install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installations: Array<Installation> = []
 afterAll(() => Promise.all(installations.map(({ remove }) => remove())))

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { secretDoubt } from "../../src/config/secretWarnings.ts"
 import { type Installation, install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installation: Installation = install()
 afterAll(() => installation.remove())

@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { runPythonClient } from "../support/clients/pythonClients.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 describe.each(["openai", "anthropic", "google-genai"])("the Python client %s", (client) => {
   test("whole, streamed, tools, structured, image, error and usage", async () => {

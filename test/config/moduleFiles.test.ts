@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type Installation, install } from "../support/gateways/process.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const installation: Installation = install()
 afterAll(() => installation.remove())

@@ -15,7 +15,7 @@ import { decodeConfig } from "../../src/config/loadConfig.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/json/json.ts"
 
 // The first question to the compiler takes four seconds of processor time, which are half a minute on a busy machine.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 /** All members there, at any depth, so that one that is missing on a side is seen. */
 type Whole<T> = T extends string | number | boolean | null | undefined

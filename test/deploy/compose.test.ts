@@ -123,6 +123,6 @@ describe("deploy/compose.yaml", () => {
       running.kill("SIGTERM")
       expect(await running.exited).toBe(0)
     },
-    600_000,
+    1_800_000,
   )
 })

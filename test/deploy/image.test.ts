@@ -8,7 +8,7 @@ import { firstKey, firstManagementKey } from "../support/gateways/process.ts"
 import { root, said, stages, variables } from "./dockerfile.ts"
 import { buildImage, hindrance, type Image, type Running } from "./imageFolder.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 const why = await hindrance()
 if (why !== undefined) console.warn(`The Dockerfile is not carried out: ${why}`)

@@ -22,5 +22,5 @@ test.skipIf(!canRun)(
     expect(requests).toBeGreaterThanOrEqual(500)
     expect(failures).toEqual([])
   },
-  600_000,
+  1_800_000,
 )

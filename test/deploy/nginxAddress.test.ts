@@ -76,5 +76,5 @@ test.skipIf(nginx === null)(
       await host.stop()
     }
   },
-  600_000,
+  1_800_000,
 )

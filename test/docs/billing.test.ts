@@ -21,7 +21,7 @@ const moments = ["first word", "middle", "last word", "never"] as const
 const billed = new Map<string, ReadonlyMap<Leaving, Billed>>()
 beforeAll(async () => {
   for (const [name, course] of Object.entries(courses)) billed.set(name, await leavers(course))
-}, 600_000)
+}, 1_800_000)
 
 /** Percent. */
 const share = (name: string, leaving: Leaving): number => {

@@ -164,5 +164,5 @@ test.skipIf(!canClone)(
     }
     expect(new Set(vendor.calls)).toEqual(new Set(["/v1/models", "/v1/chat/completions"]))
   },
-  600_000,
+  1_800_000,
 )

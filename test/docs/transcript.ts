@@ -96,7 +96,7 @@ export class ReadersTerminal {
     writeFileSync(file, `${commands}\nprintf -- '${end.trim()}\\n'\n`)
     const before = terminal.said.length
     terminal.type(`${file}\n`)
-    await until(() => terminal.said.includes(end, before) || terminal.isOver, commands, 300_000)
+    await until(() => terminal.said.includes(end, before) || terminal.isOver, commands, 600_000)
     return terminal.said.slice(before).replace(end, "")
   }
 
@@ -138,7 +138,7 @@ export class GatewayTerminal {
     const terminal = new Terminal(["bash", "-c", `${this.#before}${commands}`], this.#cwd, { ...this.#env, ...more })
     this.#terminal = terminal
     this.#before += (commands.match(/^(?:cd|export) .*\n/gm) ?? []).join("")
-    await until(() => /listens at \S+/.test(terminal.said) || terminal.isOver, commands, 300_000)
+    await until(() => /listens at \S+/.test(terminal.said) || terminal.isOver, commands, 600_000)
     if (!terminal.isOver) return
     await terminal.end()
     throw new Error(`the gateway has ended: ${terminal.said}`)

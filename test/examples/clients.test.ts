@@ -24,7 +24,7 @@ test.each([
     const result = await ran(["env", ...variables, process.execPath, `${name}/index.ts`], folder)
     expect(result).toEqual({ code: 0, stdout: said, stderr: "" })
   },
-  600_000,
+  1_800_000,
 )
 
 test("examples/hono serves the app's page, and the gateway below a prefix", async () => {
@@ -56,7 +56,7 @@ test("examples/hono serves the app's page, and the gateway below a prefix", asyn
     child.kill("SIGTERM")
   }
   expect(await child.exited).toBe(0)
-}, 600_000)
+}, 1_800_000)
 
 /** Where each of the others is run. */
 const elsewhere = {

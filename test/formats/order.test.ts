@@ -24,7 +24,7 @@ import { eventStreamEvent } from "../../src/testing/eventStream.ts"
 import { answerNames } from "../support/formats/answerNames.ts"
 import { hostFor } from "../support/recordings/recordings.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 /** What a model may say, in the words of no vendor. */
 type Block =

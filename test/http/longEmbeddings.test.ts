@@ -15,7 +15,7 @@ const scene = async (...of: Parameters<typeof unaryScene>): Promise<UnaryScene> 
   return made
 }
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** The largest batch of OpenAI's own form. */
 const inputs = 2048

@@ -13,7 +13,7 @@ beforeAll(async () => {
   await scene.traffic()
   text = await (await scene.metrics()).text()
   samples = samplesOf(text)
-}, 600_000)
+}, 1_800_000)
 afterAll(() => scene.stop())
 
 const value = (name: string): number => Number(samples.get(name) ?? Number.NaN)

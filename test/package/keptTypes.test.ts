@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { type Compared, compareWithKept } from "../../scripts/keptTypes.ts"
 
 const root = join(import.meta.dir, "../..")
-const patience = 600_000
+const patience = 1_800_000
 
 let current: Compared | undefined
 const now = (): Compared => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   for (const file of ["app.ts", "gateway.ts"]) await app.write(file, readFileSync(join(import.meta.dir, file), "utf8"))
   // Any free port, for tests at the same time.
   for (const [file, text] of sources) await app.write(`page/${file}`, text.replace("port: 3000", "port: 0"))
-}, 600_000)
+}, 1_800_000)
 afterAll(() => rm(app.folder, { recursive: true, force: true }))
 
 describe("the tarball", () => {
@@ -77,7 +77,7 @@ describe("F15: under Node, which said that there is no main defined", () => {
         )
       }
     },
-    600_000,
+    1_800_000,
   )
 })
 
@@ -140,7 +140,7 @@ describe("the types", () => {
   const said = new Map<string, ReadonlyMap<string, string>>()
   beforeAll(async () => {
     for (const compiler of compilers) said.set(compiler, await compile(compiler))
-  }, 600_000)
+  }, 1_800_000)
   test.each(cases)("%s, %s", (compiler, name) => {
     expect(said.get(compiler)?.get(name)).toBe("")
   })
@@ -155,7 +155,7 @@ describe("the packed package", () => {
     expect(tested.code).toBe(0)
     const listed = await app.run("env", "TIDE_API_KEY=a-key", ...program, "list")
     expect(listed.stdout).toContain("tide\tprovider\ton\t1 model as tide\tits environment variables are set\t3\t")
-  }, 600_000)
+  }, 1_800_000)
 })
 
 describe("docs/embedding.md", () => {

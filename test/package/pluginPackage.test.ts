@@ -27,7 +27,7 @@ beforeAll(async () => {
   gateway = join(home, "gateway")
   await mkdir(join(home, "packed"))
   await packGateway(join(home, "packed/headgate.tgz"))
-}, 600_000)
+}, 1_800_000)
 afterAll(() => rm(home, { recursive: true, force: true }), 60_000)
 
 /** What `headgate plugin list` says in this folder of the package headgate-acme. */
@@ -67,7 +67,7 @@ describe("headgate plugin new --package", () => {
     expect(packed.stdout.trim().split("\n").toSorted()).toEqual(
       ["README.md", "index.ts", "package.json"].map((file) => `package/${file}`),
     )
-  }, 600_000)
+  }, 1_800_000)
 
   test.each(["--protocol", "--strategy"])("%s makes a package too, and nothing is overwritten", async (flag) => {
     const words = ["plugin", "new", `tide${flag.slice(1)}`, "--package", flag]
@@ -100,7 +100,7 @@ describe("examples/plugin-package", () => {
     await succeeded([process.execPath, "run", "check"], steady())
     expect((await succeeded([process.execPath, "test"], steady())).stderr).toContain(" 0 fail")
     await succeeded([process.execPath, "pm", "pack", "--quiet"], steady())
-  }, 600_000)
+  }, 1_800_000)
 })
 
 describe("the packed plugins in a gateway's folder", () => {
@@ -129,7 +129,7 @@ describe("the packed plugins in a gateway's folder", () => {
       "headgate-acme": packedGateway("../headgate-acme/headgate-acme-0.1.0.tgz", await manifestOf(plugin)),
       "headgate-steady": packedGateway("../steady/headgate-steady-0.1.0.tgz", await manifestOf(example)),
     })
-  }, 600_000)
+  }, 1_800_000)
 
   test("serves a request", async () => {
     const child = Bun.spawn(["node_modules/.bin/headgate"], {
@@ -170,7 +170,7 @@ describe("the packed plugins in a gateway's folder", () => {
       child.kill("SIGTERM")
     }
     expect(await child.exited).toBe(0)
-  }, 600_000)
+  }, 1_800_000)
 
   test.each([
     [

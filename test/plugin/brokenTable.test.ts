@@ -170,4 +170,4 @@ test("the table of broken plugins is what happens", async () => {
   const [, , rows] = /(<!-- table[^\n]*-->\n\n)([\s\S]*?)\n\n<!-- end -->/.exec(readFileSync(page, "utf8")) ?? []
   expect(rows).toBe(table)
   expect(offKinds.length + askedKinds.length + processKinds.length).toBeGreaterThanOrEqual(25)
-}, 600_000)
+}, 1_800_000)

@@ -28,13 +28,13 @@ describe.skipIf(process.platform !== "linux").concurrent("a run of the tests", (
     expect(text).toContain("The tests stand still: nothing was printed for 60 s. In hand:")
     expect(text).toContain("test/scripts/standing/stopped.ts, since ")
     expect(code).toBe(1)
-  }, 600_000)
+  }, 1_800_000)
 
   test("ends with the file's name when a file waits at its top level", async () => {
     const { code, text } = await runOf("waits.ts", "passes.ts")
     expect(text).toContain("test/scripts/standing/waits.ts, since ")
     expect(code).toBe(1)
-  }, 600_000)
+  }, 1_800_000)
 
   test.each([
     ["alone", ["crashes.ts"], "The run ended before all tests had run."],

@@ -674,5 +674,5 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
       { numRuns: 12 },
     )
-  }, 600_000)
+  }, 1_800_000)
 })

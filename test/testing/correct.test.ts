@@ -113,7 +113,7 @@ test("a folder without a test passes without samples, in a protocol of its own t
   } finally {
     await rm(folder, { recursive: true })
   }
-}, 600_000)
+}, 1_800_000)
 
 test("a finish that end() invents is found where the host sends one", async () => {
   const ending = (isInvented: boolean, hasLast: boolean, isSilent = false) =>

@@ -8,7 +8,7 @@ import { malformed } from "./malformed.ts"
 import { type Peer, rawServer } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const client = makeHttpClient()
 afterAll(client.close)

@@ -10,7 +10,7 @@ import { makeAuthority } from "./certificates.ts"
 import { type RawRequest, type RawServer, rawServer } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const turns = async (count: number): Promise<void> => {
   for (let at = 0; at < count; at++) await new Promise((resolve) => setImmediate(resolve))

@@ -9,7 +9,7 @@ import { makeAuthority } from "./certificates.ts"
 import { hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const client = makeHttpClient()
 afterAll(client.close)

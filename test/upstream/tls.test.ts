@@ -10,7 +10,7 @@ import { type Identity, makeAuthority } from "./certificates.ts"
 import { rawServer } from "./rawServer.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const authority = makeAuthority()
 const good = authority.identity({ name: "good.test" })

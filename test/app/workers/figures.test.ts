@@ -140,5 +140,5 @@ describePostgres("three workers", () => {
     // The token opens nothing else.
     const other = await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${token}` } })
     expect(other.status).toBe(401)
-  }, 600_000)
+  }, 1_800_000)
 })

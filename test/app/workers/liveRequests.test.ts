@@ -13,7 +13,7 @@ afterAll(async () => {
 })
 
 const processMs = 550_000
-const patience = 600_000
+const patience = 1_800_000
 
 describePostgres("two workers", () => {
   test(

@@ -16,7 +16,7 @@ afterAll(async () => {
 })
 
 const processMs = 550_000
-const patience = 600_000
+const patience = 1_800_000
 const decodeState = Schema.decodeUnknownSync(
   Schema.Struct({
     data: Schema.Struct({

@@ -8,7 +8,7 @@ import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../suppor
 import { ownPluginsFolder } from "../../support/hosts/ownPlugins.ts"
 import { describePostgres, makeDatabase, urlOf } from "../../support/storage/postgres.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** For processes to start or end, and for the watchdog to notice, on a busy machine. */
 const processMs = 550_000

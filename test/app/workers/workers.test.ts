@@ -11,7 +11,7 @@ import { chunkOf, configFor } from "../../support/hosts/host.ts"
 import { event, lastPart, type Peer, rawHost, streamHead } from "../../support/hosts/rawHost.ts"
 import { describePostgres, makeDatabase, redactedUrlOf, urlOf } from "../../support/storage/postgres.ts"
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** For processes to start or end, on a busy machine. */
 const processMs = 550_000

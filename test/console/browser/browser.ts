@@ -20,10 +20,10 @@ export const hasBrowser = chromium !== null && canBuild()
 if (chromium === null) test.skip("the console in a browser: Chromium is not installed", () => {})
 
 /** Milliseconds that one test may take on a busy machine. */
-export const patience = 600_000
+export const patience = 1_800_000
 
 /** Milliseconds in which what a page was asked for has to be there, on a busy machine. */
-const wait = 300_000
+const wait = 600_000
 /** Milliseconds after which a step is looked at again. */
 const lookAgain = 30_000
 

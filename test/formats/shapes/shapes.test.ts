@@ -25,7 +25,7 @@ import { hostFor, randomSequence, requestWith } from "../../support/recordings/r
 import { type Changed, damaged, disordered, oneDamaged, oneDisordered, type Pick } from "./changes.ts"
 import { type RichHost, richHosts } from "./richHosts.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const host = hostFor("m")
 const request = requestWith({ messages: [{ role: "user", content: "Hi" }], tools: [] })

@@ -94,7 +94,7 @@ describe("one key's", () => {
     })
     await pass(gateway.clock, 31_000)
     await until(async () => (await gateway.ask(gateway.key)).status === 200, "a place for the key")
-  }, 600_000)
+  }, 1_800_000)
 
   test("requests above a quarter of the places wait for none of the others: 429, and nothing counts against its rate", async () => {
     const gateway = await start({ max_in_flight: 400 })
@@ -152,7 +152,7 @@ describe("one key's", () => {
     again.send(part)
     again.send("x")
     expect((await answered(again)).status).toBe(400)
-  }, 600_000)
+  }, 1_800_000)
 })
 
 describe("a body", () => {

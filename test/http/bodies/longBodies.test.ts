@@ -180,7 +180,7 @@ describe("a body", () => {
       expect((await errorOf(managed)).message).toContain(says)
       expect(host.calls).toEqual([])
     },
-    600_000,
+    1_800_000,
   )
 
   test("with as many values as are allowed is read", async () => {

@@ -14,7 +14,7 @@ import { closeAfterEach, startWatched } from "../../support/gateways/watched.ts"
 import { configFor } from "../../support/hosts/host.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

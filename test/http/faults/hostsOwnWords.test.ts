@@ -5,7 +5,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/gateways/wat
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { unaryScene } from "../../support/hosts/unaryHosts.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

@@ -95,4 +95,4 @@ test("a server that is there is called, costs nothing, and never gets a key", as
   expect(chat?.body).toMatchObject({ model: "llama3.2:3b", options: { num_predict: 20 }, stream: true })
   expect(calls.map(({ authorization }) => authorization)).toEqual(calls.map(() => null))
   await until(() => (gateway.err() + gateway.out()).includes("Found Ollama (local)"), "the line of the log")
-}, 600_000)
+}, 1_800_000)

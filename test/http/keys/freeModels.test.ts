@@ -151,7 +151,7 @@ describe("requests to free models", () => {
     expect(last?.day).toBe(day)
     // Each caller may have had one more request, of which it did not see the answer.
     expect(last?.used).toBeWithin(seen, seen + 3 * 6 + 1)
-  }, 600_000)
+  }, 1_800_000)
 
   test("that come while the count is being read share it", async () => {
     const service = Effect.runSync(Effect.provide(Storage, lastingStorage))

@@ -8,7 +8,7 @@ import { layer as layerSqlite } from "../../../src/sql/sqlite/SqliteStorage.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/gateways/watched.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

@@ -8,7 +8,7 @@ import { delta, type Ruled, startRuled } from "../../support/gateways/keyRules.t
 import { closeAfterEach } from "../../support/gateways/watched.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

@@ -11,7 +11,7 @@ afterAll(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 600_000
+const patience = 1_800_000
 const managementKey = makeSecret("management")
 
 const post = (url: string, key: string, model = "acme/small"): Promise<Response> =>

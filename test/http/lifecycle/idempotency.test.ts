@@ -21,7 +21,7 @@ import {
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

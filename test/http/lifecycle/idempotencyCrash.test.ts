@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 600_000
+const patience = 1_800_000
 const discovery = { environment: false, local: false }
 
 const prompt = "canary-of-the-prompt"

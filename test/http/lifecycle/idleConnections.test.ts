@@ -39,5 +39,5 @@ test(
     slow.resolve(wholeAnswer("after a long thought"))
     expect(await waiting.until((received) => received.includes("thought"))).toStartWith("HTTP/1.1 200")
   },
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
 )

@@ -205,7 +205,7 @@ const expectBooked = (rows: ReadonlyArray<LedgerRow>, reported: ReadonlyMap<unkn
 }
 
 describe.concurrent("the process", () => {
-  const patience = 600_000
+  const patience = 1_800_000
 
   test(
     "shows two keys and a line that works at its first start, and never again",

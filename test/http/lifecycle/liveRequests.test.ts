@@ -16,7 +16,7 @@ import { lastingStorage } from "../../support/storage/lastingStorage.ts"
 import { connect, execute, hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
 
 // A wait that never ends is named within a minute.
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 closeAfterEach()
 

@@ -46,7 +46,7 @@ const stopNow = async (gateway: RunningGateway): Promise<void> => {
 }
 
 describe.concurrent("a gateway that was asked to stop", () => {
-  const patience = 600_000
+  const patience = 1_800_000
 
   test(
     "closed its port at once: it is not ready and serves on within `drain_delay_s`, every answer says Connection: close",

@@ -116,7 +116,7 @@ test("any price, budget, form and host: so many tokens are admitted, and one mor
   )
   expect(refused).toBeGreaterThan(50)
   expect(withOutput).toBeGreaterThan(20)
-}, 600_000)
+}, 1_800_000)
 
 test("a bound with which a host is told to think less was one or two tokens less than there is money for", async () => {
   let refused = 0

@@ -125,7 +125,7 @@ const statusOf = async (answer: Promise<Response>): Promise<number> => (await an
 const answeredAtLast = (ask: () => Promise<Response>): Promise<void> =>
   until(async () => (await statusOf(ask())) === 200, "the money")
 
-const patience = 600_000
+const patience = 1_800_000
 
 describePostgres("two gateways on one database", () => {
   test(

@@ -186,7 +186,7 @@ describe("a stream is cut when its key has no more money", () => {
       }),
       { numRuns: 25 },
     )
-  }, 600_000)
+  }, 1_800_000)
 })
 
 /** A host whose answers may be long. */

@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 600_000
+const patience = 1_800_000
 const cost = 20_000_000n
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
 

@@ -66,7 +66,7 @@ const accountIn = (database: string, secret: string) =>
   )
 
 describePostgres("a gateway on PostgreSQL", () => {
-  const patience = 600_000
+  const patience = 1_800_000
 
   const installed = (): Installation => {
     const installation = install()

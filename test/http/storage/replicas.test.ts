@@ -18,7 +18,7 @@ afterAll(async () => {
   for (const close of closing.toReversed()) await close()
 })
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** `REPLICA_ROUNDS=50` for the figures of a release. */
 const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 2)

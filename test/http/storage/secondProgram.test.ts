@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 600_000
+const patience = 1_800_000
 
 /** Another program: it is given the database as `db`, open, and as `open`, and ends when its input does. */
 const program = (path: string, code: string) => {

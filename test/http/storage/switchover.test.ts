@@ -109,7 +109,7 @@ describePostgres("a switchover of PostgreSQL", () => {
     expect(await ready()).toBe(200)
     // The session that listens for notices too.
     await until(async () => (await sessions()).every((pid) => !before.includes(pid)), "new sessions")
-  }, 600_000)
+  }, 1_800_000)
 
   test("/readyz said 200, and the log went to and fro, while no session could write", async () => {
     const { gateway, log, secrets, ask, ready, demote, promote } = await started(2)
@@ -129,7 +129,7 @@ describePostgres("a switchover of PostgreSQL", () => {
     const told = () => log.lines.filter((line) => /database is not available|takes requests again/.test(line))
     await until(() => told().some((line) => line.includes("again")), "its end in the log")
     expect(told().map((line) => line.split(" ", 1)[0])).toEqual(["ERROR", "INFO"])
-  }, 600_000)
+  }, 1_800_000)
 
   const entry = { id: "first-0", state: "streaming" as const, row: sampleRow("r1") }
   const writes: ReadonlyArray<(storage: DataAtRest) => Effect.Effect<unknown, unknown>> = [
@@ -156,5 +156,5 @@ describePostgres("a switchover of PostgreSQL", () => {
       yield* Effect.forEach(storages, (storage, at) => writes[at]?.(storage) ?? Effect.void)
     })
     await Effect.runPromise(Effect.provide(Effect.scoped(tried), Logger.remove(Logger.defaultLogger)))
-  }, 600_000)
+  }, 1_800_000)
 })

@@ -7,7 +7,7 @@ import { freePort } from "../../support/gateways/freePort.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -60,7 +60,7 @@ test.each<[string, () => string | Promise<string>]>([
       `"fault":"${fault}"`,
     )
   },
-  600_000,
+  1_800_000,
 )
 
 test("of a request that another host answered it was kept nowhere", async () => {

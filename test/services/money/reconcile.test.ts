@@ -141,7 +141,7 @@ test("after any requests every row costs what its usage and the prices then give
   expect(same.corrected).toBe(0n)
   expect(await gateway.run(storage.prices.list(-1, 9))).toHaveLength(2)
   await gateway.stop()
-}, 600_000)
+}, 1_800_000)
 
 const pricing: Pricing = { ...freePricing, prompt: 3n, completion: 5n, inputCacheWrite1h: 1n, image: 100n }
 const version = priceVersion(pricing)

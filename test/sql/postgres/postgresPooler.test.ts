@@ -50,7 +50,7 @@ describe.skipIf(!hasPgbouncer || !hasPostgres)("PgBouncer", () => {
       const [found] = await execute(database, "SHOW search_path")
       expect(found?.rows[0]?.search_path).toBe('"$user", public')
     },
-    600_000,
+    1_800_000,
   )
 
   test("in transaction mode, while other clients use it, is refused", async () => {
@@ -70,7 +70,7 @@ describe.skipIf(!hasPgbouncer || !hasPostgres)("PgBouncer", () => {
     }
     isOver = true
     await Promise.all(others)
-  }, 600_000)
+  }, 1_800_000)
 
   test("in transaction mode ends a start with code 78 and the remedy", async () => {
     const database = await makeDatabase()
@@ -83,7 +83,7 @@ describe.skipIf(!hasPgbouncer || !hasPostgres)("PgBouncer", () => {
     })
     expect(await gateway.exited).toBe(78)
     expect(gateway.err()).toMatch(what)
-  }, 600_000)
+  }, 1_800_000)
 
   test("in session mode works", async () => {
     const database = await makeDatabase()
@@ -101,5 +101,5 @@ describe.skipIf(!hasPgbouncer || !hasPostgres)("PgBouncer", () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => gateway.chat(ask, { headers })))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     expect(await account.rows()).toHaveLength(30)
-  }, 600_000)
+  }, 1_800_000)
 })

@@ -118,7 +118,7 @@ describePostgres("slices of a budget", () => {
       },
     )
     await FastCheck.assert(property, { numRuns: 15 })
-  }, 600_000)
+  }, 1_800_000)
 
   // A host that counts more than was reserved: the rest of the cost was never in the slice.
   test("a cost above its reservation takes no more than the reservation out of the slice", async () => {
@@ -166,7 +166,7 @@ describePostgres("slices of a budget", () => {
       expect([ledger, spend]).toEqual([420n, 420n])
       expect(spend + leased).toBeLessThanOrEqual(limit)
     }
-  }, 600_000)
+  }, 1_800_000)
 
   test("a process without a lease gets none, and loses what it had", async () => {
     const { shared, books, client } = await opened()

@@ -60,5 +60,5 @@ describePostgres("in PostgreSQL, while rows and records are written and added up
       const all = [writing, recording, adding, reading].map((one) => Effect.repeat(one, untilRead))
       yield* Effect.all(all, { concurrency: "unbounded", discard: true })
     }).pipe(Effect.provide(layerPostgres({ url: redactedUrlOf(database), durability: "process" })), Effect.runPromise)
-  }, 600_000)
+  }, 1_800_000)
 })

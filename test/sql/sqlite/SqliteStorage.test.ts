@@ -470,4 +470,4 @@ test("SIGKILL loses no row that was reported, and counts none twice", async () =
   expect(kept.size).toBe(rows.length)
   const sum = 7n * BigInt(rows.length)
   expect(spend).toEqual({ total: sum, daily: sum, weekly: sum, monthly: sum })
-}, 600_000)
+}, 1_800_000)

@@ -1,5 +1,5 @@
-/** The promise; rejects after a minute, so that a test names what did not come instead of its time-out. */
-export const within = <A>(promise: Promise<A>, what: string, withinMs = 300_000): Promise<A> => {
+/** The promise; rejects after ten minutes, so that a test names what did not come instead of its time-out. */
+export const within = <A>(promise: Promise<A>, what: string, withinMs = 600_000): Promise<A> => {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`${what} did not come`)), withinMs)
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
@@ -9,13 +9,13 @@ export const within = <A>(promise: Promise<A>, what: string, withinMs = 300_000)
 const now = performance.now.bind(performance)
 
 /**
- * Waits until it holds, asking again and again: every 2 ms at first, and less often the longer it takes. Throws after a minute, which a busy
+ * Waits until it holds, asking again and again: every 2 ms at first, and less often the longer it takes. Throws after ten minutes, which a busy
  * machine may need.
  */
 export const until = async (
   holds: () => boolean | Promise<boolean>,
   what = "the condition",
-  withinMs = 300_000,
+  withinMs = 600_000,
 ): Promise<void> => {
   const begun = now()
   while (!(await holds())) {

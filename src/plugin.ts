@@ -19,7 +19,7 @@ export type {
   ListedReasoning,
   Usd,
 } from "./domain/hosts/ListedModel.ts"
-export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/json/json.ts"
+export { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "./domain/json/json.ts"
 export type { CacheMultipliers } from "./domain/price/CacheMultipliers.ts"
 export { formatUsd, type Picodollars } from "./domain/price/money.ts"
 export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/price/price.ts"
@@ -112,7 +112,7 @@ export {
   type Said,
   saidInOrder,
 } from "./formats/conversation.ts"
-export { chunkOf } from "./formats/delta.ts"
+export { answerFrom, chunkOf } from "./formats/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./formats/httpError.ts"

@@ -40,6 +40,9 @@ export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => id
 export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<ReasoningDetail> =>
   details.some(isOrderEntry) ? details.filter((detail) => !isOrderEntry(detail)) : details
 
+/** What a piece of reasoning says, if it says it as text. */
+export const textOfDetail = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
+
 /** Numbers the parts of an answer while it is read, and lists them at its end. */
 export class PartOrder {
   private readonly listed: Array<Listed> = []
@@ -69,11 +72,12 @@ export class PartOrder {
   }
 
   /** A piece of the reasoning with this number. */
-  reasoned(index: number, { text, summary, signature, data, index: own = index }: ReasoningDetail): void {
+  reasoned(index: number, detail: ReasoningDetail): void {
+    const { signature, data, index: own = index } = detail
     const listed = this.reasonings.get(index)
     if (listed === undefined) return
     this.next = Math.max(this.next, own + 1)
-    listed[1] += (text ?? summary ?? "").length
+    listed[1] += textOfDetail(detail).length
     if (signature) listed[2] = signature
     if (typeof data === "string") listed[3] += 1
   }
@@ -267,9 +271,7 @@ const arranged = (
 
 const contentPart = (content: ContentPart): AssistantPart => ({ type: "content", content })
 
-const textIn = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
-
-const lengthOf = (block: Block): number => block.reduce((sum, detail) => sum + textIn(detail).length, 0)
+const lengthOf = (block: Block): number => block.reduce((sum, detail) => sum + textOfDetail(detail).length, 0)
 
 /** The blocks as they came, or taken apart where a caller merged them: all text is in the first one then, with its signature. */
 const blocksAs = (listed: ReadonlyArray<Listed>, blocks: ReadonlyArray<Block>): Array<Block> | undefined => {
@@ -279,7 +281,7 @@ const blocksAs = (listed: ReadonlyArray<Listed>, blocks: ReadonlyArray<Block>): 
   }
   const details = blocks.flat()
   const hidden = details.filter(({ type }) => type === "reasoning.encrypted")
-  const text = details.map(textIn).join("")
+  const text = details.map(textOfDetail).join("")
   const [pattern] = details.filter(({ type }) => type !== "reasoning.encrypted")
   if (wanted.reduce((sum, [, length]) => sum + length, 0) !== text.length) return undefined
   if (wanted.reduce((sum, [, , , encrypted]) => sum + encrypted, 0) !== hidden.length) return undefined

@@ -1,4 +1,5 @@
 /** Deltas of a stream: what they contain, and chunks of one. */
+import { HostFailed } from "../domain/failures/Failure.ts"
 import type { JsonObject } from "../domain/json/json.ts"
 import type {
   ChatChunk,
@@ -6,10 +7,13 @@ import type {
   ChatDelta,
   ChatMessage,
   ChatResponse,
+  OutputImage,
   ReasoningDetail,
   ToolCall,
+  ToolCallDelta,
 } from "../domain/request/chat.ts"
-import { type AssistantPart, isOrderEntry, partsInOrder } from "./conversation.ts"
+import { type AssistantPart, isOrderEntry, partsInOrder, textOfDetail } from "./conversation.ts"
+import type { Decoder } from "./Protocol.ts"
 
 /** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
@@ -71,7 +75,7 @@ export const deltasOf = (
     return [{ delta: numbered === undefined ? said : { ...said, tool_calls: numbered }, logprobs }]
   }
   const { parts } = partsInOrder({ content, reasoning_details: details, tool_calls: calls ?? null })
-  const isApart = Boolean(reasoning) && !details.some((detail) => textIn(detail) !== "")
+  const isApart = Boolean(reasoning) && !details.some((detail) => textOfDetail(detail) !== "")
   const deltas: Array<ChatDelta> = isApart ? [{ reasoning: reasoning ?? null }] : []
   for (const part of parts) deltas.push(...deltaOf(part, calls ?? []))
   const last = deltas.findLastIndex((delta) => delta.content != null)
@@ -84,14 +88,12 @@ export const deltasOf = (
   }))
 }
 
-const textIn = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
-
 const deltaOf = (part: AssistantPart, calls: ReadonlyArray<ToolCall>): ReadonlyArray<ChatDelta> => {
   switch (part.type) {
     case "content":
       return part.content.type === "text" ? [{ content: part.content.text }] : []
     case "reasoning": {
-      const reasoning = part.details.map(textIn).join("")
+      const reasoning = part.details.map(textOfDetail).join("")
       return [{ ...(reasoning === "" ? {} : { reasoning }), reasoning_details: part.details }]
     }
     case "call": {
@@ -100,5 +102,79 @@ const deltaOf = (part: AssistantPart, calls: ReadonlyArray<ToolCall>): ReadonlyA
       const call = calls[index]
       return call === undefined ? [] : [{ tool_calls: [{ ...call, index }] }]
     }
+  }
+}
+
+/**
+ * A whole answer with one choice, read by the decoder of the streams: `events` are those that would stream it, finish
+ * included. So a host's blocks are read in one place. The answer has no `logprobs`.
+ */
+export const answerFrom = (
+  decoder: Pick<Decoder, "event">,
+  events: Iterable<readonly [name: string, data: unknown]>,
+): ChatResponse | HostFailed => {
+  const whole = new WholeAnswer()
+  for (const [name, data] of events) {
+    const chunks = decoder.event(name, data)
+    if (chunks instanceof HostFailed) return chunks
+    for (const chunk of chunks) whole.add(chunk)
+  }
+  return whole.answer()
+}
+
+class WholeAnswer {
+  private text = ""
+  private reasoning = ""
+  private readonly details: Array<ReasoningDetail> = []
+  private readonly calls: Array<ToolCall> = []
+  private readonly annotations: Array<JsonObject> = []
+  private readonly images: Array<OutputImage> = []
+  private finish: ChatChunkChoice | undefined
+  private rest: Omit<ChatChunk, "choices"> = {}
+
+  add({ choices: [choice], ...rest }: ChatChunk): void {
+    this.rest = { ...this.rest, ...rest }
+    if (choice === undefined) return
+    const { delta, finish_reason: reason } = choice
+    this.text += delta.content ?? ""
+    this.reasoning += delta.reasoning ?? ""
+    this.annotations.push(...(delta.annotations ?? []))
+    this.images.push(...(delta.images ?? []))
+    for (const detail of delta.reasoning_details ?? []) this.think(detail)
+    for (const call of delta.tool_calls ?? []) this.call(call)
+    if (reason !== null) this.finish = choice
+  }
+
+  answer(): ChatResponse {
+    const { text, reasoning, details, calls, annotations, images, finish, rest } = this
+    const message: ChatMessage = {
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      refusal: null,
+      reasoning: reasoning === "" ? null : reasoning,
+      ...(details.length === 0 ? {} : { reasoning_details: details }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(annotations.length === 0 ? {} : { annotations }),
+      ...(images.length === 0 ? {} : { images }),
+    }
+    const { finish_reason = null, native_finish_reason = null } = finish ?? {}
+    return { choices: [{ index: 0, finish_reason, native_finish_reason, logprobs: null, message }], ...rest }
+  }
+
+  /** Pieces of one text are one entry, as whole answers have them. */
+  private think(detail: ReasoningDetail): void {
+    const last = this.details.at(-1)
+    const continues = last?.type === "reasoning.text" && last.type === detail.type && last.index === detail.index
+    if (!continues) this.details.push(detail)
+    else this.details.splice(-1, 1, { ...last, ...detail, text: textOfDetail(last) + textOfDetail(detail) })
+  }
+
+  private call({ index, id = "", function: piece }: ToolCallDelta): void {
+    const { id: first, function: before } = this.calls[index] ?? {
+      id,
+      function: { name: piece?.name ?? "", arguments: "" },
+    }
+    const called = { ...before, arguments: before.arguments + (piece?.arguments ?? "") }
+    this.calls[index] = { id: first, type: "function", function: called }
   }
 }

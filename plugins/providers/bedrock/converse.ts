@@ -4,9 +4,8 @@
  * `additionalModelRequestFields`. From the API reference of Converse and ConverseStream, read in 2026-11.
  */
 import type { Protocol } from "headgate/plugin"
-import { converseAnswer } from "./converse/answer.ts"
-import { converseDecoder } from "./converse/decoder.ts"
-import { encodeConverse } from "./converse/request.ts"
+import { converseAnswer, converseDecoder } from "./converse/converseAnswer.ts"
+import { encodeConverse } from "./converse/converseRequest.ts"
 import { familyOf } from "./model.ts"
 
 export const converse: Protocol = {

@@ -33,6 +33,11 @@ export const isNestedDeeper = (value: unknown, most: number): boolean => {
   return heightOf(value, most) > most
 }
 
+const noMembers: JsonObject = {}
+
+/** The value, where it is an object; else one without members. */
+export const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : noMembers)
+
 /** The objects of a list; none, where it is no list. */
 export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []

@@ -15,8 +15,8 @@ import {
   Unsupported,
 } from "headgate/plugin"
 import { type Family, familyOf, novaReasons, pathOf, thinkingKindOf } from "../model.ts"
-import { type Conversation, conversationOf, has, type Turn } from "./content.ts"
-import { type Tools, toolsOf } from "./tools.ts"
+import { type Conversation, conversationOf, has, type Turn } from "./converseMessages.ts"
+import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
   const { payload, stream } = request

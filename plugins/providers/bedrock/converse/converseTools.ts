@@ -10,7 +10,7 @@ import {
   Unsupported,
 } from "headgate/plugin"
 import type { Family } from "../model.ts"
-import { type Conversation, cachePoint, type Turn } from "./content.ts"
+import { type Conversation, cachePoint, type Turn } from "./converseMessages.ts"
 
 export interface Tools {
   /** `undefined`: there are none. */

@@ -20,7 +20,15 @@ import {
   Unsupported,
 } from "headgate/plugin"
 import type { Family } from "../model.ts"
-import { audioBlock, type Carried, documentNames, fileBlock, imageBlock, isRefused, videoBlock } from "./media.ts"
+import {
+  audioBlock,
+  type Carried,
+  documentNames,
+  fileBlock,
+  imageBlock,
+  isRefused,
+  videoBlock,
+} from "./converseMedia.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"

@@ -3,9 +3,8 @@
  * names of their own, and `message-end` brings the usage. From its API reference, read in 2026-11.
  */
 import type { Protocol } from "headgate/plugin"
-import { cohereAnswer } from "./chat/answer.ts"
-import { cohereDecoder } from "./chat/decoder.ts"
-import { encodeChat } from "./chat/request.ts"
+import { cohereAnswer, cohereDecoder } from "./chat/cohereAnswer.ts"
+import { encodeChat } from "./chat/cohereRequest.ts"
 
 export const chat: Protocol = {
   framing: "sse",

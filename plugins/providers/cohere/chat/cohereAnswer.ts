@@ -1,21 +1,50 @@
 /**
- * Reads the events of a streamed chat. The host numbers blocks of content and calls of tools each from 0; reasoning has the
- * plan in it, which has no number.
+ * Reads the answers of Cohere's chat: the events of a stream, and a whole answer as the events that would stream it. The
+ * host numbers blocks of content and calls of tools each from 0; reasoning has the plan in it, which has no number.
  */
 import {
+  type Annotation,
+  answerFrom,
   type ChatChunk,
+  type ChatResponse,
+  type ChatUsage,
   callIdOf,
   chunkOf,
   type Decoder,
   errorInBody,
+  type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
+  objectIn,
+  objectsIn,
   partOrder,
   textOr,
 } from "headgate/plugin"
-import { annotationsOf, finishReasonOf, plan, thought, usageOf } from "./answer.ts"
+import { brokenOff } from "../failure.ts"
+import { planId, reasoningFormat } from "./cohereMessages.ts"
+
+/** A whole answer. */
+export const cohereAnswer = (body: unknown): ChatResponse | HostFailed => {
+  const { message, finish_reason, usage } = objectIn(body)
+  if (!isJsonObject(message)) return malformed()
+  const { content, tool_plan, tool_calls: calls, citations } = message
+  const blocks = typeof content === "string" ? [{ text: content }] : Array.isArray(content) ? content : []
+  const called = objectsIn(calls).filter((call) => isJsonObject(call["function"]))
+  return answerFrom(cohereDecoder(), [
+    ...blocks.map((block: unknown, index) => eventOf("content-start", { content: block }, index)),
+    eventOf("tool-plan-delta", { tool_plan }),
+    ...called.map((call, index) => eventOf("tool-call-start", { tool_calls: call }, index)),
+    ...objectsIn(citations).map((citation) => eventOf("citation-start", { citations: citation })),
+    ["message-end", { delta: { finish_reason, usage } }],
+  ])
+}
+
+const eventOf = (type: string, message: JsonObject, index?: number): readonly [name: string, data: JsonObject] => [
+  type,
+  { index, delta: { message } },
+]
 
 interface Call {
   readonly index: number
@@ -46,8 +75,7 @@ class CohereDecoder implements Decoder {
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
     const { index, delta } = data
-    const message = isJsonObject(delta) ? delta["message"] : undefined
-    const piece: JsonObject = isJsonObject(message) ? message : {}
+    const piece = objectIn(objectIn(delta)["message"])
     switch (data["type"] ?? name) {
       case "content-delta":
       case "content-start":
@@ -98,27 +126,26 @@ class CohereDecoder implements Decoder {
     if (typeof text !== "string" || text === "") return nothing
     const index = this.thoughts.get(place) ?? this.order.reasoning()
     this.thoughts.set(place, index)
-    const detail = place === "plan" ? plan(index, text) : thought(index, text)
+    const plan = place === "plan" ? { id: planId } : {}
+    const detail = { type: "reasoning.text", text, format: reasoningFormat, index, ...plan } as const
     this.order.reasoned(index, detail)
     return chunkOf({ reasoning: text, reasoning_details: [detail] })
   }
 
   private begin(place: unknown, called: unknown): ReadonlyArray<ChatChunk> {
     if (!isJsonObject(called)) return nothing
-    const { id, function: named } = called
-    const { name, arguments: written }: JsonObject = isJsonObject(named) ? named : {}
+    const { name, arguments: written } = objectIn(called["function"])
     const call = { index: this.calls.size, empty: !written }
     this.calls.set(place, call)
     const begun = { name: textOr(name, ""), arguments: textOr(written, "") }
-    const given = callIdOf(id)
-    this.order.call(given)
-    return chunkOf({ tool_calls: [{ index: call.index, id: given, type: "function", function: begun }] })
+    const id = callIdOf(called["id"])
+    this.order.call(id)
+    return chunkOf({ tool_calls: [{ index: call.index, id, type: "function", function: begun }] })
   }
 
   private arguments(place: unknown, called: unknown): ReadonlyArray<ChatChunk> {
     const call = this.calls.get(place)
-    const named = isJsonObject(called) ? called["function"] : undefined
-    const written = isJsonObject(named) ? named["arguments"] : undefined
+    const { arguments: written } = objectIn(objectIn(called)["function"])
     if (call === undefined || typeof written !== "string" || written === "") return nothing
     call.empty = false
     return chunkOf({ tool_calls: [{ index: call.index, function: { arguments: written } }] })
@@ -133,7 +160,7 @@ class CohereDecoder implements Decoder {
   }
 
   private finish(delta: unknown): ReadonlyArray<ChatChunk> | HostFailed {
-    const { finish_reason: native, usage }: JsonObject = isJsonObject(delta) ? delta : {}
+    const { finish_reason: native, usage } = objectIn(delta)
     if (typeof native !== "string") return malformed()
     const reason = finishReasonOf(native)
     if (typeof reason !== "string") return reason
@@ -155,9 +182,62 @@ class CohereDecoder implements Decoder {
   private cited(): ReadonlyArray<ChatChunk> {
     const [first] = this.texts.keys()
     const annotations = this.citations.flatMap((citation) => {
-      const block = this.texts.get(isJsonObject(citation) ? (citation["content_index"] ?? first) : first)
+      const block = this.texts.get(objectIn(citation)["content_index"] ?? first)
       return block === undefined ? [] : annotationsOf(citation, block.text, block.offset)
     })
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
 }
+
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["COMPLETE", "stop"],
+  ["STOP_SEQUENCE", "stop"],
+  ["TOOL_CALL", "tool_calls"],
+  ["MAX_TOKENS", "length"],
+  ["ERROR_LIMIT", "length"],
+  ["ERROR_TOXIC", "content_filter"],
+])
+
+/** How an answer ended. Unknown words count as a stop. */
+const finishReasonOf = (native: string): FinishReason | HostFailed =>
+  native === "ERROR" || native === "TIMEOUT" ? brokenOff(native) : (finishReasons.get(native) ?? "stop")
+
+/**
+ * The canonical `usage`, of `billed_units`: Cohere adds tokens of its own to prompts and answers, counts them in `tokens`, and
+ * does not charge for them ("How does Cohere's pricing work", read in 2026-11). Thinking is billed as output. `cached_tokens`
+ * are part of `tokens`, often more than all that is billed, and have no price of their own, so they are left out.
+ */
+const usageOf = (usage: unknown): ChatUsage | undefined => {
+  const { billed_units: billed, tokens } = objectIn(usage)
+  const { input_tokens: input, output_tokens: output } = objectIn(isJsonObject(billed) ? billed : tokens)
+  // Without a count it is estimated: nobody says that zeros are left out.
+  if (input == null || output == null) return undefined
+  const parts = objectIn(tokens)
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    prompt_tokens_details: { image_tokens: parts["image_tokens"] ?? 0 },
+    completion_tokens_details: { reasoning_tokens: parts["reasoning_tokens"] ?? 0 },
+  }
+}
+
+/**
+ * The sources of a citation. `text`: the block that it is about; `offset`: UTF-16 units of the answer's text before that. A
+ * source is a document of the request or a result of a tool: without an address, its id stands for one.
+ */
+const annotationsOf = (citation: unknown, text: string, offset: number): ReadonlyArray<Annotation> => {
+  const { type, start, end, text: cited, sources } = objectIn(citation)
+  // Other kinds are about the plan or the thinking.
+  if ((type !== undefined && type !== "TEXT_CONTENT") || typeof start !== "number" || typeof end !== "number") return []
+  const isUtf16 = text.slice(start, end) === cited
+  const place = (at: number): number => offset + (isUtf16 ? at : unitsBefore(text, at))
+  return objectsIn(sources).flatMap(({ id, document }): ReadonlyArray<Annotation> => {
+    if (typeof id !== "string") return []
+    const { url, title } = objectIn(document)
+    const cited = { url: textOr(url, id), title: textOr(title, id), start_index: place(start), end_index: place(end) }
+    return [{ type: "url_citation", url_citation: cited }]
+  })
+}
+
+/** UTF-16 units of so many characters: Cohere counts characters. */
+const unitsBefore = (text: string, characters: number): number => Array.from(text).slice(0, characters).join("").length

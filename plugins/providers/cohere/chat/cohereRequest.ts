@@ -16,7 +16,7 @@ import {
   Unsupported,
   withPlainTools,
 } from "headgate/plugin"
-import { type Conversation, conversationOf } from "./content.ts"
+import { type Conversation, conversationOf } from "./cohereMessages.ts"
 
 /** Cohere's own members, and those that it calls as the canonical form does. */
 const passed = ["citation_options", "safety_mode", "strict_tools", "seed"] as const

@@ -1,27 +1,14 @@
 /** `POST /chat/completions`. */
-
 import { chatTable } from "../../formats/chat/readChatRequest.ts"
 import { formPath } from "../dataPaths.ts"
-import { answerMembers, exampleAnswer, exampleUsage, reasons, usage } from "./answers.ts"
-import { operation, type Paths } from "./operation.ts"
-import {
-  anyObject,
-  anything,
-  count,
-  described,
-  errorBody,
-  given,
-  listOf,
-  only,
-  orNull,
-  text,
-  titled,
-} from "./schemas.ts"
+import { answerMembers, choiceMembers, metadata, usage, usageOfStream } from "./answers.ts"
+import { post } from "./operation.ts"
+import { anyObject, anything, count, described, given, like, listOf, only, orNull, text, titled } from "./schemas.ts"
 
 const message = given(
   {
     role: only("assistant"),
-    content: orNull(text),
+    content: orNull(like(text, "Paris.")),
     refusal: orNull(text),
     reasoning: orNull(text),
     tool_calls: listOf(given({ id: text, type: text, function: given({ name: text, arguments: text }) }, "function")),
@@ -33,12 +20,7 @@ const message = given(
   ...["tool_calls", "reasoning_details", "annotations", "images", "audio"],
 )
 
-const choiceMembers = {
-  index: count,
-  logprobs: orNull(anyObject),
-  finish_reason: reasons,
-  native_finish_reason: orNull(text),
-}
+const members = { index: like(count, 0), ...choiceMembers }
 
 const answer = titled(
   "ChatAnswer",
@@ -47,10 +29,10 @@ const answer = titled(
       ...answerMembers,
       object: only("chat.completion"),
       system_fingerprint: orNull(text),
-      service_tier: text,
-      choices: listOf(given({ ...choiceMembers, message })),
+      service_tier: like(text, "default"),
+      choices: listOf(given({ ...members, message })),
       usage,
-      openrouter_metadata: described("The routing, where a header asked for it.", anyObject),
+      openrouter_metadata: metadata,
     },
     "openrouter_metadata",
   ),
@@ -62,10 +44,10 @@ const chunk = titled(
     {
       ...answerMembers,
       object: only("chat.completion.chunk"),
-      choices: listOf(given({ ...choiceMembers, delta: anyObject })),
+      choices: listOf(given({ ...members, delta: like(anyObject, { role: "assistant", content: "Paris." }) })),
       system_fingerprint: text,
       service_tier: text,
-      usage: described("On the last chunk, with its cost.", usage),
+      usage: usageOfStream,
       error: described(
         "The answer broke off.",
         given({ code: { type: "integer" }, message: text, metadata: given({ error_type: text }) }),
@@ -82,35 +64,10 @@ export const chatExample = {
   max_tokens: 200,
 }
 
-const ended = { index: 0, logprobs: null, finish_reason: "stop", native_finish_reason: "stop" }
-
-export const chatPaths: Paths = {
-  [formPath("chat")]: {
-    post: operation({
-      name: "chat",
-      description: "A chat completion, whole or streamed. A stream ends with data: [DONE].",
-      request: { schema: chatTable.schema, example: chatExample },
-      answer: {
-        schema: answer,
-        example: {
-          ...exampleAnswer,
-          object: "chat.completion",
-          system_fingerprint: null,
-          service_tier: "default",
-          choices: [{ ...ended, message: { role: "assistant", content: "Paris.", refusal: null, reasoning: null } }],
-          usage: exampleUsage,
-        },
-      },
-      event: {
-        schema: chunk,
-        example: {
-          ...exampleAnswer,
-          object: "chat.completion.chunk",
-          choices: [{ ...ended, delta: { role: "assistant", content: "Paris." } }],
-          usage: exampleUsage,
-        },
-      },
-      error: errorBody,
-    }),
-  },
-}
+export const chatPaths = post(formPath("chat"), {
+  name: "chat",
+  description: "A chat completion, whole or streamed. A stream ends with data: [DONE].",
+  request: { schema: chatTable.schema, example: chatExample },
+  answer,
+  event: chunk,
+})

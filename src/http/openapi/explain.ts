@@ -10,8 +10,8 @@ import {
   anything,
   count,
   described,
-  errorBody,
   given,
+  like,
   listOf,
   oneOf,
   orNull,
@@ -84,8 +84,7 @@ export const explainPaths: Paths = {
         description:
           "How this request would be routed now, and why. No host is called. The members of the answer are described in docs/routing.md.",
         request: { schema: anyOf(...requests), example: chatExample },
-        answer: { schema: given({ data: explanation }), example: { data: example } },
-        error: errorBody,
+        answer: like(given({ data: explanation }), { data: example }),
       }),
       parameters: [
         query("form", oneOf(...names), "The API format of the body. Default: chat."),

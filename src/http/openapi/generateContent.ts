@@ -2,12 +2,18 @@
 import { ofModel } from "../../domain/request/forms.ts"
 import { generateContentTable } from "../../formats/generateContent/generateContentBody.ts"
 import { embedContentSchema } from "../../formats/generateContent/generateContentVectors.ts"
-import { cost } from "./answers.ts"
-import { operation, type Paths } from "./operation.ts"
-import { amount, anyObject, count, given, listOf, text, titled } from "./schemas.ts"
+import { costing, generationId } from "./answers.ts"
+import { get, type Paths, post } from "./operation.ts"
+import { amount, anyObject, count, given, like, listOf, text, titled } from "./schemas.ts"
 
 const usage = given(
-  { promptTokenCount: count, candidatesTokenCount: count, totalTokenCount: count, thoughtsTokenCount: count, cost },
+  {
+    promptTokenCount: like(count, 14),
+    candidatesTokenCount: like(count, 5),
+    totalTokenCount: like(count, 19),
+    thoughtsTokenCount: count,
+    cost: costing(0.000039),
+  },
   "candidatesTokenCount",
   "thoughtsTokenCount",
 )
@@ -16,10 +22,14 @@ const answer = titled(
   "GenerateContentAnswer",
   given(
     {
-      candidates: listOf(anyObject),
+      candidates: listOf(
+        like(anyObject, {
+          ...{ content: { role: "model", parts: [{ text: "Paris." }] }, index: 0, finishReason: "STOP" },
+        }),
+      ),
       promptFeedback: anyObject,
-      modelVersion: text,
-      responseId: text,
+      modelVersion: like(text, "google/gemini-2.5-flash"),
+      responseId: generationId,
       usageMetadata: usage,
     },
     "promptFeedback",
@@ -32,119 +42,78 @@ const error = titled(
   given({ error: given({ code: count, message: text, status: text, details: listOf(anyObject) }) }),
 )
 
+const common = { parameter: "model", error }
+
 const request = {
   schema: generateContentTable.schema,
   example: { contents: [{ role: "user", parts: [{ text: "What is the capital of France?" }] }] },
 }
 
-const exampleUsage = { promptTokenCount: 14, candidatesTokenCount: 5, totalTokenCount: 19, cost: 0.000039 }
-const example = {
-  candidates: [{ content: { role: "model", parts: [{ text: "Paris." }] }, index: 0, finishReason: "STOP" }],
-  modelVersion: "google/gemini-2.5-flash",
-  responseId: "gen-1764000000-4fGh2kLm9PqRsT7vWxYz",
-  usageMetadata: exampleUsage,
-}
-
 export const generateContentPaths: Paths = {
-  [ofModel("generateContent")]: {
-    post: operation({
-      name: "generateContent",
-      description: "An answer, as Google's clients ask for it. The model's slash may be written as %2F.",
-      parameter: "model",
-      request,
-      answer: { schema: answer, example },
-      error,
-    }),
-  },
-  [ofModel("streamGenerateContent")]: {
-    post: operation({
-      name: "streamGenerateContent",
-      description:
-        "A streamed answer, as Google's clients ask for it. With alt=sse it comes as events, else as one JSON array.",
-      parameter: "model",
-      request,
-      answer: { schema: listOf(answer), example: [example] },
-      event: { schema: answer, example },
-      error,
-    }),
-  },
-  [ofModel("countTokens")]: {
-    post: operation({
-      name: "countTokensOfModel",
-      description: "About how many tokens the prompt has, as Google's clients ask for it. No host is called.",
-      parameter: "model",
-      request,
-      answer: { schema: given({ totalTokens: count }), example: { totalTokens: 14 } },
-      error,
-    }),
-  },
+  ...post(ofModel("generateContent"), {
+    name: "generateContent",
+    description: "An answer, as Google's clients ask for it. The model's slash may be written as %2F.",
+    request,
+    answer,
+    ...common,
+  }),
+  ...post(ofModel("streamGenerateContent"), {
+    name: "streamGenerateContent",
+    description:
+      "A streamed answer, as Google's clients ask for it. With alt=sse it comes as events, else as one JSON array.",
+    request,
+    answer: listOf(answer),
+    event: answer,
+    ...common,
+  }),
+  ...post(ofModel("countTokens"), {
+    name: "countTokensOfModel",
+    description: "About how many tokens the prompt has, as Google's clients ask for it. No host is called.",
+    request,
+    answer: given({ totalTokens: like(count, 14) }),
+    ...common,
+  }),
 }
 
-const model = given({ name: text, displayName: text, inputTokenLimit: count, supportedGenerationMethods: listOf(text) })
-const exampleModel = {
-  name: "models/google/gemini-2.5-flash",
-  displayName: "Gemini 2.5 Flash",
-  inputTokenLimit: 1_048_576,
-  supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
-}
+const model = given({
+  name: like(text, "models/google/gemini-2.5-flash"),
+  displayName: like(text, "Gemini 2.5 Flash"),
+  inputTokenLimit: like(count, 1_048_576),
+  supportedGenerationMethods: like(listOf(text), ["generateContent", "streamGenerateContent", "countTokens"]),
+})
 
 export const googleModelsOperations: Paths = {
-  "/api/v1beta/models": {
-    get: operation({
-      name: "googleModels",
-      description: "The models that the lists of the calling key allow, as Google's clients ask for them.",
-      answer: {
-        schema: given({ models: listOf(model), nextPageToken: text }, "nextPageToken"),
-        example: { models: [exampleModel] },
-      },
-      error,
-    }),
-  },
-  "/api/v1beta/models/{model}": {
-    get: operation({
-      name: "googleModel",
-      description: "One model, as Google's clients ask for it.",
-      parameter: "model",
-      answer: { schema: model, example: exampleModel },
-      error,
-    }),
-  },
+  ...get("/api/v1beta/models", {
+    name: "googleModels",
+    description: "The models that the lists of the calling key allow, as Google's clients ask for them.",
+    answer: given({ models: listOf(model), nextPageToken: text }, "nextPageToken"),
+    error,
+  }),
+  ...get("/api/v1beta/models/{model}", {
+    name: "googleModel",
+    description: "One model, as Google's clients ask for it.",
+    answer: model,
+    ...common,
+  }),
 }
 
-const vector = given({ values: listOf(amount) })
+const vector = given({ values: like(listOf(amount), [0.0123, -0.0456]) })
+const usageOfVectors = like(usage, { promptTokenCount: 3, totalTokenCount: 3, cost: 0.00000006 })
 const oneInput = { content: { parts: [{ text: "a red fox" }] } }
 
 export const embedContentPaths: Paths = {
-  [ofModel("embedContent")]: {
-    post: operation({
-      name: "embedContent",
-      description: "The vector of one input, as Google's clients ask for it.",
-      parameter: "model",
-      request: { schema: embedContentSchema, example: oneInput },
-      answer: {
-        schema: given({ embedding: vector, usageMetadata: usage }),
-        example: {
-          embedding: { values: [0.0123, -0.0456] },
-          usageMetadata: { promptTokenCount: 3, totalTokenCount: 3, cost: 0.00000006 },
-        },
-      },
-      error,
-    }),
-  },
-  [ofModel("batchEmbedContents")]: {
-    post: operation({
-      name: "batchEmbedContents",
-      description: "The vectors of several inputs, as Google's clients ask for them.",
-      parameter: "model",
-      request: { schema: embedContentSchema, example: { requests: [oneInput] } },
-      answer: {
-        schema: given({ embeddings: listOf(vector), usageMetadata: usage }),
-        example: {
-          embeddings: [{ values: [0.0123, -0.0456] }],
-          usageMetadata: { promptTokenCount: 3, totalTokenCount: 3, cost: 0.00000006 },
-        },
-      },
-      error,
-    }),
-  },
+  ...post(ofModel("embedContent"), {
+    name: "embedContent",
+    description: "The vector of one input, as Google's clients ask for it.",
+    request: { schema: embedContentSchema, example: oneInput },
+    answer: given({ embedding: vector, usageMetadata: usageOfVectors }),
+    ...common,
+  }),
+  ...post(ofModel("batchEmbedContents"), {
+    name: "batchEmbedContents",
+    description: "The vectors of several inputs, as Google's clients ask for them.",
+    request: { schema: embedContentSchema, example: { requests: [oneInput] } },
+    answer: given({ embeddings: listOf(vector), usageMetadata: usageOfVectors }),
+    ...common,
+  }),
 }

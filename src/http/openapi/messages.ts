@@ -1,22 +1,23 @@
 /** `POST /messages` and `/messages/count_tokens`. */
-
 import { messagesTable } from "../../formats/messages/readMessagesRequest.ts"
 import { countTokensPath, formPath } from "../dataPaths.ts"
-import { cost } from "./answers.ts"
-import { operation, type Paths } from "./operation.ts"
-import { anyObject, count, described, given, listOf, only, orNull, text, titled } from "./schemas.ts"
+import { costing, generationId } from "./answers.ts"
+import { type Paths, post } from "./operation.ts"
+import { anyObject, count, described, given, like, listOf, only, orNull, text, titled } from "./schemas.ts"
+
+const input_tokens = like(count, 14)
 
 const answer = titled(
   "MessagesAnswer",
   given({
-    id: text,
+    id: generationId,
     type: only("message"),
     role: only("assistant"),
-    model: text,
-    content: listOf(anyObject),
-    stop_reason: orNull(text),
+    model: like(text, "anthropic/claude-haiku-4.5"),
+    content: listOf(like(anyObject, { type: "text", text: "Paris." })),
+    stop_reason: orNull(like(text, "end_turn")),
     stop_sequence: orNull(text),
-    usage: given({ input_tokens: count, output_tokens: count, cost }),
+    usage: given({ input_tokens, output_tokens: like(count, 5), cost: costing(0.000039) }),
   }),
 )
 
@@ -43,39 +44,22 @@ const request = {
 }
 
 export const messagesPaths: Paths = {
-  [formPath("messages")]: {
-    post: operation({
-      name: "messages",
-      description:
-        "A message, whole or streamed, as Anthropic's clients ask for it. anthropic-version and anthropic-beta are passed on to hosts of this format.",
-      request,
-      answer: {
-        schema: answer,
-        example: {
-          id: "gen-1764000000-4fGh2kLm9PqRsT7vWxYz",
-          type: "message",
-          role: "assistant",
-          model: "anthropic/claude-haiku-4.5",
-          content: [{ type: "text", text: "Paris." }],
-          stop_reason: "end_turn",
-          stop_sequence: null,
-          usage: { input_tokens: 14, output_tokens: 5, cost: 0.000039 },
-        },
-      },
-      event: {
-        schema: described("Named by its type.", given({ type: text })),
-        example: { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Paris." } },
-      },
-      error,
+  ...post(formPath("messages"), {
+    name: "messages",
+    description:
+      "A message, whole or streamed, as Anthropic's clients ask for it. anthropic-version and anthropic-beta are passed on to hosts of this format.",
+    request,
+    answer,
+    event: like(described("Named by its type.", given({ type: text })), {
+      ...{ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Paris." } },
     }),
-  },
-  [countTokensPath]: {
-    post: operation({
-      name: "countTokens",
-      description: "About how many tokens the prompt has. No host is called.",
-      request,
-      answer: { schema: given({ input_tokens: count }), example: { input_tokens: 14 } },
-      error,
-    }),
-  },
+    error,
+  }),
+  ...post(countTokensPath, {
+    name: "countTokens",
+    description: "About how many tokens the prompt has. No host is called.",
+    request,
+    answer: given({ input_tokens }),
+    error,
+  }),
 }

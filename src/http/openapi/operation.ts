@@ -3,15 +3,10 @@
 import type { JsonSchema } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import { mapped } from "./mapped.ts"
-import { described, text } from "./schemas.ts"
+import { described, errorBody, exampleOf, type Shown, text } from "./schemas.ts"
 
 /** Operations by path and method. */
 export type Paths = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>
-
-export interface Body {
-  readonly schema: JsonSchema
-  readonly example: JsonObject | ReadonlyArray<JsonObject>
-}
 
 export interface Described {
   readonly name: string
@@ -20,11 +15,12 @@ export interface Described {
   /** The name of the parameter in the path. Absent: there is none. */
   readonly parameter?: string
   /** Absent: a `GET`. */
-  readonly request?: Body
-  readonly answer: Body
+  readonly request?: { readonly schema: JsonSchema; readonly example: JsonObject }
+  readonly answer: Shown
   /** The data of one event of a stream; absent: it does not stream. */
-  readonly event?: Body
-  readonly error: JsonSchema
+  readonly event?: Shown
+  /** Default: the body of the chat form. */
+  readonly error?: JsonSchema
 }
 
 /** The failures of every operation of the data plane; each has the error body of its form. */
@@ -79,27 +75,31 @@ const refusals = (
     }
   })
 
-export const operation = ({ name, description, parameter, request, answer, event, error }: Described): JsonObject => ({
-  ...common({ name, description, ...(parameter === undefined ? {} : { parameter }) }),
+const shown = (schema: Shown): JsonObject => ({ schema, example: exampleOf(schema) })
+
+export const operation = ({ request, answer, event, error = errorBody, ...about }: Described): JsonObject => ({
+  ...common(about),
   ...(request === undefined ? {} : { requestBody: { required: true, content: { "application/json": request } } }),
   responses: {
     "200": {
       description: "Success",
       headers: answerHeaders,
       content: {
-        "application/json": answer,
-        ...(event === undefined
-          ? {}
-          : { "text/event-stream": { ...event, schema: described("The data of each event.", event.schema) } }),
+        "application/json": shown(answer),
+        ...(event === undefined ? {} : { "text/event-stream": shown(described("The data of each event.", event)) }),
       },
     },
     ...refusals(failures, error),
   },
 })
 
-/** A `GET` that never succeeds. `error`: the body of all of `statuses`, which say what they mean. `examples`: by status. */
+export const post = (path: string, described: Described): Paths => ({ [path]: { post: operation(described) } })
+
+export const get = (path: string, described: Described): Paths => ({ [path]: { get: operation(described) } })
+
+/** A `GET` that never succeeds. `statuses` say what they mean. `examples`: by status. */
 export const refusedGet = (
-  about: Pick<Described, "name" | "description" | "error">,
+  about: Pick<Described, "name" | "description">,
   statuses: Readonly<Record<string, string>>,
   examples: Readonly<Record<string, JsonObject>>,
-): JsonObject => ({ ...common(about), responses: refusals(statuses, about.error, examples) })
+): JsonObject => ({ ...common(about), responses: refusals(statuses, errorBody, examples) })

@@ -2,8 +2,8 @@
  * Reads a JSON text that exceeds a limit of the gateway, as far as needed to tell what it is and what it cost. Skips
  * deep nesting and all but the first elements of lists. The end of the text may be missing.
  */
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
-import { endOfString } from "../wire/jsonDepth.ts"
+import { isJsonObject, type JsonObject, objectIn } from "../domain/json/json.ts"
+import { endOfString, innerJson } from "../wire/jsonDepth.ts"
 
 /** Levels of objects and lists to keep. The usage and the parts of an answer are within these. */
 const keptLevels = 10
@@ -89,7 +89,7 @@ class Skim {
     const end = endOfString(text, at)
     this.at = end + 1
     if (end - at > keptText || end === text.length) return text.slice(at + 1, Math.min(end, at + keptText))
-    const value = parsed(text.slice(at, end + 1))
+    const value = innerJson(text.slice(at, end + 1))
     return typeof value === "string" ? value : text.slice(at + 1, end)
   }
 
@@ -99,7 +99,7 @@ class Skim {
     let end = at
     while (end < text.length && end - at < 64 && !/[\s,:\]}[{"]/.test(text.charAt(end))) end += 1
     this.at = end
-    return end === at ? undefined : parsed(text.slice(at, end))
+    return end === at ? undefined : innerJson(text.slice(at, end))
   }
 
   /** Moves to the end of the surrounding object or list. */
@@ -118,26 +118,8 @@ class Skim {
   }
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Members that contain the parts of an answer: choices, blocks, items, candidates, vectors, ranks. */
-const lists = [
-  "choices",
-  "content",
-  "output",
-  "candidates",
-  "data",
-  "embeddings",
-  "embedding",
-  "predictions",
-  "results",
-]
+const lists = "choices content output candidates data embeddings embedding predictions results".split(" ")
 /** Members that contain a part in an event. */
 const parts = ["content_block", "delta", "item", "part"]
 
@@ -150,11 +132,11 @@ export const beginsAnswer = (json: unknown): boolean => {
   return (
     lists.some((name) => hasPart(json[name])) ||
     parts.some((name) => hasMembers(json[name])) ||
-    lists.some((name) => hasPart(memberOf(json["response"], name)) || hasPart(memberOf(json["message"], name)))
+    [objectIn(json["response"]), objectIn(json["message"])].some((answer) =>
+      lists.some((name) => hasPart(answer[name])),
+    )
   )
 }
-
-const memberOf = (value: unknown, name: string): unknown => (isJsonObject(value) ? value[name] : undefined)
 
 const isPart = (value: unknown): boolean => hasMembers(value) || (Array.isArray(value) && typeof value[0] === "number")
 

@@ -3,12 +3,8 @@
  * left out, so that it is estimated and not taken for zero.
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn } from "../domain/json/json.ts"
 import type { ChatUsage } from "../domain/request/chat.ts"
-
-const noDetails: JsonObject = {}
-
-const objectOr = (value: unknown): JsonObject => (isJsonObject(value) ? value : noDetails)
 
 const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
 
@@ -36,18 +32,15 @@ const totals = (raw: JsonObject, { read, written, audio, reasoning }: Counts, re
   if (typeof prompt !== "number" || typeof completion !== "number") return { prompt, completion, unnamed: 0 }
   const missing = count(raw["total_tokens"]) - prompt - completion
   if (missing <= 0) return { prompt, completion: completion + (reasoningBeside ? reasoning : 0), unnamed: 0 }
+  const cached = read + written
   const ways: ReadonlyArray<readonly [output: number, input: number]> = [
-    ...([
-      [reasoning, 0],
-      [reasoning, audio],
-      [0, audio],
-      [0, read + written],
-      [0, read],
-    ] as const),
-    ...([
-      [reasoning, read + written],
-      [reasoning, read],
-    ] as const),
+    [reasoning, 0],
+    [reasoning, audio],
+    [0, audio],
+    [0, cached],
+    [0, read],
+    [reasoning, cached],
+    [reasoning, read],
   ]
   const way = ways.find(([output, input]) => output + input === missing)
   const unnamed = way === undefined && reasoning === 0 && audio === 0 && !reasoningBeside ? missing : 0
@@ -80,8 +73,8 @@ const promptOf = (raw: JsonObject, cached: number): unknown => {
 /** `undefined` when the host reported no usage. */
 export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined
-  const inward = objectOr(raw["prompt_tokens_details"] ?? raw["input_tokens_details"])
-  const outward = objectOr(raw["completion_tokens_details"] ?? raw["output_tokens_details"])
+  const inward = objectIn(raw["prompt_tokens_details"] ?? raw["input_tokens_details"])
+  const outward = objectIn(raw["completion_tokens_details"] ?? raw["output_tokens_details"])
   const reasoning = outward["reasoning_tokens"] ?? raw["reasoning_tokens"]
   const audio = inward["audio_tokens"] ?? raw["audio_prompt_tokens"]
   const read =
@@ -100,8 +93,8 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
     cached_explicit_tokens: inward["cache_type"] === "ephemeral" ? read : undefined,
     cache_write_tokens: written,
     cache_write_1h_tokens:
-      inward["cache_write_1h_tokens"] ?? objectOr(raw["cache_creation"])["ephemeral_1h_input_tokens"],
-    cached_audio_tokens: inward["cached_audio_tokens"] ?? objectOr(inward["cached_tokens_details"])["audio_tokens"],
+      inward["cache_write_1h_tokens"] ?? objectIn(raw["cache_creation"])["ephemeral_1h_input_tokens"],
+    cached_audio_tokens: inward["cached_audio_tokens"] ?? objectIn(inward["cached_tokens_details"])["audio_tokens"],
     audio_tokens: audio,
     image_tokens: inward["image_tokens"],
     video_tokens: inward["video_tokens"],
@@ -113,7 +106,7 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
   })
   const tools = given({
     web_search_requests:
-      objectOr(raw["server_tool_use_details"] ?? raw["server_tool_use"])["web_search_requests"] ??
+      objectIn(raw["server_tool_use_details"] ?? raw["server_tool_use"])["web_search_requests"] ??
       raw["num_search_queries"],
   })
   const usage: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = {}

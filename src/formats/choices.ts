@@ -68,13 +68,16 @@ export const chunkWriter = (
   usageChunk: boolean,
 ): StreamWriter => new ChunkWriter(names, host, shape, usageChunk)
 
+/** Shared by nearly all streams, which have one choice. */
+const noIndexes: ReadonlyArray<number> = []
+
 /** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
 class ChunkWriter implements StreamWriter {
   readonly spliceable: ChunkShape["spliceable"]
   readonly heartbeat = sseComment
   private readonly head: string
   /** Indexes of the choices beside the first one that have begun. */
-  private readonly further: Array<number> = []
+  private further = noIndexes
   private readonly names: AnswerNames
   private readonly host: Host | undefined
   private readonly choice: ChunkShape["choice"]
@@ -103,7 +106,8 @@ class ChunkWriter implements StreamWriter {
   }
 
   chunk({ choices, ...rest }: ChatChunk): string {
-    for (const { index } of choices) if (index > 0 && !this.further.includes(index)) this.further.push(index)
+    for (const { index } of choices)
+      if (index > 0 && !this.further.includes(index)) this.further = [...this.further, index]
     const extras = JSON.stringify(rest)
     const written = JSON.stringify(choices.map(this.choice))
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)

@@ -40,11 +40,13 @@ export const tokensFor = (effort: Effort, maxTokens: number): number => maxToken
  */
 export const effortFor = (tokens: number, maxTokens: number, known: ReadonlyArray<Effort> = efforts): Effort => {
   const share = tokens / maxTokens
-  let nearest: Effort = known[0] ?? "medium"
-  for (const effort of known) {
-    if (Math.abs(shares[effort] - share) < Math.abs(shares[nearest] - share)) nearest = effort
-  }
-  return nearest
+  return nearest(known, (effort) => Math.abs(shares[effort] - share)) ?? known[0] ?? "medium"
+}
+
+/** The first of those with the least distance. */
+const nearest = <Step>(steps: ReadonlyArray<Step>, distance: (step: Step) => number): Step | undefined => {
+  const least = Math.min(...steps.map(distance))
+  return steps.find((step) => distance(step) === least)
 }
 
 /** The efforts that a host knows, by its own model name, in ascending order; none: those of the host's record. */
@@ -64,7 +66,7 @@ export const effortAsked = (
   const asked = wish === "off" ? "none" : (wish.effort ?? effortFor(wish.tokens, maxTokens ?? host.maxCompletionTokens))
   const ofQuirk = quirks.efforts?.(host.upstreamModel) ?? []
   const known = ofQuirk.length > 0 ? ofQuirk : (host.efforts ?? [])
-  return known.length === 0 ? asked : nearest(asked, known)
+  return known.length === 0 ? asked : nearestKnown(asked, known)
 }
 
 const ladder: ReadonlyArray<string> = efforts
@@ -73,16 +75,12 @@ const ladder: ReadonlyArray<string> = efforts
  * The effort, or the nearest one that the host knows; the lower of two. `none` is not sent to a host that always
  * reasons.
  */
-const nearest = (effort: string, known: ReadonlyArray<string>): string | undefined => {
+const nearestKnown = (effort: string, known: ReadonlyArray<string>): string | undefined => {
   if (known.includes(effort)) return effort
   const wanted = ladder.indexOf(effort)
   if (wanted === -1) return undefined
-  let best: string | undefined
-  let distance = Number.POSITIVE_INFINITY
-  for (const [at, step] of ladder.entries()) {
-    if (!known.includes(step) || Math.abs(at - wanted) >= distance) continue
-    best = step
-    distance = Math.abs(at - wanted)
-  }
-  return best
+  return nearest(
+    ladder.filter((step) => known.includes(step)),
+    (step) => Math.abs(ladder.indexOf(step) - wanted),
+  )
 }

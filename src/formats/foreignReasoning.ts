@@ -4,9 +4,9 @@
  * of Claude is not wrapped.
  */
 
-import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
+import { isJsonObject, objectIn } from "../domain/json/json.ts"
 import type { ReasoningDetail } from "../domain/request/chat.ts"
-import { valuesIn } from "../wire/jsonDepth.ts"
+import { innerJson, valuesIn } from "../wire/jsonDepth.ts"
 
 /** `ReasoningDetail.format` of Claude's thinking. */
 export const claudesFormat = "anthropic-claude-v1"
@@ -29,18 +29,9 @@ export const wrappedWhole = (detail: ReasoningDetail): string =>
 /** The detail in a signature or in data; `undefined`: it is not one of ours. */
 export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {
   if (typeof wrappedText !== "string" || !wrappedText.startsWith(prefix)) return undefined
-  try {
-    const text = Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8")
-    if (valuesIn(text, mostValues) > mostValues) return undefined
-    const detail: unknown = JSON.parse(text)
-    return isJsonObject(detail) ? detailOf(detail) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const detailOf = (detail: JsonObject): ReasoningDetail | undefined => {
-  const { type } = detail
+  const text = Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8")
+  const detail = valuesIn(text, mostValues) > mostValues ? undefined : objectIn(innerJson(text))
+  const type = detail?.["type"]
   return type === "reasoning.text" || type === "reasoning.summary" || type === "reasoning.encrypted"
     ? { ...detail, type }
     : undefined

@@ -23,8 +23,7 @@ export const httpError = (
   const said = isOfServer(headers, body) ? "page" : code === undefined && detail === undefined ? "nothing" : "error"
   const reason = ownReason(code, status, reasons) ?? meaning(status, said, error)
   const isTooLarge = status === 429 && detail !== undefined && tooLarge.test(detail)
-  return failed({
-    reason,
+  return new HostFailed({ reason }).with({
     status,
     code: isTooLarge ? tooLargeForLimit : code,
     detail: helps(reason) ? detail : undefined,
@@ -96,8 +95,7 @@ export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFail
     ownReason(code, status, reasons) ??
     (status === undefined ? (sureReason(status, error) ?? reasonOfCodes(error)) : meaning(status, "error", error)) ??
     "overloaded"
-  return failed({
-    reason,
+  return new HostFailed({ reason }).with({
     status,
     code,
     detail: helps(reason) ? detailOf(error) : undefined,
@@ -208,20 +206,3 @@ const clean = (text: string, longest: number): string =>
 
 /** Seconds to leave a host alone that is in trouble and names a time that cannot be read. */
 const unreadableWait = 5
-
-interface Said {
-  readonly reason: HostReason
-  readonly status: number | undefined
-  readonly code: string | undefined
-  readonly detail: string | undefined
-  readonly retryAfterSeconds: number | undefined
-}
-
-const failed = ({ reason, status, code, detail, retryAfterSeconds }: Said): HostFailed =>
-  new HostFailed({
-    reason,
-    ...(status === undefined ? {} : { status }),
-    ...(code === undefined ? {} : { code }),
-    ...(detail === undefined ? {} : { detail }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-  })

@@ -16,10 +16,10 @@ const memos = [
   "hostFacts.ts models",
   "hostFacts.ts sets",
   "hostListing.ts listings",
-  "multiplying.ts seen",
-  "names.ts seen",
+  "multiplying.ts kindOf",
+  "names.ts ruleOfName",
   "numberList.ts unread",
-  "walk.ts seenTypes",
+  "walk.ts meaningOf",
   "price.ts known",
   "rankBy.ts prices",
   "reservation.ts rough",
@@ -46,7 +46,7 @@ const processes = [
 const scopes = ["Secret.ts readInto", "Secret.ts takesUnset", "floatText.ts bits", "floatText.ts scratch"]
 
 const declaration =
-  /^(?:export )?(?:let (\w+)|const (\w+)(?:: (?!Readonly).*)? = (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|\[\]|new (?:\w*Array|ThreadAhead)\())/
+  /^(?:export )?(?:let (\w+)|const (\w+)(?:: (?!Readonly).*)? = (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|\[\]|remembered\(|new (?:\w*Array|ThreadAhead)\())/
 
 /** Those of a thread's own module are of that thread alone. */
 const isOfThread = (file: string): boolean => /Thread\.ts$/.test(file) && !file.endsWith("/startThread.ts")

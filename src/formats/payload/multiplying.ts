@@ -5,6 +5,7 @@
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
+import { remembered } from "./remembered.ts"
 
 /** What a host can make several of. */
 const things =
@@ -39,21 +40,11 @@ const kinds: Readonly<Record<"count" | "size" | "work", ReadonlyArray<RegExp>>> 
 /** Members that the meter multiplies by. */
 const metered: ReadonlySet<string> = new Set(["n", "best_of"])
 
-type Kind = keyof typeof kinds | null
-
-/** A cache of names. Bounded, because clients choose the names. */
-const seen = new Map<string, Kind>()
-const mostSeen = 4096
-
-const kindOf = (name: string): Kind => {
-  const before = seen.get(name)
-  if (before !== undefined) return before
+const kindOf = remembered((name): keyof typeof kinds | null => {
   const normal = normalName(name)
   const has = (kind: keyof typeof kinds) => kinds[kind].some((pattern) => pattern.test(normal))
-  const kind = has("work") ? "work" : has("count") ? "count" : has("size") ? "size" : null
-  if (seen.size < mostSeen && name.length <= 64) seen.set(name, kind)
-  return kind
-}
+  return has("work") ? "work" : has("count") ? "count" : has("size") ? "size" : null
+})
 
 const multiplies = (name: string, value: unknown): boolean => {
   const kind = kindOf(name)

@@ -3,11 +3,13 @@
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { normalName } from "../../domain/request/hostedTools.ts"
 import { addressFault, dataFault } from "./address.ts"
+import { remembered } from "./remembered.ts"
 
 /** Why a member's value may not be sent; `undefined`: it may. */
 export type Rule = (value: unknown) => string | undefined
 
 export const stored = "refers to something in the account of the operator, which is not allowed"
+export const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
 const reaching = "names a server to call, which only the configuration may do"
 
 /** Whether a value asks for nothing. */
@@ -40,7 +42,7 @@ const storedNames = [
   ...["workspace_id", "user_profile_id", "fallback_credit_token", "prompt_id", "connector_id", "item_reference"],
   ...["file_search_store_names", "rag_resources", "knowledge_base_id", "s3_location", "skills"],
 ]
-const reachingNames = [...["server_url", "server_urls", "mcp_servers", "data_sources", "connector", "tunnel_id"]]
+const reachingNames = ["server_url", "server_urls", "mcp_servers", "data_sources", "connector", "tunnel_id"]
 
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...storedNames.map((name) => [normalName(name), refuses(stored)] as const),
@@ -61,10 +63,6 @@ const rulesInside: ReadonlyMap<string, Rule> = new Map([
   ["input_file.data", dataFault],
 ])
 
-/** Names seen so far, so that they are brought into their normal form once. Bounded, since callers choose names. */
-const seen = new Map<string, Rule | null>()
-const mostSeen = 4096
-
 /** The rule of a member; `null`: there is none. `inside`: the name of the member, or list, that its owner is or is in. */
 export const ruleOf = (name: string, inside: string, owner?: JsonObject): Rule | null => {
   if (name === "data") return rulesInside.get(`${inside}.${name}`) ?? null
@@ -73,11 +71,7 @@ export const ruleOf = (name: string, inside: string, owner?: JsonObject): Rule |
   return ruleOfName(name)
 }
 
-const ruleOfName = (name: string): Rule | null => {
-  const before = seen.get(name)
-  if (before !== undefined) return before
+const ruleOfName = remembered((name): Rule | null => {
   const normal = normalName(name)
-  const rule = rules.get(normal) ?? (/ur[li]s?$/.test(normal) ? addressFault : null)
-  if (seen.size < mostSeen && name.length <= 64) seen.set(name, rule)
-  return rule
-}
+  return rules.get(normal) ?? (/ur[li]s?$/.test(normal) ? addressFault : null)
+})

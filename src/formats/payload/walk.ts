@@ -10,7 +10,8 @@ import { reachesOut, runnerOf } from "../../domain/request/hostedTools.ts"
 import { routerOnly } from "../../domain/request/request.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
 import { isFree } from "./free.ts"
-import { ruleOf, stored } from "./names.ts"
+import { ruleOf, stored, unusable } from "./names.ts"
+import { remembered } from "./remembered.ts"
 
 /** What may not be sent. */
 export interface Finding {
@@ -126,28 +127,13 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
 }
 
 /** What a type means here, however it is spelled; `null`: nothing. */
-type TypeMeaning = "stored" | "file" | "reaching" | null
-
-/** Types seen so far, as `seen` in `names.ts` has names. */
-const seenTypes = new Map<string, TypeMeaning>()
-const mostSeen = 4096
-
-const meaningOf = (type: string): TypeMeaning => {
-  const before = seenTypes.get(type)
-  if (before !== undefined) return before
-  const meaning = newMeaningOf(type)
-  if (seenTypes.size < mostSeen && type.length <= 64) seenTypes.set(type, meaning)
-  return meaning
-}
-
-const newMeaningOf = (type: string): TypeMeaning => {
+const meaningOf = remembered((type): "stored" | "file" | "reaching" | null => {
   const plain = type.trim().toLowerCase()
   if (plain === "item_reference" || plain === "container_upload") return "stored"
   if (plain === "file") return "file"
   return reachesOut(type) ? "reaching" : null
-}
+})
 
-const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
 const spaced = "is not supported: only tools that the caller runs may be in a namespace"
 const hosted = "is a tool that this host is not to run, since it has no price for it"
 

@@ -147,15 +147,8 @@ export const costlyMembers: ReadonlyArray<string> = [
   ...["n_best", "use_beam_search", "beam_width", "num_beams", "prompt_logprobs"],
   // What a server would load, or take over from another.
   ...["kv_transfer_params", "lora_path", "lora_request", "lora", "adapter_id", "adapter_source", "chat_template"],
-  ...[
-    "bootstrap_host",
-    "bootstrap_port",
-    "bootstrap_room",
-    "id_slot",
-    "slot_id",
-    "data_parallel_rank",
-    "control_vectors",
-  ],
+  ...["bootstrap_host", "bootstrap_port", "bootstrap_room", "id_slot", "slot_id", "data_parallel_rank"],
+  "control_vectors",
   ...["guided_decoding_backend", "logits_processors", "custom_logit_processor", "vllm_xargs", "priority"],
   ...["request_id", "return_hidden_states", "mm_processor_kwargs", "media_io_kwargs"],
   // Answers that come later, from somewhere else, or are kept.

@@ -17,8 +17,9 @@ import {
 } from "../../domain/json/checks.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import { reachesOut, reachingPattern } from "../../domain/request/hostedTools.ts"
+import { stored, unusable } from "../payload/names.ts"
 
-export const stored = "refers to something in the account of the operator, which is not allowed"
+export { stored }
 
 const billing = checkThat(
   { type: "object", properties: { bill_to: { const: "self" } } },
@@ -43,8 +44,6 @@ export const operatorMembers = {
   cached_content: refused(stored),
   workspace_id: refused(stored),
 } satisfies Readonly<Record<string, Check>>
-
-const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
 
 /** The type of a tool that reaches nothing of others. */
 export const reachesNothing: JsonSchema = { properties: { type: { not: { pattern: reachingPattern } } } }

@@ -214,8 +214,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "one more block is reserved at most, however long the event",
     file: "src/formats/stream/HostStream.ts",
-    from: "while (this.count.isAbove) {",
-    to: "if (this.count.isAbove) {",
+    from: "while (this.output.isAbove) {",
+    to: "if (this.output.isAbove) {",
     tests: ["test/formats/stream/reservedBlocks.test.ts"],
   },
   {

@@ -7,9 +7,6 @@
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage } from "../../domain/request/chat.ts"
-import { bytesSaid, hidesReasoning, mediaSaid } from "../../domain/request/estimate.ts"
-import type { MediaTokens } from "../../domain/request/MediaTokens.ts"
-import { ToolCallFragments } from "../../domain/request/ToolCallFragments.ts"
 import { frameReader } from "../../wire/Framing.ts"
 import { type Frame, type FrameReader, longestFrame } from "../../wire/framing/FrameReader.ts"
 import { excessIn, isTooDeep, parsedAtOnce } from "../../wire/jsonDepth.ts"
@@ -22,7 +19,7 @@ import { modelSaid } from "../modelSaid.ts"
 import type { Decoder } from "../Protocol.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import type { HostStreamOptions } from "./HostStreamOptions.ts"
-import { OutputCount } from "./OutputCount.ts"
+import { StreamedOutput } from "./StreamedOutput.ts"
 
 export type HostStreamState =
   /** Nothing has come that a caller would see, so another host can still take over. */
@@ -44,12 +41,7 @@ export class HostStream {
   pending = 0
   /** Whether the gateway ended the answer before the host did. */
   isCut = false
-  /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
-  hasContent = false
-  /** Whether some of its reasoning came as text. */
-  private reasonedAloud = false
-  /** Whether there was more reasoning than its text (`hidesReasoning`). */
-  private reasonedUnseen = false
+  readonly output: StreamedOutput
   /** `ChatChunk.unfinished`. */
   isUnfinished = false
   /** The model that its first two events say it is of. Some hosts begin with what their filter found. */
@@ -65,13 +57,10 @@ export class HostStream {
   private readonly longestEvent: number
   /** Events from the first long one on, which waits for its turn. */
   private waiting = noFrames
-  private readonly count: OutputCount
   private notJson = 0
   /** The host's error, while its usage may still come. */
   private failing: HostFailed | undefined
   private eventsSinceError = 0
-  /** Kept only where the request has tools. */
-  private toolCalls: ToolCallFragments | undefined
 
   constructor(options: HostStreamOptions) {
     this.options = options
@@ -80,7 +69,7 @@ export class HostStream {
     this.native = options.native === true ? options.writer.native : undefined
     const isSpliceable = options.transparent && options.writer.spliceable !== undefined && this.native === undefined
     this.splicer = isSpliceable ? splice() : undefined
-    this.count = new OutputCount(options.usage, options.output)
+    this.output = new StreamedOutput(options)
   }
 
   /** The caller's text for `bytes`, from `start` to `end` where these are given; "" for nothing yet. */
@@ -136,29 +125,14 @@ export class HostStream {
     return text
   }
 
-  /** `OutputCount.usage`. */
+  /** `StreamedOutput.usage`. */
   get usage(): ChatUsage | undefined {
-    return this.count.usage
+    return this.output.usage
   }
 
-  /** `OutputCount.usageSoFar`. */
-  get usageSoFar(): ChatUsage | undefined {
-    return this.count.usageSoFar
-  }
-
-  /** `OutputCount.bytes`. */
-  get outputBytes(): number {
-    return this.count.bytes
-  }
-
-  /** `OutputCount.media`. */
-  get outputMedia(): MediaTokens | undefined {
-    return this.count.media
-  }
-
-  /** Whether the model's reasoning came as text, and nothing indicated that there was more of it. */
-  get showsReasoning(): boolean {
-    return this.reasonedAloud && !this.reasonedUnseen
+  /** `StreamedOutput.hasContent`. */
+  get hasContent(): boolean {
+    return this.output.hasContent
   }
 
   /** Whether the host sent a finish reason. */
@@ -201,10 +175,8 @@ export class HostStream {
 
   /** `Sample.areToolCallsSound`; `undefined` also where the answer ended for want of tokens. */
   get areToolCallsSound(): boolean | undefined {
-    const { tools } = this.options
-    if (tools === undefined || this.finishes.withheld.some((finish) => finish.finish_reason === "length"))
-      return undefined
-    return this.toolCalls?.areSound(tools) ?? true
+    const isCutShort = this.finishes.withheld.some((finish) => finish.finish_reason === "length")
+    return isCutShort ? undefined : this.output.areToolCallsSound
   }
 
   /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
@@ -223,9 +195,9 @@ export class HostStream {
     const decoded = json === undefined ? undefined : this.decoded(name, json)
     const chunks = decoded === undefined || decoded instanceof HostFailed ? [] : decoded
     const speaks = chunks.some(({ choices }) => choices.some((choice) => says(choice)))
-    const left = (this.options.mostBytes?.() ?? Number.POSITIVE_INFINITY) - this.count.bytes
-    this.count.said(Math.max(0, Math.min(Buffer.byteLength(data), left)))
-    for (const { usage } of chunks) if (usage != null) this.count.report(usage)
+    const left = (this.options.mostBytes?.() ?? Number.POSITIVE_INFINITY) - this.output.outputBytes
+    this.output.said(Math.max(0, Math.min(Buffer.byteLength(data), left)))
+    for (const { usage } of chunks) if (usage != null) this.output.report(usage)
     if (this.state === "speaking" || speaks || beginsAnswer(json)) this.fail(new HostFailed({ reason: "limit", cause }))
     else this.fail(decoded instanceof HostFailed ? decoded : malformed(cause))
   }
@@ -258,7 +230,7 @@ export class HostStream {
         }
         at += 1
         text += this.frame(name, data)
-        if (this.count.isAbove) this.reserveMore()
+        if (this.output.isAbove) this.reserveMore()
         if (this.closed) return text
       }
       text += last()
@@ -271,9 +243,9 @@ export class HostStream {
 
   /** The output has used up what is reserved for it: reserves more, or cuts it. Nothing to do once it is complete. */
   private reserveMore(): void {
-    while (this.count.isAbove) {
+    while (this.output.isAbove) {
       if (this.closed || this.hasAllFinishes) return
-      if (!this.count.extend()) this.cut("budget")
+      if (!this.output.extend()) this.cut("budget")
     }
   }
 
@@ -283,13 +255,13 @@ export class HostStream {
     // An event with a name goes to the decoder, which knows its meaning.
     const spliced = name === "" ? this.splicer?.exchange(data) : undefined
     if (spliced !== undefined && this.splicer !== undefined) {
-      this.count.said(this.splicer.bytes())
+      this.output.said(this.splicer.bytes())
       return this.options.writer.spliceable?.text(spliced) ?? ""
     }
-    const plainBytes = this.native === undefined || this.count.tokens === 0 ? 0 : this.native.plainBytes(data)
+    const plainBytes = this.native === undefined || this.output.tokens === 0 ? 0 : this.native.plainBytes(data)
     if (this.native !== undefined && plainBytes > 0) {
-      this.count.said(plainBytes)
-      this.hasContent = true
+      this.output.said(plainBytes)
+      this.output.hasContent = true
       return this.native.plain(data)
     }
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
@@ -309,7 +281,7 @@ export class HostStream {
     const decoded = this.decoded(name, json)
     if (decoded instanceof HostFailed) {
       const { usage } = decoded
-      if (usage != null) this.count.report(usage)
+      if (usage != null) this.output.report(usage)
       const mayFollow = usage == null && this.options.usageAfterError === true
       if (mayFollow && this.state === "speaking") this.failing = decoded
       else this.fail(decoded)
@@ -345,7 +317,7 @@ export class HostStream {
     const json = isTooDeep(data) ? undefined : parse(data)
     const decoded = json === undefined ? [] : this.decoded(name, json)
     const usage = decoded instanceof HostFailed ? undefined : decoded.findLast((chunk) => chunk.usage != null)?.usage
-    if (usage != null) this.count.report(usage)
+    if (usage != null) this.output.report(usage)
     if (usage != null || data === "[DONE]" || this.eventsSinceError >= mostEventsSinceError) this.fail(failure)
     return ""
   }
@@ -395,7 +367,7 @@ export class HostStream {
     const passing: Array<ChatChunkChoice> = []
     for (const choice of chunk.choices) {
       const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
-      this.watch(choice)
+      this.output.add(choice)
       if (!this.finishes.begin(choice.index)) {
         this.fail(malformed(`more than ${mostChoices} choices`))
         return ""
@@ -408,30 +380,14 @@ export class HostStream {
         if (this.state === "silent") this.state = "speaking"
       }
     }
-    if (chunk.unseen !== undefined) this.count.said(chunk.unseen)
+    if (chunk.unseen !== undefined) this.output.said(chunk.unseen)
     if (chunk.unfinished !== undefined) this.isUnfinished = chunk.unfinished
-    if (chunk.usage != null) this.count.report(chunk.usage)
+    if (chunk.usage != null) this.output.report(chunk.usage)
     if (passing.length === 0) return ""
     if (this.state === "silent") this.state = "speaking"
     if (this.native !== undefined) return ""
     const { usage: _, unseen: __, unfinished: ___, ...rest } = chunk
     return this.options.writer.chunk({ ...rest, choices: passing })
-  }
-
-  /** Counts what a choice says, whether or not the caller is shown it. */
-  private watch({ index, delta }: ChatChunkChoice): void {
-    this.count.said(bytesSaid(delta))
-    if (delta.reasoning) this.reasonedAloud = true
-    if (hidesReasoning(delta)) this.reasonedUnseen = true
-    const media = mediaSaid(delta)
-    if (media !== undefined) {
-      this.count.showed(media)
-      this.hasContent = true
-    }
-    if (delta.content || delta.tool_calls != null || delta.refusal) this.hasContent = true
-    if (delta.tool_calls == null || this.options.tools === undefined) return
-    this.toolCalls ??= new ToolCallFragments()
-    this.toolCalls.add(index, delta.tool_calls)
   }
 
   /** Learns the text around a plain text delta from a parsed chunk, so that later ones can be spliced. */

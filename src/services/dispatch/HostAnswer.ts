@@ -93,13 +93,14 @@ export class HostAnswer implements Sink {
   delivered(outcome: AnswerOutcome, isAwaited: boolean, failure?: HostFailed): Delivered {
     const { stream, cut } = this
     if (cut !== undefined) return { ...cut.delivered, isAwaited }
+    const output = stream?.output
     return {
       outcome,
       failure,
-      usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
-      outputBytes: stream?.outputBytes ?? 0,
-      outputMedia: stream?.outputMedia,
-      showsReasoning: stream?.showsReasoning,
+      usage: outcome === "finished" ? output?.usage : output?.usageSoFar,
+      outputBytes: output?.outputBytes ?? 0,
+      outputMedia: output?.outputMedia,
+      showsReasoning: output?.showsReasoning,
       isUnfinished: stream?.isUnfinished,
       finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
       servedTier: stream?.servedTier,
@@ -250,7 +251,7 @@ export class HostAnswer implements Sink {
       waits: true,
       mostBytes: () => mostBytes(this.attempt),
     })
-    this.attempt.reservation.progress = this.stream
+    this.attempt.reservation.progress = this.stream.output
     return this.stream
   }
 

@@ -112,7 +112,7 @@ const leavesNothing = (protocol: Protocol, sample: NamedSample): void => {
     const { stream } = reading(protocol)
     attempt(`Reading ${sample.name} as far as frame ${kept}`, contract, () => {
       for (const piece of pieces.slice(0, kept)) stream.push(piece)
-      return stream.usageSoFar
+      return stream.output.usageSoFar
     })
     const outcome = withoutIds(read(protocol, sample))
     must(
@@ -246,7 +246,7 @@ const keepsUpWithText = (protocol: Protocol, sample: NamedSample): void => {
   const { stream } = reading(protocol)
   for (const [at, piece] of piecesOf(protocol, sample).entries()) {
     stream.push(piece)
-    const { usageSoFar: usage, outputBytes } = stream
+    const { usageSoFar: usage, outputBytes } = stream.output
     must(
       usage?.completion_tokens !== 0 || outputBytes < leastBytes,
       `After event ${at + 1} of ${sample.name} the usage is 0 tokens of output, and ${outputBytes} bytes of it have come: a caller who leaves then pays nothing for them. Pass a running report on only where it keeps up with the text`,

@@ -60,7 +60,8 @@ const relayed = (
   text += stream.end()
   const failed = stream.failure instanceof HostFailed ? stream.failure.reason : null
   if (stream.state === "ended") text += plain.finish(stream.finish())
-  const { usage, outputBytes, hasContent, hasFinish, events, state } = stream
+  const { usage, hasContent, hasFinish, events, state } = stream
+  const { outputBytes } = stream.output
   return {
     text,
     parsed,

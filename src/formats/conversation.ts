@@ -283,15 +283,15 @@ const blocksAs = (listed: ReadonlyArray<Listed>, blocks: ReadonlyArray<Block>): 
   const hidden = details.filter(({ type }) => type === "reasoning.encrypted")
   const text = details.map(textOfDetail).join("")
   const [pattern] = details.filter(({ type }) => type !== "reasoning.encrypted")
-  if (wanted.reduce((sum, [, length]) => sum + length, 0) !== text.length) return undefined
-  if (wanted.reduce((sum, [, , , encrypted]) => sum + encrypted, 0) !== hidden.length) return undefined
-  let at = 0
-  return wanted.map(([, length, signature, encrypted]) => {
-    const own = text.slice(at, at + length)
-    at += length
+  const pieces = cutAs(
+    text,
+    wanted.map(([, length]) => length),
+  )
+  if (pieces === undefined || sumOf(wanted.map(([, , , encrypted]) => encrypted)) !== hidden.length) return undefined
+  return wanted.map(([, length, signature, encrypted], at) => {
     const isSaid = length > 0 || signature !== null
     return [
-      ...(isSaid && pattern !== undefined ? [pieceOf(pattern, own, signature)] : []),
+      ...(isSaid && pattern !== undefined ? [pieceOf(pattern, pieces[at] ?? "", signature)] : []),
       ...hidden.splice(0, encrypted),
     ]
   })
@@ -337,12 +337,17 @@ const takenApart = (
   content: ReadonlyArray<ContentPart>,
 ): Array<ReadonlyArray<ContentPart>> | undefined => {
   if (!content.every((part) => part.type === "text")) return undefined
-  const text = content.map((part) => part.text).join("")
-  if (lengths.reduce((sum, length) => sum + length, 0) !== text.length) return undefined
+  return cutAs(content.map((part) => part.text).join(""), lengths)?.map((text) => [{ type: "text", text }])
+}
+
+const sumOf = (lengths: ReadonlyArray<number>): number => lengths.reduce((sum, length) => sum + length, 0)
+
+/** A text in pieces of these lengths; `undefined`: it has another length. */
+const cutAs = (text: string, lengths: ReadonlyArray<number>): ReadonlyArray<string> | undefined => {
+  if (sumOf(lengths) !== text.length) return undefined
   let at = 0
   return lengths.map((length) => {
-    const own = text.slice(at, at + length)
     at += length
-    return [{ type: "text", text: own }]
+    return text.slice(at - length, at)
   })
 }

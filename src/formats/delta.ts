@@ -107,7 +107,7 @@ const deltaOf = (part: AssistantPart, calls: ReadonlyArray<ToolCall>): ReadonlyA
 
 /**
  * A whole answer with one choice, read by the decoder of the streams: `events` are those that would stream it, finish
- * included. So a host's blocks are read in one place. The answer has no `logprobs`.
+ * included. So a host's blocks are read in one place.
  */
 export const answerFrom = (
   decoder: Pick<Decoder, "event">,
@@ -130,6 +130,7 @@ class WholeAnswer {
   private readonly annotations: Array<JsonObject> = []
   private readonly images: Array<OutputImage> = []
   private finish: ChatChunkChoice | undefined
+  private logprobs: JsonObject | null = null
   private rest: Omit<ChatChunk, "choices"> = {}
 
   add({ choices: [choice], ...rest }: ChatChunk): void {
@@ -143,10 +144,11 @@ class WholeAnswer {
     for (const detail of delta.reasoning_details ?? []) this.think(detail)
     for (const call of delta.tool_calls ?? []) this.call(call)
     if (reason !== null) this.finish = choice
+    this.logprobs ??= choice.logprobs ?? null
   }
 
   answer(): ChatResponse {
-    const { text, reasoning, details, calls, annotations, images, finish, rest } = this
+    const { text, reasoning, details, calls, annotations, images, finish, logprobs, rest } = this
     const message: ChatMessage = {
       role: "assistant",
       content: text === "" && calls.length > 0 ? null : text,
@@ -158,7 +160,7 @@ class WholeAnswer {
       ...(images.length === 0 ? {} : { images }),
     }
     const { finish_reason = null, native_finish_reason = null } = finish ?? {}
-    return { choices: [{ index: 0, finish_reason, native_finish_reason, logprobs: null, message }], ...rest }
+    return { choices: [{ index: 0, finish_reason, native_finish_reason, logprobs, message }], ...rest }
   }
 
   /** Pieces of one text are one entry, as whole answers have them. */

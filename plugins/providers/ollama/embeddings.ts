@@ -9,8 +9,8 @@ import {
   malformed,
   Unsupported,
 } from "headgate/plugin"
-import { failureIn, usageOf } from "./answer.ts"
 import type { Options } from "./Options.ts"
+import { failureIn, usageOf } from "./ollamaAnswer.ts"
 
 /** Members that the server would ignore without a word. The gateway itself writes vectors as base64. */
 const lacking: ReadonlySet<string> = new Set(["input_type", "user"])

@@ -16,9 +16,9 @@ import {
   TranscriptBuilder,
   wholeOf,
 } from "../../../test/support/recordings/recordings.ts"
-import { chatAnswer } from "./answer.ts"
 import plugin from "./index.ts"
 import { listing } from "./listing.ts"
+import { chatAnswer } from "./ollamaAnswer.ts"
 import { chat, provider } from "./provider.ts"
 
 // The recordings are trusted: this reader is meant to be naive, so it does not check every member.

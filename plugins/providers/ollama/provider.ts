@@ -3,12 +3,11 @@
  * `options`. Source: docs.ollama.com and api/types.go of the server, read in 2026-11; recordings of 2024 to 2026.
  */
 import { httpError, isJsonObject, modelsIn, type Protocol, type Provider } from "headgate/plugin"
-import { chatAnswer } from "./answer.ts"
-import { chatDecoder } from "./decoder.ts"
 import { embeddings } from "./embeddings.ts"
 import { listing } from "./listing.ts"
 import type { Options } from "./Options.ts"
-import { encodeChat } from "./request.ts"
+import { chatAnswer, chatDecoder } from "./ollamaAnswer.ts"
+import { encodeChat } from "./ollamaRequest.ts"
 
 /** A prompt that is too long comes as 400, by some versions as 500. */
 const error: typeof httpError = (status, headers, body) => {

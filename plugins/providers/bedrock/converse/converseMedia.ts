@@ -9,107 +9,102 @@ export const isRefused = (carried: Carried): carried is { readonly refused: stri
 
 const refused = (reason: string): Carried => ({ refused: reason })
 
-const imageFormats = new Map([
-  ...["png", "jpeg", "gif", "webp"].map((format) => [`image/${format}`, format] as const),
-  ["image/jpg", "jpeg"],
+type Kind = "image" | "document" | "video"
+
+const typed = (kind: string, ...formats: ReadonlyArray<string>) =>
+  formats.map((format) => [`${kind}/${format}`, format] as const)
+
+/** The host's names of formats, by media type. */
+const formats: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
+  image: new Map([...typed("image", "png", "jpeg", "gif", "webp"), ["image/jpg", "jpeg"]]),
+  document: new Map([
+    ...typed("text", "csv", "html"),
+    ["text/plain", "txt"],
+    ["text/markdown", "md"],
+    ["text/x-markdown", "md"],
+    ["application/pdf", "pdf"],
+    ["application/msword", "doc"],
+    ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+    ["application/vnd.ms-excel", "xls"],
+    ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ]),
+  video: new Map([
+    ...typed("video", "mp4", "webm", "mpeg"),
+    ["video/x-matroska", "mkv"],
+    ["video/quicktime", "mov"],
+    ["video/x-flv", "flv"],
+    ["video/x-ms-wmv", "wmv"],
+    ["video/3gpp", "three_gp"],
+  ]),
+}
+
+/** Extensions of files that differ from the host's name of the format. */
+const extensions: ReadonlyMap<string, string> = new Map([
+  ["3gp", "three_gp"],
+  ["jpg", "jpeg"],
 ])
 
-const documentFormats = new Map([
-  ["application/pdf", "pdf"],
-  ["text/csv", "csv"],
-  ["application/msword", "doc"],
-  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
-  ["application/vnd.ms-excel", "xls"],
-  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
-  ["text/html", "html"],
-  ["text/markdown", "md"],
-  ["text/x-markdown", "md"],
-])
+const refusals: Readonly<Record<Kind, string>> = {
+  image: "this host takes PNG, JPEG, GIF and WebP images only",
+  document: "this host takes PDF, text and office documents as files only",
+  video: "this host does not take this kind of video",
+}
 
-const videoFormats = new Map([
-  ...["mp4", "webm", "mpeg"].map((format) => [`video/${format}`, format] as const),
-  ["video/x-matroska", "mkv"],
-  ["video/quicktime", "mov"],
-  ["video/x-flv", "flv"],
-  ["video/x-ms-wmv", "wmv"],
-  ["video/3gpp", "three_gp"],
-])
-
-const audioFormats: ReadonlySet<string> = new Set([
-  ...["mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "m4a", "mpeg", "webm"],
-])
-
-const extensionOf = (address: string): string => /\.([a-z0-9]+)$/i.exec(address)?.[1]?.toLowerCase() ?? ""
+const blockOf = (kind: Kind, format: string | undefined, source: JsonObject, more: JsonObject = {}): Carried =>
+  format === undefined ? refused(refusals[kind]) : { [kind]: { format, ...more, source } }
 
 const isInS3 = (address: string): boolean => address.startsWith("s3://")
 
-const inS3 = (address: string): JsonObject => ({ s3Location: { uri: address } })
+/** By the extension of the address. */
+const inS3 = (kind: Kind, address: string, more?: JsonObject): Carried => {
+  const extension = /\.([a-z0-9]+)$/i.exec(address)?.[1]?.toLowerCase() ?? ""
+  const named = extensions.get(extension) ?? extension
+  const format = [...formats[kind].values()].find((known) => known === named)
+  return blockOf(kind, format, { s3Location: { uri: address } }, more)
+}
 
 const bytesOf = (embedded: DataUrl): JsonObject => ({ bytes: base64Of(embedded) })
 
-export const imageBlock = ({ image_url: { url } }: ImagePart): Carried => {
-  if (isInS3(url)) return imageOf(`image/${extensionOf(url)}`, inS3(url))
-  const embedded = readDataUrl(url)
-  return embedded === undefined ? notEmbedded("images") : embeddedImage(embedded)
-}
+const embedded = (kind: Kind, data: DataUrl, mediaType = data.mediaType): Carried =>
+  blockOf(kind, formats[kind].get(mediaType), bytesOf(data))
 
 /** Models refuse an image of another type than it says. */
-const embeddedImage = (embedded: DataUrl): Carried =>
-  imageOf(imageTypeOf(embedded) ?? embedded.mediaType, bytesOf(embedded))
+const embeddedImage = (data: DataUrl): Carried => embedded("image", data, imageTypeOf(data))
 
 const notEmbedded = (what: string): Carried => refused(`this host takes ${what} as data URLs or addresses in S3 only`)
 
-const imageOf = (mediaType: string, source: JsonObject): Carried => {
-  const format = imageFormats.get(mediaType)
-  return format === undefined
-    ? refused("this host takes PNG, JPEG, GIF and WebP images only")
-    : { image: { format, source } }
-}
-
-/** `nameFor`: makes a name that the host accepts, out of a file's. */
-export const fileBlock = ({ file, ...part }: FilePart, nameFor: (filename: string) => string): Carried => {
-  const { file_data: data, filename } = file
-  if (data == null) return refused("this host knows no uploaded files")
-  if (isInS3(data)) return documentOf(formatNamed(extensionOf(data)), inS3(data), nameFor(filename ?? ""), part)
-  if (/^https?:/i.test(data)) return notEmbedded("files")
-  const embedded = readDataUrl(data) ?? { mediaType: "application/pdf", base64: true, data }
-  const { mediaType } = embedded
-  if (mediaType.startsWith("image/")) return embeddedImage(embedded)
-  if (mediaType.startsWith("video/")) return videoOf(videoFormats.get(mediaType), bytesOf(embedded))
-  const isText = mediaType.startsWith("text/") || mediaType === "application/json" || mediaType === ""
-  const format = documentFormats.get(mediaType) ?? (isText ? "txt" : undefined)
-  return documentOf(format, bytesOf(embedded), nameFor(filename ?? ""), part)
-}
-
-const formatNamed = (extension: string): string | undefined =>
-  extension === "txt" || [...documentFormats.values()].includes(extension) ? extension : undefined
-
-const documentOf = (format: string | undefined, source: JsonObject, name: string, part: JsonObject): Carried => {
-  if (format === undefined) return refused("this host takes PDF, text and office documents as files only")
-  const { citations } = part
-  return { document: { format, name, source, ...(citations == null ? {} : { citations }) } }
+export const imageBlock = ({ image_url: { url } }: ImagePart): Carried => {
+  if (isInS3(url)) return inS3("image", url)
+  const data = readDataUrl(url)
+  return data === undefined ? notEmbedded("images") : embeddedImage(data)
 }
 
 export const videoBlock = ({ video_url: { url } }: VideoPart): Carried => {
-  if (isInS3(url)) {
-    const extension = extensionOf(url)
-    const format = extension === "3gp" ? "three_gp" : extension
-    return videoOf(
-      [...videoFormats.values()].find((known) => known === format),
-      inS3(url),
-    )
-  }
-  const embedded = readDataUrl(url)
-  return embedded === undefined
-    ? notEmbedded("video")
-    : videoOf(videoFormats.get(embedded.mediaType), bytesOf(embedded))
+  if (isInS3(url)) return inS3("video", url)
+  const data = readDataUrl(url)
+  return data === undefined ? notEmbedded("video") : embedded("video", data)
 }
 
-const videoOf = (format: string | undefined, source: JsonObject): Carried =>
-  format === undefined ? refused("this host does not take this kind of video") : { video: { format, source } }
+/** `nameFor`: makes a name that the host accepts, out of a file's. */
+export const fileBlock = ({ file, citations }: FilePart, nameFor: (filename: string) => string): Carried => {
+  const { file_data: given, filename } = file
+  if (given == null) return refused("this host knows no uploaded files")
+  const about = () => ({ name: nameFor(filename ?? ""), ...(citations == null ? {} : { citations }) })
+  if (isInS3(given)) return inS3("document", given, about())
+  if (/^https?:/i.test(given)) return notEmbedded("files")
+  const data = readDataUrl(given) ?? { mediaType: "application/pdf", base64: true, data: given }
+  const { mediaType } = data
+  if (mediaType.startsWith("image/")) return embeddedImage(data)
+  if (mediaType.startsWith("video/")) return embedded("video", data)
+  const isText = mediaType.startsWith("text/") || mediaType === "application/json" || mediaType === ""
+  const format = formats.document.get(mediaType) ?? (isText ? "txt" : undefined)
+  return blockOf("document", format, bytesOf(data), about())
+}
+
+const audioFormats = /^(?:mp3|opus|wav|aac|flac|mp4|ogg|mkv|m4a|mpeg|webm)$/
 
 export const audioBlock = ({ input_audio: { data, format } }: AudioPart): Carried =>
-  audioFormats.has(format)
+  audioFormats.test(format)
     ? { audio: { format, source: { bytes: data } } }
     : refused("this host does not take this kind of audio")
 

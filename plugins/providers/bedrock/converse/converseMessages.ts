@@ -246,5 +246,4 @@ const trimmedPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
 }
 
 /** Whether a turn has a block of this kind. */
-export const has = ({ content }: Turn, ...kinds: ReadonlyArray<string>): boolean =>
-  content.some((block) => kinds.some((kind) => block[kind] !== undefined))
+const has = ({ content }: Turn, kind: string): boolean => content.some((block) => block[kind] !== undefined)

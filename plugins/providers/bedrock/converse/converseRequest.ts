@@ -10,12 +10,13 @@ import {
   isJsonObject,
   type JsonObject,
   jsonBody,
+  objectIn,
   reasoningWish,
   thinkingFor,
   Unsupported,
 } from "headgate/plugin"
 import { type Family, familyOf, novaReasons, pathOf, thinkingKindOf } from "../model.ts"
-import { type Conversation, conversationOf, has, type Turn } from "./converseMessages.ts"
+import { type Conversation, conversationOf, type Turn } from "./converseMessages.ts"
 import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
@@ -62,9 +63,11 @@ const samplingOf = ({ temperature, top_p: topP }: ChatPayload, family: Family): 
 const stopTexts = (stop: ChatPayload["stop"]): ReadonlyArray<string> =>
   typeof stop === "string" ? [stop] : (stop ?? [])
 
+const isBlank = (text: string): boolean => text.trim() === ""
+
 /** Claude refuses a blank one. */
 const stopOf = (stop: ChatPayload["stop"]): JsonObject => {
-  const texts = stopTexts(stop).filter((text) => text.trim() !== "")
+  const texts = stopTexts(stop).filter((text) => !isBlank(text))
   return texts.length === 0 ? {} : { stopSequences: texts }
 }
 
@@ -173,7 +176,7 @@ const asThinkingSeesIt = (turn: Turn) => ({
   role: turn.role,
   content: turn.content.map((block) => {
     if (block["reasoningContent"] !== undefined) return { type: "thinking" }
-    return { type: has({ role: turn.role, content: [block] }, "toolResult") ? "tool_result" : "other" }
+    return { type: block["toolResult"] === undefined ? "other" : "tool_result" }
   }),
 })
 
@@ -191,14 +194,11 @@ const droppedOf = (
   { additional, config }: Tools,
 ): ReadonlyArray<string> => {
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && !translated.has(name))
-  const inference = isJsonObject(body["inferenceConfig"]) ? body["inferenceConfig"] : {}
+  const inference = objectIn(body["inferenceConfig"])
   const drop = (name: string, isSent: boolean): void => {
     if (payload[name] != null && !isSent) dropped.push(name)
   }
-  drop(
-    "stop",
-    stopTexts(payload.stop).every((text) => text.trim() !== ""),
-  )
+  drop("stop", !stopTexts(payload.stop).some(isBlank))
   drop("temperature", inference["temperature"] !== undefined)
   drop("top_p", inference["topP"] !== undefined)
   drop("top_k", payload.top_k === 0 || ["top_k", "k", "inferenceConfig"].some((name) => fields[name] !== undefined))
@@ -207,8 +207,7 @@ const droppedOf = (
   // Without tools there is nothing to be called in parallel.
   const isAlone = payload.parallel_tool_calls !== false || additional["tool_choice"] !== undefined
   drop("parallel_tool_calls", isAlone || config === undefined)
-  const effort = isJsonObject(fields["output_config"]) ? fields["output_config"]["effort"] : undefined
-  drop("verbosity", effort === payload.verbosity)
+  drop("verbosity", objectIn(fields["output_config"])["effort"] === payload.verbosity)
   drop("thinking", fields["thinking"] !== undefined)
   if (!reasons) dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
   return dropped

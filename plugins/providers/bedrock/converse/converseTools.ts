@@ -5,6 +5,7 @@ import {
   type Host,
   isJsonObject,
   type JsonObject,
+  objectIn,
   offeredTools,
   type Tool,
   Unsupported,
@@ -29,39 +30,37 @@ export const toolsOf = (
   family: Family,
   host: Host,
 ): Tools | Unsupported => {
-  const { parallel_tool_calls: parallel } = payload
   const { tools, choice: wanted, dropped } = offeredTools(payload)
-  const none: Tools = { config: undefined, additional: {}, forced: false, dropped }
-  const called = tools.length === 0 || wanted === "none" ? calledIn(turns) : []
-  if ((tools.length === 0 || wanted === "none") && called.length === 0) return none
+  const isOffered = tools.length > 0 && wanted !== "none"
+  const called = isOffered ? [] : calledIn(turns)
+  const none = { config: undefined, additional: {}, forced: false, dropped }
+  if (!isOffered && called.length === 0) return none
   const written: Array<JsonObject> = []
-  const loose: Array<string> = []
+  const lost = [...dropped]
   for (const [at, tool] of tools) {
     const spec = toolSpec(tool, host)
     if (spec === undefined) return new Unsupported({ path: `tools[${at}]`, reason: "this host takes functions only" })
-    if (tool.function?.strict === true && !takesSchemas(host)) loose.push(`tools[${at}].function.strict`)
+    if (tool.function?.strict === true && !takesSchemas(host)) lost.push(`tools[${at}].function.strict`)
     const mark = { cache_control: tool["cache_control"] ?? tool.function?.["cache_control"] }
     written.push(spec, ...(family === "nova" ? [] : cachePoint(mark, family)))
   }
-  if (called.length > 0) {
+  if (!isOffered) {
+    const config = { tools: written.length > 0 ? written : called }
     // Only Claude can be told that no more are to be called.
-    const isTold = family === "claude"
-    return {
-      config: { tools: written.length > 0 ? written : called },
-      additional: isTold ? { tool_choice: { type: "none" } } : {},
-      forced: false,
-      dropped: [...dropped, ...loose, ...(isTold || wanted !== "none" ? [] : ["tool_choice"])],
-    }
+    if (family === "claude") return { ...none, config, additional: { tool_choice: { type: "none" } }, dropped: lost }
+    return { ...none, config, dropped: wanted === "none" ? [...lost, "tool_choice"] : lost }
   }
   const choice = choiceOf(wanted)
   if (choice instanceof Unsupported) return choice
   const forced = choice !== undefined && choice["auto"] === undefined
-  const common = { forced, dropped: [...dropped, ...loose] }
-  if (parallel === false && family === "claude") {
-    return { config: { tools: written }, additional: { tool_choice: oneAtATime(choice) }, ...common }
-  }
-  const config = { tools: written, ...(choice === undefined ? {} : { toolChoice: choice }) }
-  return { config, additional: {}, ...common }
+  return payload.parallel_tool_calls === false && family === "claude"
+    ? { config: { tools: written }, additional: { tool_choice: oneAtATime(choice) }, forced, dropped: lost }
+    : {
+        ...none,
+        config: { tools: written, ...(choice === undefined ? {} : { toolChoice: choice }) },
+        forced,
+        dropped: lost,
+      }
 }
 
 /**
@@ -69,12 +68,11 @@ export const toolsOf = (
  * agent asks for, so these are declared.
  */
 const calledIn = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
-  const names = new Set(turns.flatMap(({ content }) => content.flatMap(calledName)))
+  const calls = turns.flatMap(({ content }) => content.flatMap(({ toolUse }) => toolUse ?? []))
+  const names = new Set(calls.map((call) => objectIn(call)["name"]))
   const inputSchema = { json: { type: "object", properties: {} } }
   return [...names].map((name) => ({ toolSpec: { name, inputSchema } }))
 }
-
-const calledName = ({ toolUse }: JsonObject): ReadonlyArray<unknown> => (isJsonObject(toolUse) ? [toolUse["name"]] : [])
 
 const toolSpec = (tool: Tool, host: Host): JsonObject | undefined => {
   if (tool.function === undefined) return undefined
@@ -105,7 +103,6 @@ const choiceOf = (choice: ChatPayload["tool_choice"]): JsonObject | undefined | 
 
 /** Claude's own word for the choice, since Converse cannot say that calls must not be parallel. */
 const oneAtATime = (choice: JsonObject | undefined): JsonObject => {
-  const kind = Object.keys(choice ?? { auto: {} })[0] ?? "auto"
-  const details = choice?.[kind]
-  return { type: kind, ...(isJsonObject(details) ? details : {}), disable_parallel_tool_use: true }
+  const [type, details] = Object.entries(choice ?? {})[0] ?? ["auto"]
+  return { type, ...objectIn(details), disable_parallel_tool_use: true }
 }

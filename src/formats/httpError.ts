@@ -115,34 +115,22 @@ export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" 
  */
 const reasonOf = (status: number, said: Body): HostReason => {
   if (status >= 500) return "overloaded"
-  switch (status) {
-    case 401:
-    case 402:
-      return "account"
-    case 408:
-      return "timeout"
-    case 429:
-      return "rate-limited"
-    case 400:
-    case 413:
-    case 422:
-      return said === "error" ? "request" : "malformed"
-    case 403:
-      return said === "page" ? "malformed" : "forbidden"
-    case 404:
-      return said === "page" ? "malformed" : "not-found"
-    // The API is there, but could not do it: 424 of Hugging Face's servers, 498 and 499 of gateways, 425 and 409 of
-    // busy ones.
-    case 409:
-    case 424:
-    case 425:
-    case 498:
-    case 499:
-      return "overloaded"
-    default:
-      return "malformed"
-  }
+  if (status === 400 || status === 413 || status === 422) return said === "error" ? "request" : "malformed"
+  if (said === "page" && (status === 403 || status === 404)) return "malformed"
+  return reasonsOfStatus.get(status) ?? "malformed"
 }
+
+const reasonsOfStatus: ReadonlyMap<number, HostReason> = new Map([
+  [401, "account"],
+  [402, "account"],
+  [403, "forbidden"],
+  [404, "not-found"],
+  [408, "timeout"],
+  [429, "rate-limited"],
+  // The API is there, but could not do it: 424 of Hugging Face's servers, 498 and 499 of gateways, 425 and 409 of
+  // busy ones.
+  ...[409, 424, 425, 498, 499].map((status) => [status, "overloaded"] as const),
+])
 
 const numericStatus = (error: unknown): number | undefined => {
   if (!isJsonObject(error)) return undefined

@@ -1,4 +1,4 @@
-/** Sizes of a conversation in the canonical form, which bound its cost. */
+/** Sizes of a prompt, which bound its cost. They are the same however the caller wrote the JSON. */
 
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, ContentPart, Message } from "../../domain/request/chat.ts"
@@ -10,20 +10,6 @@ import {
   promptImageTokens,
   promptMedia,
 } from "../../domain/request/MediaTokens.ts"
-
-/** Sizes of a prompt: how much of it is text, and how much is media. They are the same however the caller wrote the JSON. */
-export interface Measured {
-  /** UTF-8 bytes of everything that is sent and no media: text, files of text, reasoning, tool calls, tools, schemas. */
-  readonly textBytes: number
-  /** Bytes of base64 in parts that are not text. */
-  readonly mediaBytes: number
-  readonly mediaParts: number
-  /** What an estimate counts for the parts that are not text. */
-  readonly media: MediaTokens | undefined
-  readonly images: number
-  /** Kinds of its parts other than text, each once: `image`, `audio`, `video`, `file`. */
-  readonly inputs: ReadonlyArray<string>
-}
 
 /** The kind of input that a part is, by its type. */
 const kindOfPart: Readonly<Record<string, string>> = {
@@ -44,8 +30,8 @@ const settings: ReadonlySet<string> = new Set([
 ])
 
 /** Measures a checked payload. `native`: the caller's own body, where the payload lacks something of it. */
-export const measure = (payload: ChatPayload, native: JsonObject | undefined): Measured => {
-  const measured = new Measuring()
+export const measure = (payload: ChatPayload, native: JsonObject | undefined): Sizes => {
+  const measured = new Sizes()
   for (const message of payload.messages) measured.message(message)
   for (const name in payload) {
     const value = payload[name]
@@ -66,13 +52,31 @@ const screenshotsIn = ({ input }: JsonObject): ReadonlyArray<string> =>
     type === "computer_call_output" && isJsonObject(output) ? textOr(output["image_url"], "") : [],
   )
 
-class Measuring implements Measured {
+export class Sizes {
+  /** UTF-8 bytes of everything that is sent and no media: text, files of text, reasoning, tool calls, tools, schemas. */
   textBytes = 0
+  /** Of the longest text, where texts are read one by one. */
+  longestBytes = 0
+  /** Bytes of base64 in parts that are not text. */
   mediaBytes = 0
   mediaParts = 0
-  media: MediaTokens | undefined
+  /** What an estimate counts for the parts that are not text. */
+  tokens: MediaTokens | undefined
   images = 0
-  inputs = noInputs
+  /** Kinds of its parts other than text, each once: `image`, `audio`, `video`, `file`. */
+  inputs: ReadonlyArray<string> = noInputs
+
+  /** `bytes`: of a text that is read by itself. */
+  text(bytes: number): void {
+    this.textBytes += bytes
+    this.longestBytes = Math.max(this.longestBytes, bytes)
+  }
+
+  /** `kind`: of input, such as `image`. `data`: base64, or a URL that may have some. An image is a URL. */
+  media(kind: string, data: unknown): void {
+    const isUrl = kind === "image" || (typeof data === "string" && data.startsWith("data:"))
+    this.add(kind, isUrl ? base64OfUrl(data) : bytesOf(data))
+  }
 
   message(message: Message): void {
     this.textBytes += bytesSaid(message)
@@ -80,32 +84,35 @@ class Measuring implements Measured {
     if (message.role !== "assistant") return
     // Earlier images and audio of the model.
     const { images, audio } = message
-    this.mediaParts += listLength(images) + (audio == null ? 0 : 1)
-    if (listLength(images) > 0)
-      this.media = mediaTogether(this.media, { ...noMedia, image: listLength(images) * promptImageTokens })
-    if (audio != null) this.media = mediaTogether(this.media, promptMedia("audio", 0))
+    const made = Array.isArray(images) ? images.length : 0
+    this.mediaParts += made + (audio == null ? 0 : 1)
+    if (made > 0) this.tokens = mediaTogether(this.tokens, { ...noMedia, image: made * promptImageTokens })
+    if (audio != null) this.tokens = mediaTogether(this.tokens, promptMedia("audio", 0))
   }
 
   part(part: ContentPart): void {
     this.textBytes += bytesOf(part.text)
     if (part.type === "text") return
     const kind = kindOfPart[part.type]
-    this.mediaParts += 1
     if (kind === undefined) {
+      this.mediaParts += 1
       this.textBytes += writtenBytes(part)
       return
     }
-    if (!this.inputs.includes(kind)) this.inputs = [...this.inputs, kind]
     const { base64, text } = contentIn(part)
-    this.mediaBytes += base64
     this.textBytes += text
-    if (kind === "image") this.images += 1
     // A file of text has no tokens but those of its text.
-    if (kind === "image" || text === 0) this.media = mediaTogether(this.media, promptMedia(kind, base64))
+    this.add(kind, base64, kind === "image" || text === 0)
+  }
+
+  private add(kind: string, base64: number, hasTokens = true): void {
+    if (!this.inputs.includes(kind)) this.inputs = [...this.inputs, kind]
+    this.mediaParts += 1
+    this.mediaBytes += base64
+    if (kind === "image") this.images += 1
+    if (hasTokens) this.tokens = mediaTogether(this.tokens, promptMedia(kind, base64))
   }
 }
-
-const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 
 interface PartContent {
   /** Bytes of base64 that is not text. */

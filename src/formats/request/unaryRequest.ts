@@ -3,55 +3,16 @@ import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/failures/Failure.ts"
 import { type Issues, onlyFalse } from "../../domain/json/checks.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
-import { bytesOf } from "../../domain/request/estimate.ts"
-import { type MediaTokens, mediaTogether, promptMedia } from "../../domain/request/MediaTokens.ts"
 import type { UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
-import { type Bounds, type Needs, noNeeds, type UnaryRequest } from "../../domain/request/request.ts"
+import { type Bounds, noNeeds, type UnaryRequest } from "../../domain/request/request.ts"
 import { routingOf } from "./chatRequest.ts"
-import { base64OfUrl } from "./measure.ts"
+import { Sizes } from "./measure.ts"
 import { type MemberTable, readMembers, refusalOf } from "./members.ts"
 
 /** `stream: true` asks for what these operations do not have. */
 export const noStream = onlyFalse("must be false: this operation has no streams")
 
-/** Sizes of what is read one by one. */
-export class Sizes {
-  textBytes = 0
-  longestBytes = 0
-  mediaBytes = 0
-  mediaParts = 0
-  images = 0
-  private counted: MediaTokens | undefined
-  private readonly kinds = new Set<string>()
-
-  /** `bytes`: of a text that is read by itself. */
-  text(bytes: number): void {
-    this.textBytes += bytes
-    this.longestBytes = Math.max(this.longestBytes, bytes)
-  }
-
-  /** `kind`: of input, such as `image`. `data`: base64, or a URL that may have some. */
-  media(kind: string, data: unknown): void {
-    this.kinds.add(kind)
-    this.mediaParts += 1
-    const base64 = typeof data === "string" && data.startsWith("data:") ? base64OfUrl(data) : mediaBytesOf(kind, data)
-    this.mediaBytes += base64
-    if (kind === "image") this.images += 1
-    this.counted = mediaTogether(this.counted, promptMedia(kind, base64))
-  }
-
-  /** What an estimate counts for the media, as a member of `Bounds`. */
-  tokens(): { readonly media?: MediaTokens } {
-    return this.counted === undefined ? {} : { media: this.counted }
-  }
-
-  needs(): Needs {
-    return this.kinds.size === 0 ? noNeeds : { ...noNeeds, inputs: [...this.kinds] }
-  }
-}
-
-/** An image without a data URL is an address. */
-const mediaBytesOf = (kind: string, data: unknown): number => (kind === "image" ? 0 : bytesOf(data))
+export { Sizes }
 
 /** What bounds the cost of a payload. */
 export interface Measured extends Pick<Bounds, "messages" | "repeatedBytes" | "searchUnits"> {
@@ -73,13 +34,13 @@ export const unaryDecoder =
     const { payload, preferences, parameters, dropped } = read
     // The checks of the table guarantee the type.
     const { sizes, ...bounds } = measure(payload as unknown as UnaryRequests[Name]["payload"])
-    const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
+    const { textBytes, longestBytes, mediaBytes, mediaParts, tokens, images, inputs } = sizes
     const request: UnaryRequest<Name> = {
       operation,
-      routing: routingOf(body, preferences, parameters, sizes.needs()),
+      routing: routingOf(body, preferences, parameters, inputs.length === 0 ? noNeeds : { ...noNeeds, inputs }),
       bounds: {
         ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
-        ...sizes.tokens(),
+        ...(tokens === undefined ? {} : { media: tokens }),
         ...bounds,
         ...{ searches: 0, maxTokens: 0, choices: 1 },
       },

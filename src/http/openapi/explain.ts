@@ -1,5 +1,6 @@
 /** `POST /route/explain`, which takes a request of any form. */
 
+import { objectIn } from "../../domain/json/json.ts"
 import { forms } from "../data/forms.ts"
 import { explainPath } from "../dataPaths.ts"
 import { chatExample } from "./chat.ts"
@@ -10,6 +11,7 @@ import {
   anything,
   count,
   described,
+  exampleOf,
   given,
   like,
   listOf,
@@ -24,49 +26,42 @@ const requests = Object.values(forms).map(({ schema }) => schema)
 
 const attempt = given(
   {
-    model: text,
-    host: text,
-    provider: text,
-    rank: { type: "integer", minimum: 1, maximum: 4096 },
-    estimated_cost_usd: orNull(text),
-    why: anything,
+    model: like(text, "openai/gpt-5-mini"),
+    host: like(text, "openai"),
+    provider: like(text, "OpenAI"),
+    rank: like({ type: "integer", minimum: 1, maximum: 4096 }, 1),
+    estimated_cost_usd: orNull(like(text, "0.000403")),
+    why: like(anything, null),
     api_key: text,
   },
   "api_key",
 )
 
-const explanation = titled(
-  "Explanation",
-  given(
-    {
-      strategy: text,
-      seed: count,
-      attempts: listOf(attempt),
-      excluded: listOf(given({ model: text, host: anything, by: text, reason: text }, "host")),
-      dropped_parameters: described("By tag of the host.", { type: "object", additionalProperties: listOf(text) }),
-      error: described("Why no host could be called.", anyObject),
-    },
-    "error",
-  ),
+const excluded = given(
+  {
+    model: like(text, "openai/gpt-5-mini"),
+    host: like(anything, "azure"),
+    by: like(text, "data_collection"),
+    reason: like(text, "may train on prompts"),
+  },
+  "host",
 )
 
-const example = {
-  strategy: "price",
-  seed: 1861421,
-  attempts: [
-    {
-      model: "openai/gpt-5-mini",
-      host: "openai",
-      provider: "OpenAI",
-      rank: 1,
-      estimated_cost_usd: "0.000403",
-      why: null,
-    },
-  ],
-  excluded: [{ model: "openai/gpt-5-mini", host: "azure", by: "data_collection", reason: "may train on prompts" }],
-  dropped_parameters: {},
-  draws: { count: 1000, shares: [{ model: "openai/gpt-5-mini", host: "openai", first: 1000, share: 1 }] },
+const members = {
+  strategy: like(text, "price"),
+  seed: like(count, 1861421),
+  attempts: listOf(attempt),
+  excluded: listOf(excluded),
+  dropped_parameters: described(
+    "By tag of the host.",
+    like({ type: "object", additionalProperties: listOf(text) }, {}),
+  ),
+  error: described("Why no host could be called.", anyObject),
 }
+
+const shares = [{ model: "openai/gpt-5-mini", host: "openai", first: 1000, share: 1 }]
+const explanation = given(members, "error")
+const example = { ...objectIn(exampleOf(explanation)), draws: { count: 1000, shares } }
 
 const query = (name: string, schema: object, description: string) => ({
   name,
@@ -84,7 +79,7 @@ export const explainPaths: Paths = {
         description:
           "How this request would be routed now, and why. No host is called. The members of the answer are described in docs/routing.md.",
         request: { schema: anyOf(...requests), example: chatExample },
-        answer: like(given({ data: explanation }), { data: example }),
+        answer: like(given({ data: titled("Explanation", explanation) }), { data: example }),
       }),
       parameters: [
         query("form", oneOf(...names), "The API format of the body. Default: chat."),

@@ -139,8 +139,8 @@ class WholeAnswer {
     const { delta, finish_reason: reason } = choice
     this.text += delta.content ?? ""
     this.reasoning += delta.reasoning ?? ""
-    this.annotations.push(...(delta.annotations ?? []))
-    this.images.push(...(delta.images ?? []))
+    for (const annotation of delta.annotations ?? []) this.annotations.push(annotation)
+    for (const image of delta.images ?? []) this.images.push(image)
     for (const detail of delta.reasoning_details ?? []) this.think(detail)
     for (const call of delta.tool_calls ?? []) this.call(call)
     if (reason !== null) this.finish = choice

@@ -64,10 +64,3 @@ test("a failure among the events is that of the answer", () => {
   const failure = new HostFailed({ reason: "overloaded" })
   expect(answerFrom({ event: () => failure }, [["", {}]])).toBe(failure)
 })
-
-test("half a million citations in one event do not overflow the stack", () => {
-  const annotations = Array.from({ length: 500_000 }, () => ({ type: "other" }))
-  expect(answer(chunkOf({ content: "a", annotations }), finish)).toMatchObject({
-    choices: [{ message: { content: "a", annotations: { length: annotations.length } } }],
-  })
-})

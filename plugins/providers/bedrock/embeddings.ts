@@ -20,6 +20,7 @@ import {
   type JsonObject,
   jsonBody,
   malformed,
+  objectIn,
   type ResponseHead,
   readDataUrl,
   Unsupported,
@@ -113,24 +114,19 @@ const titanBody = (
 const titanImageBody = ({ dimensions }: EmbeddingsPayload, input: EmbeddingInput): Written | Unsupported => {
   const sized = dimensions == null ? {} : { embeddingConfig: { outputEmbeddingLength: dimensions } }
   if (typeof input === "string") return { body: { inputText: input, ...sized }, carried: ["dimensions"] }
-  let body: JsonObject = sized
-  for (const part of isParts(input) ? input.content : []) {
-    const image = imageIn(part)
-    if (part.type === "text") body = { ...body, inputText: part["text"] }
-    else if (image === undefined)
-      return new Unsupported({ path: "input", reason: "this host takes text and embedded images only" })
-    else body = { ...body, inputImage: image }
-  }
-  if (body["inputText"] === undefined && body["inputImage"] === undefined) {
+  const members = (isParts(input) ? input.content : []).map((part) =>
+    part.type === "text" ? { inputText: part["text"] } : { inputImage: imageIn(part) },
+  )
+  if (members.length === 0 || members.some((member) => Object.values(member).includes(undefined))) {
     return new Unsupported({ path: "input", reason: "this host takes text and embedded images only" })
   }
-  return { body, carried: ["dimensions"] }
+  return { body: Object.assign({ ...sized }, ...members), carried: ["dimensions"] }
 }
 
 /** Base64 of an embedded image. */
 const imageIn = ({ type, image_url: image }: EmbeddingPart): string | undefined => {
-  const url = type === "image_url" && isJsonObject(image) ? image["url"] : undefined
-  const embedded = typeof url === "string" ? readDataUrl(url) : undefined
+  const { url } = objectIn(image)
+  const embedded = type === "image_url" && typeof url === "string" ? readDataUrl(url) : undefined
   return embedded?.base64 === true ? embedded.data : undefined
 }
 

@@ -8,8 +8,9 @@ import {
   type HostFailed,
   type HostReason,
   httpError,
-  isJsonObject,
+  objectIn,
   type ResponseHeaders,
+  textOr,
 } from "headgate/plugin"
 
 /** By the exception's name in lower case, without "exception". */
@@ -52,9 +53,12 @@ export const bedrockHttpError = (status: number, headers: ResponseHeaders, body:
   return inItsWords(status === 403 ? failure.with({ reason: "account" }) : failure, name, messageIn(body))
 }
 
-/** An exception within a stream that began well. `name`: as in the frame, such as `throttlingException`. */
-export const bedrockErrorInStream = (name: string, body: unknown): HostFailed =>
-  inItsWords(errorInBody({ code: name, message: messageIn(body) }), name, messageIn(body))
+/** An exception within a stream that began well: by the frame's name, such as `exception:throttlingException`. */
+export const bedrockErrorInStream = (frame: string, body: unknown): HostFailed | undefined => {
+  const [, name] = /^(?:exception|error):([^:]*)/.exec(frame) ?? []
+  const message = messageIn(body)
+  return name === undefined ? undefined : inItsWords(errorInBody({ code: name, message }), name, message)
+}
 
 const inItsWords = (failure: HostFailed, written: string | undefined, message: string | undefined): HostFailed => {
   // ThrottlingException:http://internal.amazon.com/…, com.amazon.coral#ThrottlingException
@@ -79,11 +83,11 @@ const reasonWithout = ({ status, reason }: HostFailed): HostReason => (status ==
 const withoutArns = (text: string | undefined): string | undefined => text?.replace(/arn:aws[^\s"'),]*/g, "[arn]")
 
 const nameIn = (body: unknown): string | undefined => {
-  const name = isJsonObject(body) ? (body["__type"] ?? body["code"]) : undefined
-  return typeof name === "string" ? name : undefined
+  const { __type: type, code } = objectIn(body)
+  return textOr(type ?? code, undefined)
 }
 
 const messageIn = (body: unknown): string | undefined => {
-  const message = isJsonObject(body) ? (body["message"] ?? body["Message"]) : undefined
-  return typeof message === "string" ? message : undefined
+  const { message, Message: capital } = objectIn(body)
+  return textOr(message ?? capital, undefined)
 }

@@ -10,11 +10,10 @@ import {
   type Encoded,
   type Host,
   type HostFailed,
-  isJsonObject,
-  type JsonObject,
   jsonBody,
   malformed,
   messagesProtocol,
+  objectIn,
   type Protocol,
 } from "headgate/plugin"
 import { bedrockErrorInStream } from "./failure.ts"
@@ -35,8 +34,7 @@ export const messages: Protocol = {
 const refused: ReadonlySet<string> = new Set(["service_tier", "anthropic_beta"])
 
 const invocation = ({ headers, body, source, dropped = [] }: Encoded, host: Host, stream: boolean): Encoded => {
-  const parsed: unknown = source?.json ?? JSON.parse(String(body))
-  const { model: _, stream: __, ...members }: JsonObject = isJsonObject(parsed) ? parsed : {}
+  const { model: _, stream: __, ...members } = source?.json ?? objectIn(JSON.parse(String(body)))
   const kept = Object.entries(members).filter(([name]) => !refused.has(name))
   const lost = Object.keys(members).filter((name) => refused.has(name))
   const beta = headers?.["anthropic-beta"]
@@ -56,8 +54,8 @@ const invocation = ({ headers, body, source, dropped = [] }: Encoded, host: Host
 /** An event is base64 in the member `bytes` of a `chunk`. */
 const unwrapping = (decoder: Decoder): Decoder => ({
   event: (name, data): ReadonlyArray<ChatChunk> | HostFailed => {
-    const [kind, problem] = name.split(":", 2)
-    if (problem !== undefined && (kind === "exception" || kind === "error")) return bedrockErrorInStream(problem, data)
+    const failure = bedrockErrorInStream(name, data)
+    if (failure !== undefined) return failure
     if (name !== "chunk") return []
     const event = eventIn(data)
     return event === undefined ? malformed() : decoder.event("", event)
@@ -67,7 +65,7 @@ const unwrapping = (decoder: Decoder): Decoder => ({
 })
 
 const eventIn = (data: unknown): unknown => {
-  const bytes = isJsonObject(data) ? data["bytes"] : undefined
+  const { bytes } = objectIn(data)
   if (typeof bytes !== "string") return undefined
   try {
     return JSON.parse(Buffer.from(bytes, "base64").toString("utf8"))

@@ -13,6 +13,7 @@ import {
   type JsonObject,
   jsonBody,
   malformed,
+  objectIn,
   Unsupported,
 } from "headgate/plugin"
 
@@ -45,13 +46,13 @@ export const embeddings: EmbeddingsProtocol = {
     return Either.right({ path: "/embed", ...jsonBody(body), dropped })
   },
   decode: (_head, body, { payload }) => {
-    if (!isJsonObject(body) || !isJsonObject(body["embeddings"])) return malformed()
-    const [vectors]: ReadonlyArray<unknown> = Object.values(body["embeddings"]).filter(Array.isArray)
+    const { embeddings: kinds, meta } = objectIn(body)
+    const vectors = Object.values(objectIn(kinds)).find(Array.isArray)
     if (!Array.isArray(vectors) || vectors.length !== inputsOf(payload.input).length || !vectors.every(isVector)) {
       return malformed()
     }
     const data = vectors.map((embedding: ReadonlyArray<number>, index): Embedding => ({ index, embedding }))
-    return { data, ...usageOf(body["meta"]) }
+    return { data, ...usageOf(meta) }
   },
 }
 
@@ -91,9 +92,7 @@ const isParts = (input: EmbeddingInput): input is { readonly content: ReadonlyAr
 
 /** What is billed: tokens of texts and of images. */
 const usageOf = (meta: unknown): { readonly usage?: ChatUsage } => {
-  const billed = isJsonObject(meta) ? meta["billed_units"] : undefined
-  if (!isJsonObject(billed)) return {}
-  const { input_tokens: texts, image_tokens: images } = billed
+  const { input_tokens: texts, image_tokens: images } = objectIn(objectIn(meta)["billed_units"])
   if (texts == null && images == null) return {}
   const text = texts ?? 0
   const image = images ?? 0

@@ -1,5 +1,5 @@
 /** The meaning of Cohere's errors: "Errors (status codes and description)" of its documentation, read in 2026-11. */
-import { HostFailed, type HostReason, httpError, isJsonObject, type ResponseHeaders } from "headgate/plugin"
+import { HostFailed, type HostReason, httpError, objectIn, type ResponseHeaders } from "headgate/plugin"
 
 const reasons: ReadonlyMap<number, HostReason> = new Map([
   // The request or its answer was found harmful.
@@ -14,7 +14,7 @@ const tooLong = /^too many tokens: (?!max tokens)/i
 export const cohereHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
   const failure = httpError(status, headers, body)
   const reason = reasons.get(status) ?? failure.reason
-  const { error_type: type, message } = isJsonObject(body) ? body : {}
+  const { error_type: type, message } = objectIn(body)
   const isTooLong = reason === "request" && typeof message === "string" && tooLong.test(message)
   const word = typeof type === "string" && type !== "" ? type : failure.code
   const code = isTooLong ? "context_length_exceeded" : word

@@ -95,8 +95,8 @@ class ConverseDecoder implements Decoder {
   }
 
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
-    const [kind, problem] = name.split(":", 2)
-    if (problem !== undefined && (kind === "exception" || kind === "error")) return bedrockErrorInStream(problem, data)
+    const failure = bedrockErrorInStream(name, data)
+    if (failure !== undefined) return failure
     if (!isJsonObject(data)) return nothing
     const { contentBlockIndex: place } = data
     switch (name) {

@@ -13,8 +13,8 @@ export interface AnswerNames {
   readonly generationId: string
   /** Unix seconds at which the request was admitted. */
   readonly created: number
-  /** Unix seconds now. */
-  readonly now: () => number
+  /** When the request was admitted, and how long ago. Milliseconds. */
+  readonly time: { readonly admittedAt: number; readonly elapsedMs: () => number }
   /** The model's name until a host has answered. */
   readonly model: string
   /** `openrouter_metadata` once this host answers; `undefined`: the caller did not ask for it. */

@@ -14,7 +14,7 @@ import { sseComment, sseDone, sseEvent } from "../wire/sse.ts"
 import type { AnswerNames, AnswerWriter } from "./AnswerWriter.ts"
 import { chatError } from "./errorBody.ts"
 import { tierOf, usageBody } from "./routerUsage.ts"
-import type { StreamWriter } from "./StreamWriter.ts"
+import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 
 /** What differs between the forms whose answers are a list of choices. */
 export interface AnswerShape {
@@ -61,12 +61,10 @@ export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
 }
 
 /** `usageChunk`: `ChatRequest.usageChunk`. */
-export const chunkWriter = (
-  names: AnswerNames,
-  host: Host | undefined,
-  shape: ChunkShape,
-  usageChunk: boolean,
-): StreamWriter => new ChunkWriter(names, host, shape, usageChunk)
+export const chunkWriters =
+  (names: AnswerNames, shape: ChunkShape, usageChunk: boolean): WriterFor =>
+  (host) =>
+    new ChunkWriter(names, host, shape, usageChunk)
 
 /** Shared by nearly all streams, which have one choice. */
 const noIndexes: ReadonlyArray<number> = []

@@ -2,7 +2,7 @@
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
 import { sseEvent } from "../../wire/sse.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { type AnswerShape, answerWriter, type ChunkShape, chunkWriter } from "../choices.ts"
+import { type AnswerShape, answerWriter, type ChunkShape, chunkWriters } from "../choices.ts"
 import { chatErrorBody } from "../errorBody.ts"
 import { legacyChoice, legacyPiece } from "./legacyFunctions.ts"
 import { chatTable, decodeChat } from "./readChatRequest.ts"
@@ -41,10 +41,8 @@ export const chat: ClientFormat = {
   prompt: "messages",
   answer: (names, { reasoning, functionCalls }) =>
     answerWriter(names, reasoning.exclude, functionCalls === true ? legacyAnswers : answers),
-  stream: (names, { usageChunk = false, functionCalls }) => {
-    const shape = functionCalls === true ? legacyChunks : chunks
-    return (host) => chunkWriter(names, host, shape, usageChunk)
-  },
+  stream: (names, { usageChunk, functionCalls }) =>
+    chunkWriters(names, functionCalls === true ? legacyChunks : chunks, usageChunk === true),
   error: chatErrorBody,
   schema: chatTable.schema,
 }

@@ -57,7 +57,6 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     return choice
   }
   let counted: ChatUsage | undefined
-  /** A host may report prompt and output in two events, with 0 for the other. */
   const usageIn = (data: JsonObject): ChatUsage | undefined => {
     const usage = usageOf(data, quirks)
     if (usage !== undefined) counted = counted === undefined ? usage : withBoth(counted, usage)

@@ -1,27 +1,20 @@
 /** `POST /completions`: the legacy form, in which one text is continued. */
 import type { ChatRequest } from "../../domain/request/request.ts"
-import type { AnswerNames } from "../AnswerWriter.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { answerWriter, chunkWriter } from "../choices.ts"
+import { answerWriter, chunkWriters } from "../choices.ts"
 import { chatErrorBody } from "../errorBody.ts"
-import type { WriterFor } from "../StreamWriter.ts"
 import { completionChunks, completionShape } from "./completionsAnswer.ts"
 import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./readCompletionsRequest.ts"
 
 /** What the answer begins with: hosts do not repeat the prompt, and nothing is paid for it. */
 const echoOf = ({ native }: ChatRequest): string => (native?.body["echo"] === true ? promptOf(native.body) : "")
 
-const writersFor =
-  (names: AnswerNames, echo: string, usageChunk = false): WriterFor =>
-  (host) =>
-    chunkWriter(names, host, completionChunks(echo), usageChunk)
-
 export const completions: ClientFormat = {
   name: completionsForm,
   decode: decodeCompletions,
   prompt: "prompt",
   answer: (names, request) => answerWriter(names, request.reasoning.exclude, completionShape(echoOf(request))),
-  stream: (names, request) => writersFor(names, echoOf(request), request.usageChunk),
+  stream: (names, request) => chunkWriters(names, completionChunks(echoOf(request)), request.usageChunk === true),
   error: chatErrorBody,
   schema: completionsTable.schema,
 }

@@ -90,7 +90,7 @@ export const itemStatusOf = ({ status }: ResponseState) => (status === "complete
 
 /** The members that say how a response stands. */
 export const stateMembers = (names: ResponseNames, state: ResponseState): JsonObject => ({
-  completed_at: state.status === "completed" || state.status === "incomplete" ? names.now() : null,
+  completed_at: state.status === "completed" || state.status === "incomplete" ? nowOf(names) : null,
   status: state.status,
   error: state.status === "failed" ? { code: state.code, message: state.message } : null,
   ...(state.status === "failed" ? { error_type: state.errorType } : {}),
@@ -156,7 +156,7 @@ export const exchanged = (names: ResponseNames, host: Host | undefined, response
   return {
     ...names.echo,
     ...own,
-    completed_at: own["completed_at"] ?? (status === "completed" || status === "incomplete" ? names.now() : null),
+    completed_at: own["completed_at"] ?? (status === "completed" || status === "incomplete" ? nowOf(names) : null),
     id: `resp_${names.suffix}`,
     model: host?.model ?? names.model,
     max_output_tokens: names.echo["max_output_tokens"],
@@ -179,3 +179,6 @@ const callsOf = ({ tool_calls: calls }: ChatMessage) =>
     id,
     function: { name, arguments: given },
   }))
+
+/** Unix seconds. */
+const nowOf = ({ time }: ResponseNames): number => Math.floor((time.admittedAt + time.elapsedMs()) / 1000)

@@ -24,11 +24,11 @@ export interface Asked {
   readonly request: AnyRequest
   /** The member `trace` of the body, as it was sent. */
   readonly trace?: unknown
-  answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader
+  answer(context: RequestContext, shown: ShownRoute | undefined, target: Target): AnswerReader
   /** Absent: the operation has no streams. */
-  stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
+  stream?(context: RequestContext, shown: ShownRoute | undefined, target: Target): WriterFor
   /** The content type of the stream. Default: server-sent events. */
-  readonly streamType?: string | undefined
+  streamType?(target: Target): string | undefined
 }
 
 /** A request of a chat, in any format. */
@@ -36,12 +36,10 @@ class AskedChat implements Asked {
   readonly request: ChatRequest
   readonly trace: unknown
   private readonly format: ClientFormat
-  private readonly target: Target
 
-  constructor(format: ClientFormat, request: ChatRequest, target: Target, trace: unknown) {
+  constructor(format: ClientFormat, request: ChatRequest, trace: unknown) {
     this.format = format
     this.request = request
-    this.target = target
     this.trace = trace
   }
 
@@ -49,12 +47,12 @@ class AskedChat implements Asked {
     return chatReader(this.format.name, this.format.answer(namesOf(context, this.request, shown), this.request))
   }
 
-  stream(context: RequestContext, shown: ShownRoute | undefined): WriterFor {
-    return this.format.stream(namesOf(context, this.request, shown), this.request, this.target)
+  stream(context: RequestContext, shown: ShownRoute | undefined, target: Target): WriterFor {
+    return this.format.stream(namesOf(context, this.request, shown), this.request, target)
   }
 
-  get streamType(): string | undefined {
-    return this.format.streamType?.(this.target)
+  streamType(target: Target): string | undefined {
+    return this.format.streamType?.(target)
   }
 }
 
@@ -70,7 +68,7 @@ export const chatForm = (format: ClientFormat): Form => {
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       if (Either.isLeft(applied)) return Either.left(applied.left)
-      return Either.right(new AskedChat(format, applied.right, target, body["trace"]))
+      return Either.right(new AskedChat(format, applied.right, body["trace"]))
     }, prompt),
   }
 }
@@ -83,11 +81,16 @@ export const namesOf = (
   requestId: context.requestId,
   generationId: context.generationId,
   created: Math.floor(context.admittedAt / 1000),
-  now: () => Math.floor((context.admittedAt + context.elapsedMs()) / 1000),
+  time: context,
   model: routing.models[0] ?? "",
-  metadata: shown && ((host) => routeMetadata(shown, context, host)),
+  metadata: shown && metadataOf(shown, context),
   rendered: renderedIn,
 })
+
+const metadataOf =
+  (shown: ShownRoute, context: RequestContext): AnswerNames["metadata"] =>
+  (host) =>
+    routeMetadata(shown, context, host)
 
 /** What a body of an operation without streams asks for. `Sent`: what `body` of the form reads. */
 export const unaryAsked =
@@ -99,6 +102,6 @@ export const unaryAsked =
     const decoded = Either.flatMap(decode(sent, target), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
-      answer: (context, shown) => unaryReader(request, writer(namesOf(context, request, shown), request, target)),
+      answer: (context, shown, asked) => unaryReader(request, writer(namesOf(context, request, shown), request, asked)),
     }))
   }

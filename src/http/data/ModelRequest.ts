@@ -143,10 +143,10 @@ class ModelRequest extends DataRequest<Asked> {
     this.context = context
     served.context = context
     if (wantsMetadata(this.incoming.http.headers)) this.shown = this.shownOf(plan)
-    const writerFor = request.stream ? asked.stream?.(context, this.shown) : undefined
+    const writerFor = request.stream ? asked.stream?.(context, this.shown, this.target) : undefined
     if (request.stream && writerFor !== undefined) this.open(request, plan, writerFor)
     else {
-      const reader = asked.answer(context, this.shown)
+      const reader = asked.answer(context, this.shown, this.target)
       this.after(this.services.dispatcher.complete(context, request, plan, reader), this.completed)
     }
   }
@@ -212,7 +212,7 @@ class ModelRequest extends DataRequest<Asked> {
     // From here on the stream itself reports that its reader has left.
     lifetime.isCallerGone = undefined
     const response = new Response(body)
-    response.headers.set("content-type", this.asked.streamType ?? "text/event-stream")
+    response.headers.set("content-type", this.asked.streamType?.(this.target) ?? "text/event-stream")
     response.headers.set("cache-control", "no-cache")
     setAnswerHeaders(response.headers, context, answering, form)
     if (this.served.claim !== undefined) this.tellIfNotKept(this.served.claim, undefined, response.headers)

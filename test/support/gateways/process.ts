@@ -95,7 +95,7 @@ const run = ({ env, words, script, stderr }: Started): RunningGateway => {
   const exited = child.exited.then(async (code) => {
     await told
     over = true
-    listens.reject(new Error(`it ended: ${err}`))
+    listens.reject(new Error(`it ended with ${child.signalCode ?? code}: ${err}`))
     return code
   })
   return {

@@ -213,7 +213,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
     const models = mergeModels(sources).map((model) => ({
       ...model,
       hosts: model.hosts.map((host) => {
-        const priced = withCachePrices(host, providers)
+        const priced = withVendorPrices(host, providers)
         if (!(priced instanceof PluginFault)) return withAbilities(priced, providers)
         const { plugin, message } = priced
         providers.set(host.provider, broken)
@@ -358,16 +358,22 @@ const callable = (models: ReadonlyArray<Model>, canCall: (host: Host) => boolean
   models.map((model) => ({ ...model, hosts: model.hosts.filter(canCall) })).filter(({ hosts }) => hosts.length > 0)
 
 /**
- * Adds the prices of its prompt cache that the catalogue does not list, by the rule of its vendor. A host whose price is unknown,
- * or that cannot be called, stays as it is.
+ * Adds the prices that the catalogue does not list, by the rules of its vendor: of its prompt cache, and of its regions. A
+ * host whose price is unknown, or that cannot be called, stays as it is.
  */
-const withCachePrices = (host: Host, providers: Providers): Host | PluginFault => {
+const withVendorPrices = (host: Host, providers: Providers): Host | PluginFault => {
   const loaded = providers.get(host.provider)
   if (host.pricing === null || loaded?.callable !== true) return host
   const { provider, baseUrl } = loaded
   const multipliers = provider.cacheMultipliers?.({ model: host.upstreamModel, baseUrl })
-  if (multipliers === undefined || multipliers instanceof PluginFault) return multipliers ?? host
-  return { ...host, pricing: withMultiplied(host.pricing, multipliers) }
+  if (multipliers instanceof PluginFault) return multipliers
+  const { regionMultipliers: regions } = provider
+  if (multipliers === undefined && regions === undefined) return host
+  return {
+    ...host,
+    ...(multipliers === undefined ? {} : { pricing: withMultiplied(host.pricing, multipliers) }),
+    ...(regions === undefined ? {} : { regionMultipliers: new Map(Object.entries(regions)) }),
+  }
 }
 
 /** Adds what the host can be sent beyond its own entry: by its protocol, and by its provider's configuration. */

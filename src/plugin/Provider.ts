@@ -147,6 +147,11 @@ export interface Provider extends Partial<UnaryProtocols> {
    */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
   /**
+   * What the vendor charges for a token in regions other than the usual one, as multiples of the usual price with at most six
+   * decimals, by the word in its answers (`ChatUsage.inference_geo`): `{ us: 1.1 }`. Default: unknown.
+   */
+  readonly regionMultipliers?: Readonly<Record<string, number>>
+  /**
    * The protocol by which a host is called for a request with tools, where its usual one refuses them. Pure; called when the
    * catalogue is made. A throw, and a name that no protocol has, count as `undefined`: by the usual one. It is not asked
    * where the configuration names a protocol.

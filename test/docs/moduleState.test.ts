@@ -21,6 +21,7 @@ const memos = [
   "numberList.ts unread",
   "walk.ts meaningOf",
   "price.ts known",
+  "price.ts multiplied",
   "rankBy.ts prices",
   "reservation.ts rough",
   "readChatAnswer.ts finishWords",

@@ -22,5 +22,7 @@ export default defineProvider({
     models: modelsIn(new URL("./models.json", import.meta.url)),
     // For models whose own prices are not known, as for most of those that are.
     cacheMultipliers: () => ({ read: 0.1, write: 1.25, write1h: 2 }),
+    // Of every token, also of its cache (platform.claude.com, pricing: data residency, 2026-11).
+    regionMultipliers: { us: 1.1 },
   }),
 })

@@ -30,6 +30,8 @@ export interface Host {
   readonly tags: ReadonlyArray<string>
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
+  /** What each token costs in regions that its answers may name, as multiples of `pricing`. Absent: unknown. */
+  readonly regionMultipliers?: ReadonlyMap<string, number>
   /**
    * Of a host without prices of its own, by `billing.unknown_price`: `estimated`, `pricing` is that of another host;
    * `allowed`, every key may call it, and pays nothing. Absent: a key with a limit may not call it.

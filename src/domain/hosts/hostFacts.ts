@@ -61,27 +61,6 @@ const tierIn = ({ tag, provider }: Host): Tier | null => {
   return variant === "flex" || variant === "priority" ? variant : null
 }
 
-/** Vendors' words for the tiers that have prices of their own; `null`: the usual one. Other words tell nothing of the price. */
-const tierWords: ReadonlyMap<string, Tier | null> = new Map([
-  ...(["flex", "priority"] as const).map((word) => [word, word] as const),
-  ...["default", "standard", "on_demand"].map((word) => [word, null] as const),
-])
-
-/** Whether the host says that it served another tier than the one that it stands for. */
-export const isOtherTier = (host: Host, served: string | undefined): served is string => {
-  const tier = served === undefined ? undefined : tierWords.get(served)
-  return tier !== undefined && tier !== hostFacts(host).tier
-}
-
-/** The host of the same upstream model that stands for the tier which was served; `undefined`: the model has none. */
-export const hostOfTier = (host: Host, served: string, { hosts: all }: Model): Host | undefined => {
-  const tier = tierWords.get(served)
-  const tag = tier == null ? host.provider : `${host.provider}/${tier}`
-  // A variant has prices that no tier of its provider has.
-  if (hostFacts(host).tier === null && host.tag !== host.provider) return undefined
-  return all.find((other) => other.tag === tag && other.upstreamModel === host.upstreamModel)
-}
-
 const costsNothing = ({ pricing }: Host): boolean =>
   pricing !== null &&
   [pricing, ...pricing.overrides.map(({ prices }) => prices)].every((prices) =>

@@ -43,11 +43,11 @@ export const requestEvents = {
   },
   priced_otherwise: {
     level: "warn",
-    text: "{host} served the tier {tier}, for which {model} has no price",
+    text: "{host} served the {served}, for which {model} has no price",
     means:
-      "The answer was charged at the price of the host that was called, so the host's bill may differ. The ledger's row has `pricedOtherwise`. At most once a minute for each host and tier, with the number of `unlogged` ones.",
+      "The answer was charged at the price of the host that was called, so the host's bill may differ. The ledger's row has `pricedOtherwise`. At most once a minute for each host and `served`, with the number of `unlogged` ones.",
     remedy:
-      'Give the model a host of that tier (`variant: "priority"` or `"flex"`) with its prices, or change the setting at the vendor.',
+      'Give the model a host of that tier, speed or region (`variant: "priority"`, `"flex"`, `"fast"`, `"us"`) with its prices, or change the setting at the vendor.',
   },
   answer_unbooked: {
     level: "error",

@@ -1,6 +1,7 @@
 /** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 
 import type { AnswerOutcome } from "../failures/AnswerOutcome.ts"
+import type { Served } from "../hosts/served.ts"
 import type { Picodollars } from "../price/money.ts"
 import { type Cost, costOf, noCost, type Pricing } from "../price/price.ts"
 import { noUsage, type Usage } from "../price/Usage.ts"
@@ -9,7 +10,7 @@ import { allMedia, type MediaTokens, noMedia } from "../request/MediaTokens.ts"
 import type { Bounds } from "../request/request.ts"
 
 /** What is known of an answer when it has ended. */
-export interface Answer {
+export interface Answer extends Served {
   readonly outcome: AnswerOutcome
   /** As the host counted; `undefined`: it reported none, or an invalid one. */
   readonly usage: Usage | undefined
@@ -25,8 +26,6 @@ export interface Answer {
   readonly isUnfinished?: boolean | undefined
   /** "" for a blank one. */
   readonly finishReason: string
-  /** The service tier that the host says it served, in its word. Absent: it does not say. */
-  readonly servedTier?: string | undefined
   /** Of `host-failed`: a defect of the gateway broke it off, which is never charged. */
   readonly isOwnFault?: boolean
 }
@@ -57,7 +56,7 @@ export interface Charge {
   readonly estimated: boolean
   /** By how much the host's bill can be above an estimate that the caller pays. Absent: by nothing. */
   readonly unchargedAtMost?: Picodollars
-  /** The host served another service tier than that whose prices these are, and the model has no host of that tier. Default false. */
+  /** The host served another tier, speed or region than that whose prices these are, and the price of that is unknown. Default false. */
   readonly isPricedOtherwise?: boolean
 }
 

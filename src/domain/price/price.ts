@@ -199,6 +199,31 @@ export const freePricing: Pricing = {
   overrides: [],
 }
 
+// A vendor has few multipliers, and prices of a catalogue never change.
+const multiplied = new WeakMap<Pricing, Map<number, Pricing>>()
+
+/** The prices with every price of a token multiplied, rounded half-even. `multiplier`: with at most six decimals. */
+export const withTokensTimes = (pricing: Pricing, multiplier: number): Pricing => {
+  const before = multiplied.get(pricing)?.get(multiplier)
+  if (before !== undefined) return before
+  const ppm = BigInt(Math.round(multiplier * 1e6))
+  const timesEach = <P extends Partial<Prices>>(prices: P): P => {
+    const changed: Partial<Record<PriceName, Picodollars>> = {}
+    for (const name of priceNames) {
+      const { unit } = priceFields[name]
+      const price = prices[name]
+      if (price != null && (unit === "prompt" || unit === "completion"))
+        changed[name] = divideHalfEven(price * ppm, 1_000_000n)
+    }
+    return { ...prices, ...changed }
+  }
+  const overrides = pricing.overrides.map((entry) => ({ ...entry, prices: timesEach(entry.prices) }))
+  const result = { ...timesEach(pricing), overrides }
+  const known = multiplied.get(pricing) ?? new Map<number, Pricing>()
+  multiplied.set(pricing, known.set(multiplier, result))
+  return result
+}
+
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 
 const hasStarted = ({ starts }: PriceOverride, at: number): boolean => starts === undefined || at >= Date.parse(starts)

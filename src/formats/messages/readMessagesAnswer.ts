@@ -75,7 +75,10 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
   const written = writtenIn(raw)
   if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
   const compacted = compactionIn(raw["iterations"])
+  const { speed, inference_geo } = raw
   return {
+    ...(speed == null ? {} : { speed }),
+    ...(inference_geo == null ? {} : { inference_geo }),
     prompt_tokens: input + read + written + compacted.input,
     completion_tokens: output + compacted.output,
     prompt_tokens_details: {

@@ -26,6 +26,7 @@ import {
   expectedOfMultipliers,
   expectedOfProtocol,
   expectedOfReasons,
+  expectedOfRegions,
   expectedOfUnaryProtocol,
 } from "./shapes.ts"
 
@@ -40,7 +41,7 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider
-  extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck">,
+  extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck" | "regionMultipliers">,
     Partial<CheckedUnaries> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
   /** Secrets besides its `credentials`, none of which may be shown. */
@@ -67,7 +68,7 @@ export const checkedProvider = (
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { baseUrl, credentials, sign, transport, listModels, models } = provider
-  const { keyCheck, canCall, cacheMultipliers, toolsBy } = provider
+  const { keyCheck, canCall, cacheMultipliers, regionMultipliers, toolsBy } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -87,6 +88,7 @@ export const checkedProvider = (
     ...(cacheMultipliers === undefined
       ? {}
       : { cacheMultipliers: checkedMultipliers(hook("cacheMultipliers"), cacheMultipliers.bind(provider)) }),
+    ...(regionMultipliers === undefined ? {} : { regionMultipliers }),
     ...(toolsBy === undefined ? {} : { toolsBy: checkedToolsBy(hook("toolsBy"), provider, toolsBy.bind(provider)) }),
   }
 }
@@ -311,6 +313,8 @@ const misfitOf = (provider: unknown): string | undefined => {
   }
   if (baseUrl !== undefined && typeof baseUrl !== "string") return but("baseUrl as text", baseUrl)
   if (credentials !== undefined && !isJsonObject(credentials)) return but("credentials as an object", credentials)
+  const region = expectedOfRegions(provider["regionMultipliers"])
+  if (region !== undefined) return region
   if (keyCheck !== undefined) {
     if (!isJsonObject(keyCheck)) return but("keyCheck with a request", keyCheck)
     const expected = expectedOfEncoded(keyCheck["request"])

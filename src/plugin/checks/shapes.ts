@@ -196,6 +196,15 @@ export const expectedOfMultipliers = (multipliers: unknown): Misfit => {
   return typeof multipliers[odd] === "number" ? expected : but(expected, multipliers[odd])
 }
 
+export const expectedOfRegions = (multipliers: unknown): Misfit => {
+  if (multipliers === undefined) return undefined
+  if (!isPlainObject(multipliers)) return but("regionMultipliers as an object", multipliers)
+  const odd = Object.keys(multipliers).find(
+    (name) => typeof multipliers[name] !== "number" || !isMultiplier(multipliers[name]),
+  )
+  return odd === undefined ? undefined : but(`regionMultipliers.${odd} as a number from 0 to 100`, multipliers[odd])
+}
+
 // --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"

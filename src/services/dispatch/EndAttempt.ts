@@ -54,6 +54,8 @@ export interface Delivered {
 /** What a call asked for that another one was faster than. */
 export type LostRequest = Pick<AnswerContext["request"], "stream" | "maxTokens">
 
+const wordIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+
 /** Ends attempts, each exactly once. */
 export class EndAttempt {
   private readonly meter: Settlements
@@ -111,6 +113,8 @@ export class EndAttempt {
       isUnfinished,
       finishReason: delivered.finishReason,
       servedTier: delivered.servedTier,
+      servedSpeed: wordIn(usage?.speed),
+      servedRegion: wordIn(usage?.inference_geo),
       latencyMs,
       isAwaited: delivered.isAwaited,
       isOwnFault: failure === undefined,

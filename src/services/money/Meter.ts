@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import { type ConfigInForce, ProviderRegistry } from "../../catalogue/ProviderRegistry.ts"
 import type { PaymentRequired, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { hostOfTier, isOtherTier } from "../../domain/hosts/hostFacts.ts"
+import { isAsPriced, type Served, type ServedPrices, servedPrices } from "../../domain/hosts/served.ts"
 import type { KeyId } from "../../domain/ids.ts"
 import type { KeyRecord } from "../../domain/keys/key.ts"
 import type { Spend } from "../../domain/keys/limitWindows.ts"
@@ -291,29 +291,30 @@ class Metering {
   }
 
   /**
-   * The host whose prices hold: the one that was called, or the one of the service tier that was served in its place
-   * (developers.openai.com, priority processing, 2026-11: a request may be downgraded, or a project's setting may
-   * upgrade it). `undefined`: the model has none of that tier.
+   * The prices of another tier, speed or region than the host stands for: a vendor may downgrade a request, and a setting of a
+   * project or workspace there may change all of them (developers.openai.com, priority processing; platform.claude.com,
+   * data residency; 2026-11).
    */
-  private served(host: Host, tier: string | undefined): Host | undefined {
-    if (!isOtherTier(host, tier)) return host
+  private servedOtherwise(host: Host, served: Served): ServedPrices {
     const { registry, log, throttle } = this.parts
     const model = registry.current().models.find(({ id }) => id === host.model)
-    const found = model && hostOfTier(host, tier, model)
-    if (found !== undefined) return found
-    const about = { model: host.model, host: host.tag, tier: tier.slice(0, 100) }
-    const unlogged = throttle.pass(`${host.model} ${host.tag} ${tier}`)
-    if (unlogged !== undefined) log(logEvent("priced_otherwise", unlogged === 0 ? about : { ...about, unlogged }))
-    return undefined
+    const prices = servedPrices(host, served, model)
+    for (const unpriced of prices.unpriced) {
+      const about = { model: host.model, host: host.tag, served: unpriced.slice(0, 100) }
+      const unlogged = throttle.pass(`${host.model} ${host.tag} ${about.served}`)
+      if (unlogged !== undefined) log(logEvent("priced_otherwise", unlogged === 0 ? about : { ...about, unlogged }))
+    }
+    return prices
   }
 
   private book(reservation: Reservation, settlement: Settlement): Effect.Effect<Charge, Unavailable> {
     const { context, host, errorFinish } = reservation
     const { reservations, prices, now, storage } = this.parts
-    const served = this.served(host, settlement.servedTier)
-    const { pricing } = served ?? host
+    const otherwise = isAsPriced(host, settlement) ? undefined : this.servedOtherwise(host, settlement)
+    const { pricing } = otherwise ?? host
     const cost = chargeFor(pricing, settlement, reservation, context.admittedAt, errorFinish)
-    const charge = served === undefined && pricing !== null ? { ...cost, isPricedOtherwise: true } : cost
+    const isUnpriced = otherwise !== undefined && otherwise.unpriced.length > 0 && pricing !== null
+    const charge = isUnpriced ? { ...cost, isPricedOtherwise: true } : cost
     if (!reservations.close(reservation)) return Exit.succeed(charge)
     const facts = {
       installation: storage.installation,

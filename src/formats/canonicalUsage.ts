@@ -83,8 +83,12 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
     raw["cached_tokens"] ??
     raw["num_cached_tokens"] ??
     raw["cache_read_input_tokens"]
-  const written =
+  const { ephemeral_5m_input_tokens: brief, ephemeral_1h_input_tokens: hourly } = objectIn(raw["cache_creation"])
+  const total =
     inward["cache_write_tokens"] ?? inward["cache_creation_input_tokens"] ?? raw["cache_creation_input_tokens"]
+  // Some hosts write only how long the tokens are kept, with a total of 0.
+  const split = count(brief) + count(hourly)
+  const written = split > 0 && (total == null || total === 0) ? split : total
   const counts = { read: count(read), written: count(written), audio: count(audio), reasoning: count(reasoning) }
   const { prompt, completion, unnamed } = totals(raw, counts, reasoningBeside)
   const promptDetails = given({
@@ -92,8 +96,7 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
     // Alibaba: the cache that was asked for. See its page on context cache, 2026-06.
     cached_explicit_tokens: inward["cache_type"] === "ephemeral" ? read : undefined,
     cache_write_tokens: written,
-    cache_write_1h_tokens:
-      inward["cache_write_1h_tokens"] ?? objectIn(raw["cache_creation"])["ephemeral_1h_input_tokens"],
+    cache_write_1h_tokens: inward["cache_write_1h_tokens"] ?? (split > 0 ? count(hourly) : undefined),
     cached_audio_tokens: inward["cached_audio_tokens"] ?? objectIn(inward["cached_tokens_details"])["audio_tokens"],
     audio_tokens: audio,
     image_tokens: inward["image_tokens"],

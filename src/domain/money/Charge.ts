@@ -62,7 +62,7 @@ export interface Charge {
 
 /** What is known of a request, for estimates of its cost. */
 export interface Measures {
-  readonly bounds: Pick<Bounds, "textBytes" | "media" | "images" | "unseen">
+  readonly bounds: Pick<Bounds, "textBytes" | "media" | "images" | "unseen" | "cachesAnHour">
   /** The most that it can use (`reservation.ts`: `mostUsage`): no estimate of what was not seen is above it. */
   readonly most: Usage
 }

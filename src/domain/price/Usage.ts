@@ -55,12 +55,17 @@ const part = (details: unknown, member: string, atMost: number): number => {
   return isCount(value) ? Math.min(value, atMost) : 0
 }
 
+const hour = "cache_write_1h_tokens"
+
+const tellsHour = (details: unknown): boolean => isJsonObject(details) && details[hour] != null
+
 /**
  * Reads a canonical `usage` object. `undefined` when its totals are missing or invalid (negative, fractional, text,
  * together above 2^31): the usage is then estimated, never taken for zero. Parts above their total are clamped, cached
- * reads first, then writes. See docs/guarantees.md#g5.
+ * reads first, then writes. `hourly`: every mark of the request asks for a cache of an hour, which decides where the host
+ * does not tell how long it keeps what was written. See docs/guarantees.md#g5.
  */
-export const parseUsage = (raw: unknown): Usage | undefined => {
+export const parseUsage = (raw: unknown, hourly = false): Usage | undefined => {
   if (!isJsonObject(raw)) return undefined
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = raw
   if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined
@@ -80,7 +85,7 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
     cachedTokens,
     cachedExplicitTokens: part(inward, "cached_explicit_tokens", cachedTokens),
     cacheWriteTokens,
-    cacheWrite1hTokens: part(inward, "cache_write_1h_tokens", cacheWriteTokens),
+    cacheWrite1hTokens: hourly && !tellsHour(inward) ? cacheWriteTokens : part(inward, hour, cacheWriteTokens),
     cachedAudioTokens: part(inward, "cached_audio_tokens", Math.min(cachedTokens, promptAudioTokens)),
     promptAudioTokens,
     promptImageTokens: part(inward, "image_tokens", promptTokens),

@@ -99,6 +99,8 @@ export interface Bounds {
    * long as the host's context. Default false.
    */
   readonly unseen?: boolean
+  /** Whether the prompt has marks for the host's cache, and all of them ask for an hour. Default false. */
+  readonly cachesAnHour?: boolean
 }
 
 /** For a request whose model may search. Hosts whose form has a bound for it are sent this one, unless the caller's is lower. */

@@ -84,7 +84,7 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
     prompt_tokens_details: {
       cached_tokens: read,
       cache_write_tokens: written,
-      cache_write_1h_tokens: inside(raw["cache_creation"], "ephemeral_1h_input_tokens"),
+      ...hourOf(raw["cache_creation"]),
     },
     completion_tokens_details: { reasoning_tokens: inside(raw["output_tokens_details"], "thinking_tokens") },
     server_tool_use_details: { web_search_requests: inside(raw["server_tool_use"], "web_search_requests") },
@@ -94,9 +94,15 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
 /** Some hosts write only how long the tokens are kept, with a total of 0. */
 const writtenIn = ({ cache_creation_input_tokens: total, cache_creation: split }: JsonObject): number | undefined => {
   const written = count(total ?? 0)
-  if (written !== 0) return written
-  return inside(split, "ephemeral_5m_input_tokens") + inside(split, "ephemeral_1h_input_tokens")
+  return written === 0 ? splitOf(split) : written
 }
+
+const splitOf = (split: unknown): number =>
+  inside(split, "ephemeral_5m_input_tokens") + inside(split, "ephemeral_1h_input_tokens")
+
+/** The written tokens that are kept for an hour. Absent: the host does not tell how long they are kept. */
+const hourOf = (split: unknown): JsonObject =>
+  splitOf(split) === 0 ? {} : { cache_write_1h_tokens: inside(split, "ephemeral_1h_input_tokens") }
 
 /**
  * Tokens of the host's own summaries of a long conversation (`context_management`), which are billed and not part of its

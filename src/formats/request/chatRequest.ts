@@ -46,7 +46,7 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const { body, native, preferences, reasoning, maxTokens, dropped, onlyForm, form = "chat", unseen = false } = decoded
   const { payload, hosted } = withoutHosted(decoded.payload, body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
-  const { textBytes, mediaBytes, mediaParts, tokens, images, inputs } = measure(payload, native)
+  const { textBytes, mediaBytes, mediaParts, tokens, images, inputs, cachesAnHour } = measure(payload, native)
   const needs = withForm(needsOf(payload, inputs), form, hosted, onlyForm)
   // Members are added where they are there: spreading objects would take a tenth of all decoding.
   const bounds: Mutable<Bounds> = {
@@ -64,6 +64,7 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   }
   if (tokens !== undefined) bounds.media = tokens
   if (unseen) bounds.unseen = true
+  if (cachesAnHour) bounds.cachesAnHour = true
   if (payload["prediction"] != null) bounds.predictedBytes = valueBytes(payload["prediction"])
   const request: Mutable<ChatRequest> = {
     operation: "chat",

@@ -32,7 +32,10 @@ const settings: ReadonlySet<string> = new Set([
 /** Measures a checked payload. `native`: the caller's own body, where the payload lacks something of it. */
 export const measure = (payload: ChatPayload, native: JsonObject | undefined): Sizes => {
   const measured = new Sizes()
+  measured.mark(payload.cache_control)
   for (const message of payload.messages) measured.message(message)
+  for (const { cache_control: mark, function: called } of payload.tools ?? [])
+    measured.mark(mark ?? called?.["cache_control"])
   for (const name in payload) {
     const value = payload[name]
     if (value == null || settings.has(name)) continue
@@ -65,6 +68,20 @@ export class Sizes {
   images = 0
   /** Kinds of its parts other than text, each once: `image`, `audio`, `video`, `file`. */
   inputs: ReadonlyArray<string> = noInputs
+  private marks = 0
+  private hourlyMarks = 0
+
+  /** `Bounds.cachesAnHour`. */
+  get cachesAnHour(): boolean {
+    return this.marks > 0 && this.marks === this.hourlyMarks
+  }
+
+  /** Counts a `cache_control`, if it is one. */
+  mark(mark: unknown): void {
+    if (mark == null) return
+    this.marks += 1
+    if (isJsonObject(mark) && mark["ttl"] === "1h") this.hourlyMarks += 1
+  }
 
   /** `bytes`: of a text that is read by itself. */
   text(bytes: number): void {
@@ -79,9 +96,11 @@ export class Sizes {
   }
 
   message(message: Message): void {
+    this.mark(message["cache_control"])
     this.textBytes += bytesSaid(message)
     if (Array.isArray(message.content)) for (const part of message.content) this.part(part)
     if (message.role !== "assistant") return
+    for (const call of message.tool_calls ?? []) this.mark(call["cache_control"])
     // Earlier images and audio of the model.
     const { images, audio } = message
     const made = Array.isArray(images) ? images.length : 0
@@ -92,6 +111,7 @@ export class Sizes {
 
   part(part: ContentPart): void {
     this.textBytes += bytesOf(part.text)
+    this.mark(part.cache_control)
     if (part.type === "text") return
     const kind = kindOfPart[part.type]
     if (kind === undefined) {

@@ -92,7 +92,7 @@ export class EndAttempt {
     this.tellResent(attempt)
     const durationMs = attempt.elapsedMs()
     const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
-    const counted = parseUsage(usage)
+    const counted = parseUsage(usage, reservation.bounds.cachesAnHour)
     const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
     const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : reservation.mostHidden
     const hidden = this.hiddenBy(attempt, shown, mostHidden)

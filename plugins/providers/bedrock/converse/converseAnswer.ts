@@ -269,15 +269,18 @@ const usageOf = (raw: unknown): ChatUsage | undefined => {
   const read = count(usage["cacheReadInputTokens"] ?? 0)
   const written = count(usage["cacheWriteInputTokens"] ?? 0)
   if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
-  // The others are kept for five minutes.
-  const hourly = objectsIn(usage["cacheDetails"]).filter(({ ttl }) => ttl === "1h")
+  // The others are kept for five minutes. Without details, the host does not tell.
+  const details = objectsIn(usage["cacheDetails"])
+  const hourly = details.filter(({ ttl }) => ttl === "1h")
   return {
     prompt_tokens: input + read + written,
     completion_tokens: output,
     prompt_tokens_details: {
       cached_tokens: read,
       cache_write_tokens: written,
-      cache_write_1h_tokens: hourly.reduce((sum, { inputTokens }) => sum + (count(inputTokens) ?? 0), 0),
+      ...(details.length > 0 && {
+        cache_write_1h_tokens: hourly.reduce((sum, { inputTokens }) => sum + (count(inputTokens) ?? 0), 0),
+      }),
     },
   }
 }

@@ -20,6 +20,13 @@ import { jsonBody } from "./Body.ts"
 import { compact } from "./compact.ts"
 import { chatForm, type Form, unaryAsked } from "./Form.ts"
 
+const googlesVectors = (name: FormName): Form => ({
+  name,
+  body: jsonBody(unaryAsked((sent, target) => decodeEmbeddings(embeddingsBody(sent, target)), embedContentWriter)),
+  error: generateContentErrorBody,
+  schema: embedContentSchema,
+})
+
 export const forms: Readonly<Record<FormName, Form>> = {
   chat: chatForm(chat),
   completions: chatForm(completions),
@@ -27,12 +34,8 @@ export const forms: Readonly<Record<FormName, Form>> = {
   responses: chatForm(responses),
   compact,
   generateContent: chatForm(generateContent),
-  embedContent: {
-    name: "embedContent",
-    body: jsonBody(unaryAsked((sent, target) => decodeEmbeddings(embeddingsBody(sent, target)), embedContentWriter)),
-    error: generateContentErrorBody,
-    schema: embedContentSchema,
-  },
+  embedContent: googlesVectors("embedContent"),
+  batchEmbedContents: googlesVectors("batchEmbedContents"),
   embeddings: {
     name: "embeddings",
     body: jsonBody(unaryAsked(decodeEmbeddings, embeddingsWriter)),

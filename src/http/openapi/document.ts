@@ -9,7 +9,12 @@ import { chatPaths } from "./chat.ts"
 import { completionsPaths } from "./completions.ts"
 import { embeddingsPaths } from "./embeddings.ts"
 import { explainPaths } from "./explain.ts"
-import { embedContentPaths, generateContentPaths, googleModelsOperations } from "./generateContent.ts"
+import {
+  batchEmbedContentsPaths,
+  embedContentPaths,
+  generateContentPaths,
+  googleModelsOperations,
+} from "./generateContent.ts"
 import { mapped } from "./mapped.ts"
 import { messagesPaths } from "./messages.ts"
 import type { Paths } from "./operation.ts"
@@ -25,6 +30,7 @@ const pathsOfForms: Readonly<Record<FormName, Paths>> = {
   compact: compactPaths,
   generateContent: generateContentPaths,
   embedContent: embedContentPaths,
+  batchEmbedContents: batchEmbedContentsPaths,
   embeddings: embeddingsPaths,
   rerank: rerankPaths,
 }

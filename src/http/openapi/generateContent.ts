@@ -109,6 +109,9 @@ export const embedContentPaths: Paths = {
     answer: given({ embedding: vector, usageMetadata: usageOfVectors }),
     ...common,
   }),
+}
+
+export const batchEmbedContentsPaths: Paths = {
   ...post(ofModel("batchEmbedContents"), {
     name: "batchEmbedContents",
     description: "The vectors of several inputs, as Google's clients ask for them.",

@@ -62,5 +62,7 @@ export const providers: ReadonlyMap<string, string> = new Map([
 export const providerName = (plugin: string): string => providers.get(plugin) ?? plugin
 
 /** What a request of this form asks a host for. */
-export const operationName = (form: string | null): string =>
-  form === "embeddings" || form === "rerank" ? form : "chat"
+export const operationName = (form: string | null): string => {
+  if (form === "embedContent" || form === "batchEmbedContents") return "embeddings"
+  return form === "embeddings" || form === "rerank" ? form : "chat"
+}

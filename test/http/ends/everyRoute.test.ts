@@ -63,6 +63,15 @@ describe.each(kinds)("%s", (_, start) => {
       headers: { "content-type": "application/json", authorization: `Bearer ${secret}`, ...headers },
     })
 
+  /** The request as the list of the control plane has it, which reads the ledger. */
+  const listed = async (id: string) => {
+    const response = await gateway.call("/requests?limit=20", {
+      headers: { authorization: `Bearer ${gateway.managementKey}` },
+    })
+    const { data } = (await response.json()) as { readonly data: ReadonlyArray<{ readonly request_id: string }> }
+    return data.find(({ request_id }) => request_id === id)
+  }
+
   test("no route is left out", async () => {
     const paths = await gateway.run(Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]))
     const known = [...Object.keys(paid), ...Object.keys(free)].map(patternOf)
@@ -89,6 +98,7 @@ describe.each(kinds)("%s", (_, start) => {
       bytes: { in: JSON.stringify(asked).length, out: bytes },
     })
     expect(end.key?.id).toBe(keyId(account.secret))
+    expect(await listed(row.requestId)).toMatchObject({ form, route: nameOf(path), streamed: row.streamed })
     expect(end.row).toMatchObject({ requestId: row.requestId, cost: row.cost, outcome: "finished" })
     expect(end.attempts.map(({ host, outcome }) => [host.tag, outcome])).toEqual([[HostTag.make(row.host), "finished"]])
     const { admitted, firstAttempt, booked, firstByte, lastByte, ended, receivedAt } = end.times

@@ -72,7 +72,7 @@ export const paid: Readonly<Record<string, PaidRoute>> = {
     body: { content },
   },
   "beta/models/acme/embeddings:batchEmbedContents": {
-    form: "embedContent",
+    form: "batchEmbedContents",
     operation: "embeddings",
     canStream: false,
     body: { requests: [{ content }] },

@@ -4,7 +4,7 @@ import * as Struct from "effect/Struct"
 import { requestOutcome, requestOutcomes } from "../../../domain/failures/RequestOutcome.ts"
 import { isoTime } from "../../../domain/keys/keyValues.ts"
 import { formatUsd, toUsd } from "../../../domain/price/money.ts"
-import { type FormName, formRoutes, routeName } from "../../../domain/request/forms.ts"
+import { routeNameOf } from "../../../domain/request/forms.ts"
 import type { EndedCall } from "../../../domain/routing/routed.ts"
 import type { LedgerRow } from "../../../services/storage/ledger.ts"
 import type { ListedRequest, RequestRecord } from "../../../services/storage/requests.ts"
@@ -50,7 +50,7 @@ export const RequestItem = Schema.Struct({
   app_url: Schema.String,
   /** Of the end user's name; `null`: nobody was named, or the row is from before the ledger had it. */
   user_hash: Schema.NullOr(Schema.String),
-  /** Method and path; `null`: the row is from before the ledger had the form. */
+  /** Method and path; `null`: the ledger's row has no form of this version. */
   route: Schema.NullOr(Schema.String),
   form: Schema.NullOr(Schema.String),
   model: Schema.NullOr(Schema.String),
@@ -166,8 +166,6 @@ const itemOfRecord = (record: RequestRecord): Omit<Item, keyof typeof nothingPai
 })
 
 const itemOfRow = (row: LedgerRow): Item => {
-  // A form that this version does not have is not in the table.
-  const [route, ...others] = formRoutes.get(row.form as FormName) ?? []
   return {
     request_id: row.requestId,
     generation_id: row.generationId,
@@ -177,8 +175,7 @@ const itemOfRow = (row: LedgerRow): Item => {
     app_title: row.appTitle,
     app_url: row.appUrl,
     user_hash: orNull(row.userHash),
-    // The row does not say by which of several routes it came.
-    route: route === undefined || others.length > 0 ? null : routeName(route.method, route.path),
+    route: routeNameOf(row.form, row.streamed),
     form: orNull(row.form),
     model: row.model,
     host: row.host,

@@ -19,7 +19,7 @@ import { isTooLong } from "../domain/routing/RefusedModels.ts"
 import type { Rendered } from "../formats/Rendered.ts"
 import { costHeader, costValue, idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
-const retryAfter = (seconds: number | undefined) =>
+const retryAfter = (seconds: number | undefined): Pick<Rendered, "headers"> =>
   seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
 
 export const render = (failure: Failure): Rendered => {
@@ -257,14 +257,16 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       return { status: 408, errorType: "timeout", message, metadata: { phase: "upstream", ...previous } }
     case "forbidden":
       return { status: 403, errorType: "permission_denied", message, metadata: { ...provider, ...previous } }
-    case "unavailable":
+    case "unavailable": {
+      const headers = { ...wait.headers, ...(failure.needsOperator === true ? { [shouldRetryHeader]: "false" } : {}) }
       return {
         status: 502,
         errorType: "provider_unavailable",
         message,
         metadata: { ...provider, ...previous },
-        ...wait,
+        ...(Object.keys(headers).length === 0 ? {} : { headers }),
       }
+    }
   }
 }
 

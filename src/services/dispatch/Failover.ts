@@ -307,7 +307,8 @@ export abstract class Failover<A extends object, Result>
   private failedAt(endpoint: Endpoint, failure: HostFailed, durationMs: number | null): void {
     const { host } = endpoint
     const { health, keys } = this.services
-    const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
+    const { reason, retryAfterSeconds } = failure
+    const isTold = reason === "rate-limited" || reason === "account" || retryAfterSeconds !== undefined
     const coolsMs = isTold ? (health.admissible(host) ?? keys.refusal(host))?.retryAfterMs : undefined
     const attempt = failedAttempt(endpoint, this.context.form, failure, durationMs)
     this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })

@@ -30,6 +30,8 @@ interface Circumstances {
   readonly models?: ReadonlyArray<string>
   /** `RoutingExhausted.waiting`. */
   readonly waiting?: ReadonlyArray<Exclusion>
+  /** `RoutingExhausted.needsOperator`. */
+  readonly needsOperator?: boolean
 }
 
 /**
@@ -39,7 +41,7 @@ interface Circumstances {
 export const exhausted = (
   attempts: ReadonlyArray<FailedAttempt>,
   coolingMs: number | undefined,
-  { decisive = attempts, isBusy = false, isRateLimited = false, models, waiting }: Circumstances = {},
+  { decisive = attempts, isBusy = false, isRateLimited = false, models, waiting, needsOperator }: Circumstances = {},
 ): RoutingExhausted => {
   const reasons = decisive.map(({ failure }) => (failure.reason === "cut-short" ? "timeout" : failure.reason))
   const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
@@ -51,15 +53,18 @@ export const exhausted = (
     if (all("timeout")) return "timeout"
     return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
   }
-  const waits = attempts.flatMap(({ failure, coolsMs }) =>
-    coolsMs === undefined ? (failure.retryAfterSeconds ?? []) : Math.ceil(coolsMs / 1000),
-  )
+  const waits = attempts.flatMap(({ failure, coolsMs }) => {
+    // A host that refuses our account is no reason to wait while another one may be called at once.
+    if (failure.reason === "account" && !all("account")) return failure.retryAfterSeconds ?? []
+    return coolsMs === undefined ? (failure.retryAfterSeconds ?? []) : Math.ceil(coolsMs / 1000)
+  })
   if (coolingMs !== undefined) waits.push(Math.ceil(coolingMs / 1000))
   return new RoutingExhausted({
     outcome: outcome(),
     attempts,
     ...(models === undefined ? {} : { models }),
     ...(waiting === undefined ? {} : { waiting }),
+    ...(needsOperator === true && attempts.length > 0 ? { needsOperator } : {}),
     ...(waits.length === 0 ? {} : { retryAfterSeconds: Math.min(Math.max(Math.min(...waits), 1), 300) }),
   })
 }

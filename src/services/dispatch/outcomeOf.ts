@@ -44,5 +44,9 @@ export const outcomeOf = (
   const isBusy = skipped.some((one) => "because" in one && one.because === "concurrency")
   const isRateLimited = waiting.length > 0 && waiting.every(({ isRateLimit }) => isRateLimit)
   const coolingMs = waits.length === 0 ? undefined : Math.min(...waits)
-  return exhausted(failed, coolingMs, { isBusy, isRateLimited, models: plan.requested })
+  const needsOperator =
+    failed.every(({ failure: { reason } }) => reason === "account" || reason === "unsendable") &&
+    waits.length === 0 &&
+    skipped.every((one) => one instanceof Unsupported)
+  return exhausted(failed, coolingMs, { isBusy, isRateLimited, models: plan.requested, needsOperator })
 }

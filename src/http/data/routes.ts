@@ -34,6 +34,7 @@ import { forms } from "./forms.ts"
 import { googleModelsRoute } from "./GoogleModels.ts"
 import { modelRoute } from "./ModelRequest.ts"
 import { noRoute, upgradeRoute } from "./UpgradeRequest.ts"
+import { withoutGoogleKey } from "./withoutGoogleKey.ts"
 
 type Handlers = ReadonlyMap<RoutePath, DataHandler>
 
@@ -138,7 +139,7 @@ export const dataRoutes: Layer.Layer<
       (request: HttpServerRequest.HttpServerRequest) =>
         isMounted(path, request.url)
           ? Effect.map(
-              Effect.flatMap(webOf(request), (web) => effect(web, peersOf(request))),
+              Effect.flatMap(webOf(request), (web) => withoutGoogleKey(web, effect(web, peersOf(request)))),
               HttpServerResponse.raw,
             )
           : answered(route, noSuchRoute)

@@ -161,6 +161,16 @@ export const saidInOrder = (parts: ReadonlyArray<AssistantPart>): Said => {
   }
 }
 
+/** Adds a piece of reasoning, if there is one. Those of one item of OpenAI's reasoning have its id, and are one part. */
+export const addReasoning = (parts: Array<AssistantPart>, detail: ReasoningDetail | undefined): void => {
+  if (detail === undefined) return
+  const last = parts.at(-1)
+  const before = last?.type === "reasoning" ? last.details.at(-1) : undefined
+  if (last?.type === "reasoning" && before?.id && before.id === detail.id && before.format === detail.format) {
+    parts[parts.length - 1] = { type: "reasoning", details: [...last.details, detail] }
+  } else parts.push({ type: "reasoning", details: [detail] })
+}
+
 const idOf = ({ id }: ToolCall | HostToolCall): string => (typeof id === "string" ? id : "")
 
 /** Texts without marks are one string, which every host takes. */

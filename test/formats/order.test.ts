@@ -13,6 +13,8 @@ import { noCost } from "../../src/domain/price/price.ts"
 import { noUsage } from "../../src/domain/price/Usage.ts"
 import type { ClientFormat } from "../../src/formats/ClientFormat.ts"
 import { chat } from "../../src/formats/chat/chatClient.ts"
+import { generateContent } from "../../src/formats/generateContent/generateContentClient.ts"
+import { generateContentProtocol } from "../../src/formats/generateContent/generateContentHost.ts"
 import { messages } from "../../src/formats/messages/messagesClient.ts"
 import { messagesProtocol } from "../../src/formats/messages/messagesHost.ts"
 import type { Protocol } from "../../src/formats/Protocol.ts"
@@ -30,8 +32,8 @@ setDefaultTimeout(1_800_000)
 type Block =
   | { readonly kind: "thought"; readonly text: string; readonly signature: string }
   | { readonly kind: "hidden"; readonly data: string }
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "call"; readonly id: string }
+  | { readonly kind: "text"; readonly text: string; readonly signature?: string }
+  | { readonly kind: "call"; readonly id: string; readonly signature?: string }
 
 interface Family {
   readonly protocol: Protocol
@@ -39,9 +41,11 @@ interface Family {
   readonly whole: (blocks: ReadonlyArray<Block>) => JsonObject
   /** Name and data of each event. */
   readonly events: (blocks: ReadonlyArray<Block>) => ReadonlyArray<readonly [string, JsonObject]>
-  /** The blocks of the assistant in a request to such a host. */
-  readonly given: (body: JsonObject) => ReadonlyArray<Block>
+  /** The blocks of each turn of the assistant in a request to such a host. */
+  readonly given: (body: JsonObject) => ReadonlyArray<ReadonlyArray<Block>>
   readonly mayHide: boolean
+  /** Signs texts and calls too, as Gemini does. */
+  readonly signsAll?: boolean
 }
 
 const listOf = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
@@ -66,8 +70,9 @@ const usage = { input_tokens: 10, output_tokens: 5 }
 const message = { id: "msg_1", type: "message", role: "assistant", model: "m", usage }
 const stopOf = (blocks: ReadonlyArray<Block>): string =>
   blocks.some(({ kind }) => kind === "call") ? "tool_use" : "end_turn"
-const assistants = (body: JsonObject): ReadonlyArray<JsonObject> =>
-  listOf(body["messages"]).flatMap(({ role, content }) => (role === "assistant" ? listOf(content) : []))
+/** What each turn of the assistant has. */
+const assistants = (body: JsonObject, read: (block: JsonObject) => Block): ReadonlyArray<ReadonlyArray<Block>> =>
+  listOf(body["messages"]).flatMap(({ role, content }) => (role === "assistant" ? [listOf(content).map(read)] : []))
 
 const anthropic: Family = {
   protocol: messagesProtocol(),
@@ -102,7 +107,7 @@ const anthropic: Family = {
     return all.map((event) => [String(event["type"]), event])
   },
   given: (body) =>
-    assistants(body).map((block): Block => {
+    assistants(body, (block): Block => {
       if (block["type"] === "thinking")
         return { kind: "thought", text: textIn(block["thinking"]), signature: textIn(block["signature"]) }
       if (block["type"] === "redacted_thinking") return { kind: "hidden", data: textIn(block["data"]) }
@@ -160,7 +165,7 @@ const bedrock: Family = {
     ["metadata", { usage: bedrockUsage }],
   ],
   given: (body) =>
-    assistants(body).map((block): Block => {
+    assistants(body, (block): Block => {
       const { reasoningContent, text, toolUse } = block
       const { reasoningText, redactedContent } = objectIn(reasoningContent)
       const { text: thought, signature } = objectIn(reasoningText)
@@ -234,43 +239,103 @@ const openai: Family = {
     ]
     return all.map((event) => [String(event["type"]), event])
   },
-  given: (body) =>
-    listOf(body["input"]).flatMap((item): ReadonlyArray<Block> => {
-      const { type, role, content, summary, encrypted_content: encrypted } = item
-      if (type === "function_call") return [{ kind: "call", id: textIn(item["call_id"]) }]
-      if (type === "reasoning") {
-        const text = listOf(summary)
-          .map((part) => textIn(part["text"]))
-          .join("")
-        return [
-          text === ""
-            ? { kind: "hidden", data: textIn(encrypted) }
-            : { kind: "thought", text, signature: textIn(encrypted) },
-        ]
-      }
-      if (role !== "assistant") return []
-      const text =
-        typeof content === "string"
-          ? content
-          : listOf(content)
-              .map((part) => textIn(part["text"]))
-              .join("")
-      return [{ kind: "text", text }]
-    }),
+  given: (body) => {
+    const turns: Array<Array<Block>> = []
+    let isOpen = false
+    for (const item of listOf(body["input"])) {
+      const block = blockOfItem(item)
+      if (block !== undefined && !isOpen) turns.push([])
+      if (block !== undefined) turns.at(-1)?.push(block)
+      isOpen = block !== undefined
+    }
+    return turns
+  },
+}
+
+const textsOf = (parts: unknown): string =>
+  listOf(parts)
+    .map((part) => textIn(part["text"]))
+    .join("")
+
+const blockOfItem = (item: JsonObject): Block | undefined => {
+  const { type, role, content, summary, encrypted_content: encrypted } = item
+  if (type === "function_call") return { kind: "call", id: textIn(item["call_id"]) }
+  if (type === "reasoning") {
+    const text = textsOf(summary)
+    return text === ""
+      ? { kind: "hidden", data: textIn(encrypted) }
+      : { kind: "thought", text, signature: textIn(encrypted) }
+  }
+  if (role !== "assistant") return undefined
+  return { kind: "text", text: typeof content === "string" ? content : textsOf(content) }
+}
+
+const partOf = (block: Block): JsonObject => {
+  switch (block.kind) {
+    case "thought":
+      return { text: block.text, thought: true, thoughtSignature: block.signature }
+    case "hidden":
+      throw new Error("Gemini hides no thoughts")
+    case "text":
+      return { text: block.text, thoughtSignature: block.signature }
+    case "call":
+      return { functionCall: { id: block.id, name: "weather", args: input }, thoughtSignature: block.signature }
+  }
+}
+const candidateOf = (parts: ReadonlyArray<JsonObject>, more: JsonObject = {}): JsonObject => ({
+  candidates: [{ index: 0, content: { role: "model", parts }, ...more }],
+  usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
+})
+
+const google: Family = {
+  protocol: generateContentProtocol(),
+  model: "gemini-3.5-flash",
+  mayHide: false,
+  signsAll: true,
+  whole: (blocks) => candidateOf(blocks.map(partOf), { finishReason: "STOP" }),
+  events: (blocks) => [
+    ...blocks.map((block) => ["", candidateOf([partOf(block)])] as const),
+    ["", candidateOf([], { finishReason: "STOP" })],
+  ],
+  given: (body) => {
+    const turns: Array<Array<Block>> = []
+    let before: unknown
+    for (const { role, parts } of listOf(body["contents"])) {
+      // Clients keep each event of a stream as a turn of its own.
+      if (role === "model" && before !== "model") turns.push([])
+      if (role === "model") turns.at(-1)?.push(...listOf(parts).flatMap(blockOfPart))
+      before = role
+    }
+    return turns
+  },
+}
+
+/** A text without words says something only where it is signed, and the mark of a foreign call is the gateway's own. */
+const blockOfPart = ({ text, thought, functionCall: call, thoughtSignature }: JsonObject): ReadonlyArray<Block> => {
+  const signature = textIn(thoughtSignature)
+  const isNone = signature === "" || signature === "skip_thought_signature_validator"
+  if (isJsonObject(call)) return [{ kind: "call", id: textIn(call["id"]), ...(isNone ? {} : { signature }) }]
+  if (thought === true) return [{ kind: "thought", text: textIn(text), signature }]
+  if (isNone) return text === "" ? [] : [{ kind: "text", text: textIn(text) }]
+  return [{ kind: "text", text: textIn(text), signature }]
 }
 
 /** A client that gives an answer back as it got it, and the results of its calls. */
 interface Client {
   readonly format: ClientFormat
   readonly ask: JsonObject
-  /** The members of the next request that have the conversation. */
-  readonly next: (answer: JsonObject, calls: ReadonlyArray<string>) => JsonObject
+  /** Default: the one of a chat. */
+  readonly target?: Target
+  /** What a user says. Default: as in a chat. */
+  readonly user?: (text: string) => JsonObject
+  /** The answer as it is kept in the conversation. */
+  readonly said: (answer: JsonObject) => ReadonlyArray<JsonObject>
+  readonly results: (calls: ReadonlyArray<string>) => ReadonlyArray<JsonObject>
   /** A whole answer out of the events of a stream. */
   readonly collected: (events: ReadonlyArray<JsonObject>) => JsonObject
 }
 
-const user = { role: "user", content: "How is the weather?" }
-const goOn = { role: "user", content: "Go on." }
+const chatUser = (content: string): JsonObject => ({ role: "user", content })
 
 /** As the AI SDK keeps a stream's details: fragments of one index are one detail. */
 const mergedDetails = (details: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
@@ -296,16 +361,8 @@ const clients: Readonly<Record<string, Client>> = {
   chat: {
     format: chat,
     ask: { reasoning: { enabled: true }, tools: [{ type: "function", function: { name: "weather" } }] },
-    next: ({ choices }, calls) => {
-      const said = objectIn(listOf(choices)[0]?.["message"])
-      return {
-        messages: [
-          ...[user, said],
-          ...calls.map((id) => ({ role: "tool", tool_call_id: id, content: "sunny" })),
-          ...(calls.length === 0 ? [goOn] : []),
-        ],
-      }
-    },
+    said: ({ choices }) => [objectIn(listOf(choices)[0]?.["message"])],
+    results: (calls) => calls.map((id) => ({ role: "tool", tool_call_id: id, content: "sunny" })),
     collected: (events) => {
       const calls: Array<Record<string, unknown>> = []
       const details: Array<JsonObject> = []
@@ -335,16 +392,10 @@ const clients: Readonly<Record<string, Client>> = {
       ...{ max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 2000 } },
       tools: [{ name: "weather", input_schema: { type: "object" } }],
     },
-    next: ({ content }, calls) => {
-      const results = calls.map((tool_use_id) => ({ type: "tool_result", tool_use_id, content: "sunny" }))
-      return {
-        messages: [
-          user,
-          { role: "assistant", content },
-          calls.length === 0 ? goOn : { role: "user", content: results },
-        ],
-      }
-    },
+    said: ({ content }) => [{ role: "assistant", content }],
+    results: (calls) => [
+      { role: "user", content: calls.map((tool_use_id) => ({ type: "tool_result", tool_use_id, content: "sunny" })) },
+    ],
     collected: (events) => {
       const content: Array<Record<string, unknown>> = []
       for (const { type, index, content_block: block, delta } of events) {
@@ -367,14 +418,30 @@ const clients: Readonly<Record<string, Client>> = {
       ...{ store: false, include: ["reasoning.encrypted_content"], reasoning: { effort: "medium", summary: "auto" } },
       tools: [{ type: "function", name: "weather", parameters: { type: "object" }, strict: false }],
     },
-    next: ({ output }, calls) => ({
-      input: [
-        ...[user, ...listOf(output)],
-        ...calls.map((call_id) => ({ type: "function_call_output", call_id, output: "sunny" })),
-        ...(calls.length === 0 ? [goOn] : []),
-      ],
-    }),
+    said: ({ output }) => listOf(output),
+    results: (calls) => calls.map((call_id) => ({ type: "function_call_output", call_id, output: "sunny" })),
     collected: (events) => objectIn(events.find(({ type }) => type === "response.completed")?.["response"]),
+  },
+  generateContent: {
+    format: generateContent,
+    target: new Target(
+      "/api/v1beta/models/{model}:streamGenerateContent",
+      "http://127.0.0.1/api/v1beta/models/acme/small:streamGenerateContent?alt=sse",
+    ),
+    user: (text) => ({ role: "user", parts: [{ text }] }),
+    ask: {
+      generationConfig: { thinkingConfig: { includeThoughts: true, thinkingBudget: 2000 } },
+      tools: [{ functionDeclarations: [{ name: "weather", parametersJsonSchema: { type: "object" } }] }],
+    },
+    said: ({ candidates }) => listOf(candidates).flatMap(({ content }) => (isJsonObject(content) ? [content] : [])),
+    results: (calls) => [
+      {
+        role: "user",
+        parts: calls.map((id) => ({ functionResponse: { id, name: "weather", response: { output: "sunny" } } })),
+      },
+    ],
+    // Clients keep each event as a turn of its own.
+    collected: (events) => ({ candidates: events.flatMap(({ candidates }) => listOf(candidates)) }),
   },
 }
 
@@ -384,51 +451,52 @@ const head = { status: 200, headers: new Headers() }
 const noHeaders = new Headers()
 const target = new Target("/api/v1/chat/completions", "http://127.0.0.1/api/v1/chat/completions")
 
-const requestOf = ({ format, ask }: Client, conversation: JsonObject) => {
-  const body = { model: "acme/small", ...ask, ...conversation }
-  const decoded = format.decode(body, noHeaders, target)
+const requestOf = ({ format, ask, target: own = target }: Client, conversation: ReadonlyArray<JsonObject>) => {
+  const body = { model: "acme/small", ...ask, [format.prompt]: conversation }
+  const decoded = format.decode(body, noHeaders, own)
   if (Either.isLeft(decoded)) throw new Error(JSON.stringify(decoded.left.issues))
   return decoded.right
 }
 
-const bytesFor = ({ protocol: { framing } }: Family, [name, data]: readonly [string, JsonObject]): Uint8Array =>
+const bytesFor = ({ framing }: Protocol, [name, data]: readonly [string, JsonObject]): Uint8Array =>
   framing === "aws-eventstream"
     ? eventStreamEvent(name, JSON.stringify(data))
-    : Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+    : Buffer.from(`${name === "" ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`)
 
 /** How the host and the gateway answer. `wholeToStream`: the host gave no stream although the client asked for one. */
 type Mode = "whole" | "streamed" | "wholeToStream"
 
-/** What the host gets of its own answer in the next turn. */
-const backAt = (family: Family, client: Client, blocks: ReadonlyArray<Block>, mode: Mode) => {
-  const { protocol } = family
+/** The conversation after an answer of a host with these blocks, with the results of its calls or a further question. */
+const afterTurn = (
+  { protocol, model, ...family }: Family,
+  client: Client,
+  before: ReadonlyArray<JsonObject>,
+  blocks: ReadonlyArray<Block>,
+  mode: Mode,
+): ReadonlyArray<JsonObject> => {
   const { format } = client
-  const host = hostFor(family.model)
-  const first = requestOf(client, format.prompt === "input" ? { input: [user] } : { messages: [user] })
-  const native = protocol.native?.form === format.name ? protocol.native : undefined
-  let answer: JsonObject
+  const host = hostFor(model)
+  const request = requestOf(client, before)
+  const isNative = protocol.native?.form === format.name
   const whole = () => {
-    const read = protocol.decode(head, family.whole(blocks), { request: first, host })
+    const read = protocol.decode(head, family.whole(blocks), { request, host })
     if (read instanceof HostFailed) throw read
     return read
   }
+  let answer: JsonObject
   if (mode === "whole") {
-    const written = format.answer(names, first)(host, whole(), native === undefined ? undefined : family.whole(blocks))
+    const written = format.answer(names, request)(host, whole(), isNative ? family.whole(blocks) : undefined)
     answer = JSON.parse(String(written(charge)))
   } else {
-    const writer = format.stream(names, first, target)(host)
+    const writer = format.stream(names, request, client.target ?? target)(host)
     const stream = new HostStream({
-      ...{ framing: protocol.framing, transparent: false, decoder: protocol.decoder(head, { request: first, host }) },
-      ...{
-        writer,
-        excludeReasoning: false,
-        choices: 1,
-        native: mode === "streamed" && native !== undefined && writer.native !== undefined,
-      },
+      ...{ framing: protocol.framing, transparent: false, decoder: protocol.decoder(head, { request, host }) },
+      ...{ writer, excludeReasoning: false, choices: 1 },
+      native: mode === "streamed" && isNative && writer.native !== undefined,
     })
     let text = ""
     if (mode === "wholeToStream") text = stream.whole(whole())
-    else for (const event of family.events(blocks)) text += stream.push(bytesFor(family, event))
+    else for (const event of family.events(blocks)) text += stream.push(bytesFor(protocol, event))
     if (mode === "streamed") text += stream.end()
     if (stream.state !== "ended") throw new Error(`the stream ${stream.state}: ${String(stream.failure?.cause)}`)
     text += writer.finish(stream.finish(), charge)
@@ -436,23 +504,33 @@ const backAt = (family: Family, client: Client, blocks: ReadonlyArray<Block>, mo
     answer = client.collected(events)
   }
   const calls = blocks.flatMap((block) => (block.kind === "call" ? [block.id] : []))
-  const request = requestOf(client, client.next(answer, calls))
+  const { user = chatUser } = client
+  return [...before, ...client.said(answer), ...(calls.length === 0 ? [user("Go on.")] : client.results(calls))]
+}
+
+/** The turns of the assistant that a host gets with a conversation, whose order is not lost. */
+const turnsAt = ({ protocol, model, given }: Family, client: Client, conversation: ReadonlyArray<JsonObject>) => {
+  const host = hostFor(model)
+  const request = requestOf(client, conversation)
+  const { native } = protocol
   const encoded =
-    native !== undefined && request.native !== undefined
+    native?.form === client.format.name && request.native !== undefined
       ? native.encode(request, request.native, host)
       : protocol.encode(request, host)
   if (Either.isLeft(encoded)) throw new Error(JSON.stringify(encoded.left))
   const { body, dropped = [] } = encoded.right
   expect(dropped).not.toContain("order")
-  return family.given(JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body)))
+  return given(JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body)))
 }
+
+const question = ({ user = chatUser }: Client): ReadonlyArray<JsonObject> => [user("How is the weather?")]
 
 /** Texts that follow each other are one. */
 const joined = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
   const all: Array<Block> = []
   for (const block of blocks) {
     const last = all.at(-1)
-    if (block.kind === "text" && last?.kind === "text")
+    if (block.kind === "text" && last?.kind === "text" && !block.signature && !last.signature)
       all[all.length - 1] = { kind: "text", text: last.text + block.text }
     else all.push(block)
   }
@@ -460,7 +538,8 @@ const joined = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> => {
 }
 
 const word = fc.string({ unit: fc.constantFrom("a", "b", "é", "💡"), minLength: 1, maxLength: 6 })
-const conversations = (mayHide: boolean) =>
+/** What a host of the family may say. `of`: begins the ids of its calls. */
+const answersOf = ({ mayHide, signsAll = false }: Family, of = "call") =>
   fc
     .array(
       fc.oneof(
@@ -474,20 +553,77 @@ const conversations = (mayHide: boolean) =>
       { minLength: 1, maxLength: 7 },
     )
     .map((blocks) =>
-      blocks.map((block, at): Block => (block.kind === "call" ? { kind: "call", id: `call_${at}` } : block)),
+      blocks.map((block, at): Block => {
+        const signature = signsAll ? { signature: `c2ln${at}` } : {}
+        if (block.kind === "call") return { kind: "call", id: `${of}_${at}`, ...signature }
+        return block.kind === "text" ? { ...block, ...signature } : block
+      }),
     )
     // An answer says something besides reasoning.
     .filter((blocks) => blocks.some(({ kind }) => kind === "text" || kind === "call"))
 
-describe.each(Object.entries({ anthropic, bedrock, openai }))("an answer of %s", (_, family) => {
+/** Where Google's client gets a whole answer of Google's as a stream, signatures are parts of their own. */
+const isWrittenAnew = (family: Family, { format }: Client, mode: Mode): boolean =>
+  family === google && format === generateContent && mode === "wholeToStream"
+
+/** All signatures, in no order. */
+const signaturesIn = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
+  blocks.flatMap((block) => ("signature" in block && block.signature ? [block.signature] : [])).toSorted()
+
+const families = { anthropic, bedrock, openai, google }
+
+describe.each(Object.entries(families))("an answer of %s", (_, family) => {
   describe.each(Object.entries(clients))("to a %s client", (_name, client) => {
     test.each<Mode>(["whole", "streamed", "wholeToStream"])("comes back in any order (%s)", (mode) => {
       fc.assert(
-        fc.property(conversations(family.mayHide), (blocks) => {
-          expect(joined(backAt(family, client, blocks, mode))).toEqual(joined(blocks))
+        fc.property(answersOf(family), (blocks) => {
+          const turns = turnsAt(family, client, afterTurn(family, client, question(client), blocks, mode))
+          if (isWrittenAnew(family, client, mode)) {
+            expect(turns.map(spoken)).toEqual([spoken(blocks)])
+            expect(turns.map(signaturesIn)).toEqual([signaturesIn(blocks)])
+          } else expect(turns.map(joined)).toEqual([joined(blocks)])
         }),
-        { numRuns: 300, seed: 20_261_128 },
+        { numRuns: 200, seed: 20_261_128 },
       )
     })
+
+    test.each(Object.entries(families).filter(([, other]) => other !== family))(
+      "comes back after a turn at %s",
+      (__, other) => {
+        fc.assert(
+          fc.property(
+            answersOf(family),
+            answersOf(other, "other"),
+            fc.constantFrom<Mode>("whole", "streamed"),
+            (blocks, between, mode) => {
+              const first = afterTurn(family, client, question(client), blocks, mode)
+              turnsAt(other, client, first)
+              const second = afterTurn(other, client, first, between, mode)
+              const [own = [], others = []] = turnsAt(family, client, second)
+              expect(joined(own)).toEqual(joined(blocks))
+              // Reasoning of one family is nothing to another.
+              expect(spoken(others)).toEqual(spoken(between))
+            },
+          ),
+          { numRuns: 30, seed: 20_261_128 },
+        )
+      },
+    )
   })
 })
+
+test("reasoning in two pieces behind a call was taken apart at another place, from Google's clients", () => {
+  const [client, thought] = [clients["generateContent"], { kind: "thought", text: "a", signature: "siga" } as const]
+  if (client === undefined) throw new Error("no such client")
+  const blocks: ReadonlyArray<Block> = [{ kind: "call", id: "call_0" }, thought, { ...thought, text: "b" }]
+  expect(turnsAt(openai, client, afterTurn(openai, client, question(client), blocks, "whole"))).toEqual([blocks])
+})
+
+/** Texts and calls, without signatures. */
+const spoken = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  joined(
+    blocks.flatMap((block): ReadonlyArray<Block> => {
+      if (block.kind === "text") return block.text === "" ? [] : [{ kind: "text", text: block.text }]
+      return block.kind === "call" ? [{ kind: "call", id: block.id }] : []
+    }),
+  )

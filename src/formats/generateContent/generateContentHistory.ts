@@ -1,8 +1,8 @@
 /** The `contents` of Google's clients in the canonical form, checked and translated in one pass. */
 import { type Issues, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
-import type { ContentPart, Message, ReasoningDetail } from "../../domain/request/chat.ts"
-import { type AssistantPart, saidInOrder } from "../conversation.ts"
+import type { ContentPart, Message } from "../../domain/request/chat.ts"
+import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
 import type { Dropped } from "../request/Dropped.ts"
 import { reasoningFormat } from "./generateContentJson.ts"
 import { isOperatorsAddress } from "./generateContentMedia.ts"
@@ -124,7 +124,7 @@ export class History {
     const images: Array<ContentPart> = []
     let thought = ""
     const endThought = () => {
-      if (thought !== "") parts.push(reasoning({ type: "reasoning.text", text: thought, format: reasoningFormat }))
+      if (thought !== "") addReasoning(parts, { type: "reasoning.text", text: thought, format: reasoningFormat })
       thought = ""
     }
     for (const placed of said) {
@@ -134,8 +134,8 @@ export class History {
         const own = wrapped.text ?? wrapped.summary ?? thought + textOr(text, "")
         if (wrapped.type === "reasoning.encrypted") {
           endThought()
-          parts.push(reasoning(wrapped))
-        } else parts.push(reasoning({ ...wrapped, [wrapped.type === "reasoning.summary" ? "summary" : "text"]: own }))
+          addReasoning(parts, wrapped)
+        } else addReasoning(parts, { ...wrapped, [wrapped.type === "reasoning.summary" ? "summary" : "text"]: own })
         thought = ""
         continue
       }
@@ -198,8 +198,6 @@ export class History {
     return []
   }
 }
-
-const reasoning = (detail: ReasoningDetail): AssistantPart => ({ type: "reasoning", details: [detail] })
 
 /** Google's clients put what a function says into `output` or `result`. */
 const textOfResult = (response: unknown): string => {

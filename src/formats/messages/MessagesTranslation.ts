@@ -16,7 +16,7 @@ import {
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
-import { type AssistantPart, saidInOrder } from "../conversation.ts"
+import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
 import { claudesFormat, unwrapped } from "../foreignReasoning.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { sharedMembers } from "../request/members.ts"
@@ -315,13 +315,3 @@ const thought = ({ thinking, signature }: JsonObject): ReasoningDetail | undefin
 
 const hidden = (data: string): ReasoningDetail =>
   unwrapped(data) ?? { type: "reasoning.encrypted", data, format: claudesFormat }
-
-/** Blocks of one item of OpenAI's reasoning have its id, and are one part. */
-const addReasoning = (parts: Array<AssistantPart>, detail: ReasoningDetail | undefined): void => {
-  if (detail === undefined) return
-  const last = parts.at(-1)
-  const before = last?.type === "reasoning" ? last.details.at(-1) : undefined
-  if (last?.type === "reasoning" && before?.id && before.id === detail.id && before.format === detail.format) {
-    parts[parts.length - 1] = { type: "reasoning", details: [...last.details, detail] }
-  } else parts.push({ type: "reasoning", details: [detail] })
-}

@@ -129,7 +129,7 @@ const payloadOf = (
   Object.assign(
     payload,
     toolsOf(body["tools"], untranslated, issues),
-    choiceOf(body["toolConfig"]),
+    choiceOf(body["toolConfig"], issues),
     formatOf(config, untranslated),
   )
   if (typeof body["user"] === "string") payload.user = body["user"]
@@ -167,14 +167,18 @@ const toolsOf = (tools: unknown, untranslated: Dropped, issues: Issues): Partial
 
 const isEmptyObject = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length === 0
 
-const choiceOf = (config: unknown): { readonly tool_choice?: ToolChoice } => {
+const choiceOf = (config: unknown, issues: Issues): { readonly tool_choice?: ToolChoice } => {
   const calling = isJsonObject(config) ? config["functionCallingConfig"] : undefined
   if (!isJsonObject(calling)) return {}
   const mode = textOr(calling["mode"], "").toUpperCase()
   const allowed: ReadonlyArray<unknown> = Array.isArray(calling["allowedFunctionNames"])
     ? calling["allowedFunctionNames"]
     : []
-  const named = allowed.map((name) => ({ type: "function", function: { name: String(name) } }))
+  const named = allowed.map((name, at) => {
+    if (typeof name !== "string")
+      report(issues, `toolConfig.functionCallingConfig.allowedFunctionNames[${at}]`, "must be a string")
+    return { type: "function", function: { name: textOr(name, "") } }
+  })
   const [only, more] = named
   if (mode === "NONE") return { tool_choice: "none" }
   if (mode === "ANY" && only !== undefined && more === undefined) return { tool_choice: only }

@@ -40,8 +40,11 @@ export class History {
     this.issues = issues
   }
 
-  /** The caller's path for one in the canonical messages. */
-  readonly pathOf = (path: string): string => this.places[Number(/^messages\[(\d+)\]/.exec(path)?.[1])] ?? path
+  /** The caller's path for one in the canonical request. */
+  readonly pathOf = (path: string): string =>
+    path === "max_tokens"
+      ? "generationConfig.maxOutputTokens"
+      : (this.places[Number(/^messages\[(\d+)\]/.exec(path)?.[1])] ?? path)
 
   instruction(value: unknown): void {
     if (value == null) return

@@ -33,7 +33,12 @@ export const embeddingsBody = (sent: JsonObject, target: Target): JsonObject => 
     title: _,
     ...others
   } = sent
-  const asked = Array.isArray(requests) ? requests.map((one: unknown) => (isJsonObject(one) ? one : {})) : [sent]
+  const isOne = requests === undefined
+  const asked = isOne
+    ? [sent]
+    : Array.isArray(requests)
+      ? requests.map((one: unknown) => (isJsonObject(one) ? one : {}))
+      : []
   const [first = {}] = asked
   const {
     taskType: task = first["task_type"] ?? taskType ?? task_type,
@@ -43,17 +48,29 @@ export const embeddingsBody = (sent: JsonObject, target: Target): JsonObject => 
     ...others,
     model: target.parameter ?? others["model"],
     // An explanation may have the body of the embeddings format.
-    input:
-      content === undefined && requests === undefined ? others["input"] : asked.map((one) => inputOf(one["content"])),
+    input: content === undefined && isOne ? others["input"] : asked.map((one) => inputOf(one["content"])),
     dimensions: dimensions ?? undefined,
     input_type: textOr(task, undefined)?.toLowerCase(),
   })
 }
 
-/** A text, or parts of several kinds. */
+/** The caller's path for one in the body of the embeddings format. */
+export const embedContentPath = ({ requests, input }: JsonObject, target: Target, path: string): string => {
+  if (input !== undefined) return path
+  const isBatch = requests !== undefined || target.path.endsWith(":batchEmbedContents")
+  if (path === "dimensions") return `${isBatch ? "requests[0]." : ""}outputDimensionality`
+  const [whole, at, place] = /^input(?:\[(\d+)\])?(?:\.content\[(\d+)\])?/.exec(path) ?? []
+  if (whole === undefined) return path
+  if (isBatch && at === undefined) return "requests"
+  const own = isBatch ? `requests[${at}].content` : "content"
+  return place === undefined ? own : `${own}.parts[${place}]`
+}
+
+/** A text, or parts of several kinds; `null`: neither. */
 const inputOf = (content: unknown): unknown => {
   if (typeof content === "string") return content
-  const parts = objectsIn(isJsonObject(content) ? content["parts"] : undefined)
+  if (!isJsonObject(content)) return null
+  const parts = objectsIn(content["parts"])
   if (parts.every(({ text }) => typeof text === "string")) return parts.map(({ text }) => text).join("")
   return {
     content: parts.map(({ text, inlineData, inline_data: other = inlineData }) => {

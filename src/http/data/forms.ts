@@ -1,4 +1,7 @@
 /** The forms, one line each. A form that is missing here does not compile. Where each is sent: `domain/request/forms.ts`. */
+import * as Either from "effect/Either"
+import { BadRequest } from "../../domain/failures/Failure.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
 import type { FormName } from "../../domain/request/forms.ts"
 import { chat } from "../../formats/chat/chatClient.ts"
 import { completions } from "../../formats/completions/completionsClient.ts"
@@ -8,6 +11,7 @@ import { chatErrorBody } from "../../formats/errorBody.ts"
 import { generateContent } from "../../formats/generateContent/generateContentClient.ts"
 import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
 import {
+  embedContentPath,
   embedContentSchema,
   embedContentWriter,
   embeddingsBody,
@@ -16,13 +20,20 @@ import { messages } from "../../formats/messages/messagesClient.ts"
 import { decodeRerank, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
 import { rerankWriter } from "../../formats/rerank/writeRerankAnswer.ts"
 import { responses } from "../../formats/responses/responsesClient.ts"
+import type { Target } from "../../formats/Target.ts"
 import { jsonBody } from "./Body.ts"
 import { compact } from "./compact.ts"
 import { chatForm, type Form, unaryAsked } from "./Form.ts"
 
+const decodeEmbedContent = (sent: JsonObject, target: Target) =>
+  Either.mapLeft(decodeEmbeddings(embeddingsBody(sent, target)), ({ issues: [first, ...more], kind }) => {
+    const named = (issue: typeof first) => ({ ...issue, path: embedContentPath(sent, target, issue.path) })
+    return new BadRequest({ issues: [named(first), ...more.map(named)], ...(kind === undefined ? {} : { kind }) })
+  })
+
 const googlesVectors = (name: FormName): Form => ({
   name,
-  body: jsonBody(unaryAsked((sent, target) => decodeEmbeddings(embeddingsBody(sent, target)), embedContentWriter)),
+  body: jsonBody(unaryAsked(decodeEmbedContent, embedContentWriter)),
   error: generateContentErrorBody,
   schema: embedContentSchema,
 })

@@ -1,5 +1,6 @@
 /** Everything that can be wrong with a JSON value, or with the order of events. */
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
+import { randomSequence } from "../../../src/domain/structures/randomSequence.ts"
 
 export interface Changed<A> {
   readonly name: string
@@ -9,7 +10,7 @@ export interface Changed<A> {
 const values: ReadonlyArray<unknown> = [null, "x", 5, [], {}, [null]]
 
 /** A place in a value: the names and indexes that lead to it. */
-type Place = ReadonlyArray<string | number>
+export type Place = ReadonlyArray<string | number>
 
 const placesIn = (value: unknown, at: Place = []): ReadonlyArray<Place> => {
   const own = at.length === 0 ? [] : [at]
@@ -22,6 +23,16 @@ const replaced = (value: unknown, [first, ...rest]: Place, by: unknown): unknown
   if (first === undefined) return by
   if (Array.isArray(value)) return value.map((one, at) => (at === first ? replaced(one, rest, by) : one))
   return isJsonObject(value) ? { ...value, [first]: replaced(value[first], rest, by) } : value
+}
+
+const without = (value: unknown, [first, ...rest]: Place): unknown => {
+  if (Array.isArray(value))
+    return rest.length === 0
+      ? value.filter((_, at) => at !== first)
+      : value.map((one, at) => (at === first ? without(one, rest) : one))
+  if (!isJsonObject(value) || first === undefined) return value
+  const { [first]: inside, ...others } = value
+  return rest.length === 0 ? others : { ...value, [first]: without(inside, rest) }
 }
 
 /** A choice among several. */
@@ -38,6 +49,20 @@ export const oneDamaged = (whole: JsonObject, pick: Pick): Changed<JsonObject> =
   const places = placesIn(whole)
   return places.length === 0 ? { name: "nothing", value: whole } : damagedAt(whole, pick(places), pick(values))
 }
+
+export interface ChangedAt extends Changed<JsonObject> {
+  readonly place: Place
+  /** What stands there now; `undefined`: nothing. */
+  readonly by: unknown
+}
+
+/** Each member of a value replaced by each other kind of value, and removed. */
+export const damagedOrRemoved = (whole: JsonObject): ReadonlyArray<ChangedAt> =>
+  placesIn(whole).flatMap((place) => [
+    ...values.map((by) => ({ ...damagedAt(whole, place, by), place, by })),
+    // As above.
+    { name: `without ${place.join(".")}`, value: without(whole, place) as JsonObject, place, by: undefined },
+  ])
 
 /** Each member of a value replaced by each other kind of value. */
 export const damaged = (whole: JsonObject): ReadonlyArray<Changed<JsonObject>> =>
@@ -78,3 +103,17 @@ export const oneDisordered = (events: Events, pick: Pick): Changed<Events> => {
     }
   }
 }
+
+/** A repeatable choice among several. */
+export const picker = (seed: number): Pick => {
+  const next = randomSequence(seed)
+  return (all) => {
+    const one = all[Math.floor(next() * all.length)]
+    if (one === undefined) throw new Error("nothing to choose from")
+    return one
+  }
+}
+
+/** The first ones, and how many there are. */
+export const shown = (faults: ReadonlyArray<string>): ReadonlyArray<string> =>
+  faults.length < 20 ? faults : [...faults.slice(0, 20), `${faults.length} in all`]

@@ -13,6 +13,8 @@ export interface RichHost {
   readonly protocol: Protocol
   readonly whole: JsonObject
   readonly events: ReadonlyArray<JsonObject>
+  /** A whole answer as the events that mean the same, where a host may say all in one event. */
+  readonly asEvents?: (whole: JsonObject) => ReadonlyArray<JsonObject>
   /** Name of an event, where the framing has names. */
   readonly nameOf?: (event: JsonObject) => string
 }
@@ -251,6 +253,7 @@ const functionCall = { functionCall: { id: "call_1", name: "weather", args: inpu
 
 const generateContent: RichHost = {
   protocol: generateContentProtocol(),
+  asEvents: (whole) => [whole],
   whole: {
     ...candidate([thought, { text: "Sunny." }, functionCall], {
       finishReason: "STOP",
@@ -374,6 +377,7 @@ const counts = { done: true, done_reason: "stop", prompt_eval_count: 50, eval_co
 const ollamaCall = { function: { name: "weather", arguments: input } }
 const ollamaHost: RichHost = {
   protocol: ollama({ contextTokens: undefined }),
+  asEvents: (whole) => [whole],
   whole: line({ content: "Sunny.", thinking: "Hm.", tool_calls: [ollamaCall] }, counts),
   events: [
     line({ content: "", thinking: "Hm." }),

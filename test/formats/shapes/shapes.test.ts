@@ -21,8 +21,8 @@ import { readChatStream } from "../../../src/testing/grammar/chat.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { answerNames } from "../../support/formats/answerNames.ts"
-import { hostFor, randomSequence, requestWith } from "../../support/recordings/recordings.ts"
-import { type Changed, damaged, disordered, oneDamaged, oneDisordered, type Pick } from "./changes.ts"
+import { hostFor, requestWith } from "../../support/recordings/recordings.ts"
+import { type Changed, damaged, disordered, oneDamaged, oneDisordered, picker, shown } from "./changes.ts"
 import { type RichHost, richHosts } from "./richHosts.ts"
 
 setDefaultTimeout(1_800_000)
@@ -112,9 +112,30 @@ const streamReaders: Readonly<Record<string, (text: string) => unknown>> = {
   responses: readResponsesStream,
 }
 
-/** Writes a stream to each client, and reads it by the grammar of its format. Throws where it is none. */
-const streamFor = (rich: RichHost, events: ReadonlyArray<JsonObject>): void => {
+/** What a chat client collects of the chunks of a stream. */
+const collected = (chunks: unknown): Said => {
+  const names: Array<unknown> = []
+  const given: Array<string> = []
+  let text = ""
+  for (const { delta } of listOf(chunks).flatMap(({ choices }) => listOf(choices))) {
+    if (!isJsonObject(delta)) continue
+    if (typeof delta["content"] === "string") text += delta["content"]
+    for (const { index, function: one } of listOf(delta["tool_calls"])) {
+      const { name, arguments: piece } = isJsonObject(one) ? one : {}
+      names[Number(index)] ??= name
+      given[Number(index)] = `${given[Number(index)] ?? ""}${piece ?? ""}`
+    }
+  }
+  return [text, names.map((name, at) => called(name, given[at]))]
+}
+
+/**
+ * Writes a stream to each client, and reads it by the grammar of its format. Throws where it is none. Returns what a
+ * chat client got; `undefined`: the host has failed.
+ */
+const streamFor = (rich: RichHost, events: ReadonlyArray<JsonObject>): Said | undefined => {
   const { protocol } = rich
+  let said: Said | undefined
   for (const format of formats) {
     const isNative = protocol.native?.form === format.name
     const writer = format.stream(names, request, target)(host)
@@ -133,8 +154,11 @@ const streamFor = (rich: RichHost, events: ReadonlyArray<JsonObject>): void => {
     if (text === "" && stream.state !== "ended") continue
     text += stream.state === "ended" ? writer.finish(stream.finish(), charge) : writer.failure(undefined, charge)
     // A host of the form may break its grammar; what it wrote passes.
-    if (!isNative && !(protocol.transparent === true && format === chat)) streamReaders[format.name]?.(text)
+    if (isNative || (protocol.transparent === true && format === chat)) continue
+    const read = streamReaders[format.name]?.(text)
+    if (format === chat && stream.state === "ended") said = collected(read)
   }
+  return said
 }
 
 const faultsOf = <A>(
@@ -150,10 +174,6 @@ const faultsOf = <A>(
     }
   })
 
-/** The first ones, and how many there are. */
-const shown = (faults: ReadonlyArray<string>): ReadonlyArray<string> =>
-  faults.length < 20 ? faults : [...faults.slice(0, 20), `${faults.length} in all`]
-
 const disagreement = (said: ReadonlyArray<Said> | undefined): string | undefined => {
   const all = new Set((said ?? []).map((one) => JSON.stringify(one)))
   return all.size > 1 ? [...all].join(" or ") : undefined
@@ -161,16 +181,6 @@ const disagreement = (said: ReadonlyArray<Said> | undefined): string | undefined
 
 /** Answers with several damages at once, for each host. `SHAPES`: for all hosts together. */
 const several = Math.ceil(Number(process.env["SHAPES"] ?? 4000) / Object.keys(richHosts).length)
-
-/** A repeatable choice among several. */
-const picker = (seed: number): Pick => {
-  const next = randomSequence(seed)
-  return (all) => {
-    const one = all[Math.floor(next() * all.length)]
-    if (one === undefined) throw new Error("nothing to choose from")
-    return one
-  }
-}
 
 describe.each(Object.entries(richHosts))("a host of %s", (_, rich) => {
   test("whose answer is whole is read alike by every client", () => {
@@ -190,6 +200,18 @@ describe.each(Object.entries(richHosts))("a host of %s", (_, rich) => {
       return undefined
     })
     expect(shown(faults)).toEqual([])
+  })
+
+  test.skipIf(rich.asEvents === undefined)("says the same, damaged, where all of it is one event of a stream", () => {
+    const faults = faultsOf(damaged(rich.whole), (body) => {
+      const [whole] = wholeFor(rich, body) ?? []
+      const streamed = streamFor(rich, rich.asEvents?.(body) ?? [])
+      if (whole === undefined) return undefined
+      return streamed === undefined ? "failed as a stream" : disagreement([whole, streamed])
+    })
+    // A stream without an end has failed.
+    const hasEnd = (fault: string) => !/^(?:done|candidates\.0\.finishReason) = .*: failed as a stream$/.test(fault)
+    expect(shown(faults.filter(hasEnd))).toEqual([])
   })
 
   test("with several damages at once, whole and streamed", () => {

@@ -11,7 +11,7 @@ import { type ChangedAt, damagedOrRemoved, oneDamaged, type Place, picker, shown
 import { richHosts } from "./richHosts.ts"
 import { marksOf, type RichRequest, richRequests } from "./richRequests.ts"
 
-setDefaultTimeout(600_000)
+setDefaultTimeout(1_800_000)
 
 interface Speaker {
   readonly plugin: string

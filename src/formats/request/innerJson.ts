@@ -5,29 +5,37 @@
  */
 
 import { type Issues, report } from "../../domain/json/checks.ts"
-import { type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { mostValues } from "../../wire/JsonScan.ts"
 import { valuesIn } from "../../wire/jsonDepth.ts"
 
 /** Reports arguments of tool calls, in a body of any form, that have more values together than a body may have. */
-export const checkInnerJson = (body: JsonObject, issues: Issues): void => {
-  const texts = argumentsIn(body)
+export const checkInnerJson = ({ messages, input }: JsonObject, issues: Issues): void => {
+  let bytes = 0
+  eachArguments(messages, input, (text) => {
+    bytes += text.length
+  })
   // A value takes a character at least.
-  if (texts.reduce((sum, { length }) => sum + length, 0) <= mostValues) return
+  if (bytes <= mostValues) return
   let values = 0
-  for (const text of texts) if (values <= mostValues) values += valuesIn(text, mostValues)
+  eachArguments(messages, input, (text) => {
+    if (values <= mostValues) values += valuesIn(text, mostValues)
+  })
   if (values <= mostValues) return
-  const path = body["messages"] === undefined ? "input" : "messages"
+  const path = messages === undefined ? "input" : "messages"
   report(issues, path, `the arguments of tool calls have too many JSON values: the limit is ${mostValues}`)
 }
 
-/** The arguments of calls: in messages, or items of the Responses form. */
-const argumentsIn = ({ messages, input }: JsonObject): ReadonlyArray<string> => {
-  const found: Array<unknown> = []
-  for (const { tool_calls: calls } of objectsIn(messages)) {
-    if (Array.isArray(calls))
-      for (const { function: called } of objectsIn(calls)) found.push(objectIn(called)["arguments"])
+const eachArguments = (messages: unknown, input: unknown, use: (text: string) => void): void => {
+  for (const message of Array.isArray(messages) ? messages : []) {
+    const calls: unknown = isJsonObject(message) ? message["tool_calls"] : undefined
+    if (!Array.isArray(calls)) continue
+    for (const call of calls) {
+      const called: unknown = isJsonObject(call) ? call["function"] : undefined
+      if (isJsonObject(called) && typeof called["arguments"] === "string") use(called["arguments"])
+    }
   }
-  for (const item of objectsIn(input)) found.push(item["arguments"])
-  return found.filter((text) => typeof text === "string")
+  for (const item of Array.isArray(input) ? input : []) {
+    if (isJsonObject(item) && typeof item["arguments"] === "string") use(item["arguments"])
+  }
 }

@@ -17,8 +17,8 @@ import {
   titled,
 } from "../../domain/json/checks.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
+import { stored } from "../payload/names.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
-import { stored } from "../request/operatorMembers.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
 import { legacyCall } from "./legacyFunctions.ts"
 

@@ -16,9 +16,10 @@ import {
 import { isJsonObject } from "../../domain/json/json.ts"
 import { type EmbeddingInput, inputsOf } from "../../domain/request/embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
+import { Sizes } from "../request/measure.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { memberTable, most, sharedMembers } from "../request/members.ts"
-import { noStream, Sizes, unaryDecoder } from "../request/unaryRequest.ts"
+import { noStream, unaryDecoder } from "../request/unaryRequest.ts"
 
 const media = objectOf({ data: filledText, format: text }, "data")
 

@@ -19,8 +19,6 @@ import { isJsonObject } from "../../domain/json/json.ts"
 import { reachesOut, reachingPattern } from "../../domain/request/hostedTools.ts"
 import { stored, unusable } from "../payload/names.ts"
 
-export { stored }
-
 const billing = checkThat(
   { type: "object", properties: { bill_to: { const: "self" } } },
   (value) => isJsonObject(value) && (value["bill_to"] === undefined || value["bill_to"] === "self"),

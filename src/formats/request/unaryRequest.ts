@@ -6,13 +6,11 @@ import type { JsonObject } from "../../domain/json/json.ts"
 import type { UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { type Bounds, noNeeds, type UnaryRequest } from "../../domain/request/request.ts"
 import { routingOf } from "./chatRequest.ts"
-import { Sizes } from "./measure.ts"
+import type { Sizes } from "./measure.ts"
 import { type MemberTable, readMembers, refusalOf } from "./members.ts"
 
 /** `stream: true` asks for what these operations do not have. */
 export const noStream = onlyFalse("must be false: this operation has no streams")
-
-export { Sizes }
 
 /** What bounds the cost of a payload. */
 export interface Measured extends Pick<Bounds, "messages" | "repeatedBytes" | "searchUnits"> {

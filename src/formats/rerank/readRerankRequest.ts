@@ -14,8 +14,9 @@ import {
 } from "../../domain/json/checks.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import { bytesOf } from "../../domain/request/estimate.ts"
+import { Sizes } from "../request/measure.ts"
 import { memberTable, most, sharedMembers } from "../request/members.ts"
-import { noStream, Sizes, unaryDecoder } from "../request/unaryRequest.ts"
+import { noStream, unaryDecoder } from "../request/unaryRequest.ts"
 
 const structured = titled(
   "RerankDocument",

@@ -358,8 +358,8 @@ const callable = (models: ReadonlyArray<Model>, canCall: (host: Host) => boolean
   models.map((model) => ({ ...model, hosts: model.hosts.filter(canCall) })).filter(({ hosts }) => hosts.length > 0)
 
 /**
- * Adds the prices that the catalogue does not list, by the rules of its vendor: of its prompt cache, and of its regions. A
- * host whose price is unknown, or that cannot be called, stays as it is.
+ * Adds the prices that the catalogue does not list, by the rules of its vendor: of its prompt cache, and of its
+ * regions. A host whose price is unknown, or that cannot be called, stays as it is.
  */
 const withVendorPrices = (host: Host, providers: Providers): Host | PluginFault => {
   const loaded = providers.get(host.provider)

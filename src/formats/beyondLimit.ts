@@ -119,7 +119,10 @@ class Skim {
 }
 
 /** Members that contain the parts of an answer: choices, blocks, items, candidates, vectors, ranks. */
-const lists = "choices content output candidates data embeddings embedding predictions results".split(" ")
+const lists = [
+  ...["choices", "content", "output", "candidates"],
+  ...["data", "embeddings", "embedding", "predictions", "results"],
+]
 /** Members that contain a part in an event. */
 const parts = ["content_block", "delta", "item", "part"]
 

@@ -111,7 +111,9 @@ class ChunkWriter implements StreamWriter {
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
   }
 
-  /** The usage is on the finish; where the client asked for `include_usage`, in a chunk of its own. See decision 103. */
+  /**
+   * The usage is on the finish; where the client asked for `include_usage`, in a chunk of its own. See decision 103.
+   */
   finish(chunk: ChatChunk, charge: Charge): string {
     const usage = usageBody(charge)
     const finish: ChatChunk = {

@@ -161,7 +161,9 @@ export const saidInOrder = (parts: ReadonlyArray<AssistantPart>): Said => {
   }
 }
 
-/** Adds a piece of reasoning, if there is one. Those of one item of OpenAI's reasoning have its id, and are one part. */
+/**
+ * Adds a piece of reasoning, if there is one. Those of one item of OpenAI's reasoning have its id, and are one part.
+ */
 export const addReasoning = (parts: Array<AssistantPart>, detail: ReasoningDetail | undefined): void => {
   if (detail === undefined) return
   const last = parts.at(-1)

@@ -60,8 +60,8 @@ export const chunksOf = ({ choices, ...rest }: ChatResponse): ReadonlyArray<Chat
 ]
 
 /**
- * A whole message as deltas: one, or, where its parts have an order of their own, one for each part. `logprobs` and what
- * the message has besides its parts come with the last text.
+ * A whole message as deltas: one, or, where its parts have an order of their own, one for each part. `logprobs` and
+ * what the message has besides its parts come with the last text.
  */
 export const deltasOf = (
   message: ChatMessage,
@@ -106,8 +106,8 @@ const deltaOf = (part: AssistantPart, calls: ReadonlyArray<ToolCall>): ReadonlyA
 }
 
 /**
- * A whole answer with one choice, read by the decoder of the streams: `events` are those that would stream it, finish
- * included. So a host's blocks are read in one place.
+ * Reads a whole answer with one choice by the decoder of the streams, so that a host's blocks are read in one place.
+ * `events`: what the host would send to stream the answer, with its finish.
  */
 export const answerFrom = (
   decoder: Pick<Decoder, "event">,

@@ -147,8 +147,8 @@ export interface Provider extends Partial<UnaryProtocols> {
    */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
   /**
-   * What the vendor charges for a token in regions other than the usual one, as multiples of the usual price with at most six
-   * decimals, by the word in its answers (`ChatUsage.inference_geo`): `{ us: 1.1 }`. Default: unknown.
+   * What the vendor charges for a token in regions other than the usual one, as multiples of the usual price with at
+   * most six decimals, by the word in its answers (`ChatUsage.inference_geo`): `{ us: 1.1 }`. Default: unknown.
    */
   readonly regionMultipliers?: Readonly<Record<string, number>>
   /**

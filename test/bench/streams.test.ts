@@ -1,4 +1,7 @@
-/** A streamed answer of the gateway passes the check of the bench, so that a change of the answer cannot break the bench unnoticed. */
+/**
+ * A streamed answer of the gateway passes the check of the bench, so that a change of the answer cannot break the bench
+ * unnoticed.
+ */
 import { expect, test } from "bun:test"
 import { messagesScript, models, requestBody, streamScript } from "../../bench/load/script.ts"
 import { problemOf, readStream } from "../../bench/load/streams.ts"

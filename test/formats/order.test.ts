@@ -466,7 +466,9 @@ const bytesFor = ({ framing }: Protocol, [name, data]: readonly [string, JsonObj
 /** How the host and the gateway answer. `wholeToStream`: the host gave no stream although the client asked for one. */
 type Mode = "whole" | "streamed" | "wholeToStream"
 
-/** The conversation after an answer of a host with these blocks, with the results of its calls or a further question. */
+/**
+ * The conversation after an answer of a host with these blocks, with the results of its calls or a further question.
+ */
 const afterTurn = (
   { protocol, model, ...family }: Family,
   client: Client,

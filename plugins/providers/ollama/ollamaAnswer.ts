@@ -1,4 +1,6 @@
-/** Reads the answers of `POST /api/chat`: lines of a stream, and a whole answer, which is one line. A call comes whole. */
+/**
+ * Reads the answers of `POST /api/chat`: lines of a stream, and a whole answer, which is one line. A call comes whole.
+ */
 import {
   answerFrom,
   type ChatChunk,
@@ -77,8 +79,8 @@ const finishOf = (reason: unknown, called: boolean): { readonly reason: FinishRe
 }
 
 /**
- * The server leaves out a count that is zero, such as of a prompt that was all in its cache. `hasOutput`: there was output, so
- * that a missing count of it is not zero; then there is no usage, and it is estimated.
+ * The server leaves out a count that is zero, such as of a prompt that was all in its cache. `hasOutput`: there was
+ * output, so that a missing count of it is not zero; then there is no usage, and it is estimated.
  */
 export const usageOf = (
   { prompt_eval_count: prompt, eval_count: output }: JsonObject,

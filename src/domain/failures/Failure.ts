@@ -264,7 +264,10 @@ export interface FailedAttempt {
   readonly failure: HostFailed
   /** Milliseconds that its call took; `null`: it was not called. */
   readonly durationMs: number | null
-  /** Milliseconds for which the host is left alone since, where it was rate limited, refused our account or asked for it. */
+  /**
+   * Milliseconds for which the host is left alone since, where it was rate limited, refused our account or asked for
+   * it.
+   */
   readonly coolsMs?: number
   /** Whether the host speaks the client's own format, so that the client's program knows the host's error messages. */
   readonly isNative?: boolean
@@ -290,8 +293,8 @@ export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
   /** Hosts that were not tried because they may not be called now. */
   readonly waiting?: ReadonlyArray<Exclusion>
   /**
-   * Whether a repetition fails until the operator has acted: every host refuses our account or cannot be sent the request, and
-   * no other one may be called later. Default false.
+   * Whether a repetition fails until the operator has acted: every host refuses our account or cannot be sent the
+   * request, and no other one may be called later. Default false.
    */
   readonly needsOperator?: boolean
 }> {

@@ -1,4 +1,7 @@
-/** The prices of what a host says it served, where that differs from what the host stands for. Pure. docs/guarantees.md#g5 */
+/**
+ * The prices of what a host says it served, where that differs from what the host stands for. Pure.
+ * docs/guarantees.md#g5
+ */
 
 import { type Pricing, withTokensTimes } from "../price/price.ts"
 import type { Host, Model } from "./Host.ts"
@@ -13,7 +16,10 @@ export interface Served {
   readonly servedRegion?: string | undefined
 }
 
-/** Vendors' words for the tiers that have prices of their own; `null`: the usual one. Other words tell nothing of the price. */
+/**
+ * Vendors' words for the tiers that have prices of their own; `null`: the usual one. Other words tell nothing of the
+ * price.
+ */
 const tierWords: ReadonlyMap<string, Tier | null> = new Map([
   ...(["flex", "priority"] as const).map((word) => [word, word] as const),
   ...["default", "standard", "on_demand"].map((word) => [word, null] as const),

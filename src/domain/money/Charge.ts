@@ -56,7 +56,10 @@ export interface Charge {
   readonly estimated: boolean
   /** By how much the host's bill can be above an estimate that the caller pays. Absent: by nothing. */
   readonly unchargedAtMost?: Picodollars
-  /** The host served another tier, speed or region than that whose prices these are, and the price of that is unknown. Default false. */
+  /**
+   * The host served another tier, speed or region than that whose prices these are, and the price of that is unknown.
+   * Default false.
+   */
   readonly isPricedOtherwise?: boolean
 }
 

@@ -62,8 +62,8 @@ const tellsHour = (details: unknown): boolean => isJsonObject(details) && detail
 /**
  * Reads a canonical `usage` object. `undefined` when its totals are missing or invalid (negative, fractional, text,
  * together above 2^31): the usage is then estimated, never taken for zero. Parts above their total are clamped, cached
- * reads first, then writes. `hourly`: every mark of the request asks for a cache of an hour, which decides where the host
- * does not tell how long it keeps what was written. See docs/guarantees.md#g5.
+ * reads first, then writes. `hourly`: every mark of the request asks for a cache of an hour, which decides where the
+ * host does not tell how long it keeps what was written. See docs/guarantees.md#g5.
  */
 export const parseUsage = (raw: unknown, hourly = false): Usage | undefined => {
   if (!isJsonObject(raw)) return undefined

@@ -284,9 +284,15 @@ export interface ChatUsage extends JsonObject {
   readonly server_tool_use_details?: { readonly web_search_requests?: unknown }
   /** Of a rerank, where the host charges for these: a query with so many documents. Not one of an answer's tokens. */
   readonly search_units?: unknown
-  /** The speed that the host says it served, where that has a price: `standard` or `fast`. Not sent to clients of the chat form. */
+  /**
+   * The speed that the host says it served, where that has a price: `standard` or `fast`. Not sent to clients of the
+   * chat form.
+   */
   readonly speed?: unknown
-  /** Where the host says the model ran, where that has a price, such as `global` or `us`. Not sent to clients of the chat form. */
+  /**
+   * Where the host says the model ran, where that has a price, such as `global` or `us`. Not sent to clients of the
+   * chat form.
+   */
   readonly inference_geo?: unknown
 }
 

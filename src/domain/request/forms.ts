@@ -40,7 +40,10 @@ const ownForms = [
 /** A form with a name of its own, or the first form of an operation other than chat, which has the operation's name. */
 export type FormName = (typeof ownForms)[number][0] | UnaryName
 
-/** The routes of each form, of which `streamed` tells them apart. The first one is the form of a body that does not say which it has. */
+/**
+ * The routes of each form, of which `streamed` tells them apart. The first one is the form of a body that does not say
+ * which it has.
+ */
 export const formRoutes: ReadonlyMap<FormName, ReadonlyArray<FormRoute>> = new Map<FormName, ReadonlyArray<FormRoute>>([
   ...ownForms,
   ...unaryNames.map((name) => [name, [post(`/api/v1${unaryOperations[name].path}`)]] as const),

@@ -34,7 +34,10 @@ const isLegacy = ({ role, function_call: call }: JsonObject): boolean => role ==
 const chosenTool = (chosen: unknown): unknown =>
   isJsonObject(chosen) ? { type: "function", function: { name: chosen["name"] } } : chosen
 
-/** A result belongs to the last call of its function, since neither had an id. A result without a call becomes a message of the user. */
+/**
+ * A result belongs to the last call of its function, since neither had an id. A result without a call becomes a message
+ * of the user.
+ */
 const translated = (messages: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
   const open = new Map<unknown, string>()
   return messages.map((message, at) => {

@@ -56,7 +56,9 @@ const screenshotsIn = ({ input }: JsonObject): ReadonlyArray<string> =>
   )
 
 export class Sizes {
-  /** UTF-8 bytes of everything that is sent and no media: text, files of text, reasoning, tool calls, tools, schemas. */
+  /**
+   * UTF-8 bytes of everything that is sent and no media: text, files of text, reasoning, tool calls, tools, schemas.
+   */
   textBytes = 0
   /** Of the longest text, where texts are read one by one. */
   longestBytes = 0

@@ -1,6 +1,7 @@
 /**
- * Keeps a key that Google's clients write into the address or into `x-goog-api-key` out of what the app around the gateway
- * tells of the request: the spans of its HTTP server, and the lines that it logs for each answer. docs/guarantees.md#g27
+ * Keeps a key that Google's clients write into the address or into `x-goog-api-key` out of what the app around the
+ * gateway tells of the request: the spans of its HTTP server, and the lines that it logs for each answer.
+ * docs/guarantees.md#g27
  */
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as Effect from "effect/Effect"

@@ -103,7 +103,7 @@ export const responsesPaths: Paths = {
 
 export const compactPaths = post(formPath("compact"), {
   name: "compact",
-  description: "A shorter conversation in place of a long one, made by a host of the Responses format.",
+  description: "A shorter conversation that replaces a long one, made by a host of the Responses format.",
   request: {
     schema: compactSchema,
     example: {

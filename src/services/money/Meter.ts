@@ -291,9 +291,9 @@ class Metering {
   }
 
   /**
-   * The prices of another tier, speed or region than the host stands for: a vendor may downgrade a request, and a setting of a
-   * project or workspace there may change all of them (developers.openai.com, priority processing; platform.claude.com,
-   * data residency; 2026-11).
+   * The prices of another tier, speed or region than the host stands for: a vendor may downgrade a request, and a
+   * setting of a project or workspace there may change all of them (developers.openai.com, priority processing;
+   * platform.claude.com, data residency; 2026-11).
    */
   private servedOtherwise(host: Host, served: Served): ServedPrices {
     const { registry, log, throttle } = this.parts

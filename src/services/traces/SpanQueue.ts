@@ -24,7 +24,7 @@ export class SpanQueue {
 
   push(end: RequestEnd): void {
     const count = spanCount(end)
-    // One request has room in any case, however small the queue is.
+    // One request is always taken, however small the queue is.
     if (this.spans > 0 && this.spans + count > this.mostSpans) {
       this.dropped += count
       return

@@ -1,7 +1,8 @@
 /**
- * The grammar that streams of the chat form and of the legacy completions form share. All chunks have the same names. Pieces
- * of choices come first; one chunk ends every choice and has the usage with its cost, which comes in a chunk without choices
- * instead where the client asked for `include_usage`; then `[DONE]`. A chunk with an error may be the last one at any place.
+ * The grammar that streams of the chat form and of the legacy completions form share. All chunks have the same names.
+ * Pieces of choices come first; one chunk ends every choice and has the usage with its cost, which comes in a chunk
+ * without choices instead where the client asked for `include_usage`; then `[DONE]`. A chunk with an error may be the
+ * last one at any place.
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import { countIn, listIn, objectIn, readEvents, textIn, wrong } from "./events.ts"

@@ -144,7 +144,10 @@ const order = (marks: ReadonlyArray<string>, sent: string): ReadonlyArray<string
 const isTurn = ([list, , ...rest]: Place): boolean =>
   (list === "messages" || list === "contents") && (rest.length === 0 || rest[0] === "role" || rest.length === 1)
 
-/** What is wrong with the body of a refusal. Without a host that takes an unknown kind of part or tool the status is 404. */
+/**
+ * What is wrong with the body of a refusal. Without a host that takes an unknown kind of part or tool the status is
+ * 404.
+ */
 const refusalFault = (rich: RichRequest, { status, body }: Outcome): string | undefined => {
   const { error } = body
   if (status !== 400 && status !== 404) return `${status}: ${JSON.stringify(body)}`

@@ -1,4 +1,7 @@
-/** Cache writes of a host that does not tell how long it keeps them: the marks of the request tell. docs/guarantees.md#g5 */
+/**
+ * Cache writes of a host that does not tell how long it keeps them: the marks of the request tell.
+ * docs/guarantees.md#g5
+ */
 import { expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { openAccount } from "../../support/gateways/account.ts"

@@ -8,7 +8,10 @@ import { endEvents, nativeAnswer, nativeStream, textBlock } from "../../support/
 
 closeAfterEach()
 
-/** 1,000 tokens of the prompt, of which 100 are written to the cache for an hour and 200 are read from it; 100 of output. */
+/**
+ * 1,000 tokens of the prompt, of which 100 are written to the cache for an hour and 200 are read from it; 100 of
+ * output.
+ */
 const counts = {
   input_tokens: 700,
   cache_creation_input_tokens: 100,

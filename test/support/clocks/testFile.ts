@@ -1,7 +1,7 @@
 /**
- * Preloaded by bunfig.toml. Gives the tests of a file that is run alone half an hour each, as `scripts/test.ts` gives all
- * tests: the five seconds of `bun test` are a verdict on how busy the machine is. Notes which test file this process has
- * in hand, for the script that watches the run. The time is that at which the file was seen first.
+ * Preloaded by bunfig.toml. Gives the tests of a file that is run alone half an hour each, as `scripts/test.ts` gives
+ * all tests: the five seconds of `bun test` are a verdict on how busy the machine is. Notes which test file this
+ * process has in hand, for the script that watches the run. The time is that at which the file was seen first.
  */
 import { beforeAll, setDefaultTimeout } from "bun:test"
 import { writeFileSync } from "node:fs"

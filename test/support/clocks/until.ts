@@ -9,8 +9,8 @@ export const within = <A>(promise: Promise<A>, what: string, withinMs = 600_000)
 const now = performance.now.bind(performance)
 
 /**
- * Waits until it holds, asking again and again: every 2 ms at first, and less often the longer it takes. Throws after ten minutes, which a busy
- * machine may need.
+ * Waits until it holds, asking again and again: every 2 ms at first, and less often the longer it takes. Throws after
+ * ten minutes, which a busy machine may need.
  */
 export const until = async (
   holds: () => boolean | Promise<boolean>,

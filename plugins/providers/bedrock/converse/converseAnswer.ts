@@ -1,7 +1,7 @@
 /**
- * Reads the answers of Converse: the events of ConverseStream, and a whole answer as the events that would stream it. The
- * host numbers all blocks of an answer together; canonically calls are numbered from 0, and reasoning by its place among
- * the parts. The usage comes after the finish, in the last event.
+ * Reads the answers of Converse: the events of ConverseStream, and a whole answer as the events that would stream it.
+ * The host numbers all blocks of an answer together; canonically calls are numbered from 0, and reasoning by its place
+ * among the parts. The usage comes after the finish, in the last event.
  */
 import {
   type Annotation,
@@ -197,7 +197,9 @@ class ConverseDecoder implements Decoder {
     return detail
   }
 
-  /** A call without arguments gets `{}`; encrypted reasoning is whole, and the end of a cited text is known, only now. */
+  /**
+   * A call without arguments gets `{}`; encrypted reasoning is whole, and the end of a cited text is known, only now.
+   */
   private close(place: unknown): ReadonlyArray<ChatChunk> {
     const block = this.blocks.get(place)
     this.blocks.delete(place)
@@ -249,8 +251,8 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 ])
 
 /**
- * How an answer ended. `malformed_tool_use` and the like: the model wrote what the host could not read, which is an answer, and
- * billed. Unknown ones: a stop, which beside calls is one for the calls.
+ * How an answer ended. `malformed_tool_use` and the like: the model wrote what the host could not read, which is an
+ * answer, and billed. Unknown ones: a stop, which beside calls is one for the calls.
  */
 const finishReasonOf = (stopReason: string, hasCalls: boolean): FinishReason => {
   if (stopReason.startsWith("malformed_")) return "error"
@@ -259,8 +261,8 @@ const finishReasonOf = (stopReason: string, hasCalls: boolean): FinishReason => 
 }
 
 /**
- * The canonical `usage`. The host counts cached reads and writes apart from its input tokens; canonically they are part of
- * the prompt. `undefined` when a count is missing or invalid, because the sum would be wrong.
+ * The canonical `usage`. The host counts cached reads and writes apart from its input tokens; canonically they are part
+ * of the prompt. `undefined` when a count is missing or invalid, because the sum would be wrong.
  */
 const usageOf = (raw: unknown): ChatUsage | undefined => {
   const usage = objectIn(raw)
@@ -291,7 +293,10 @@ const count = (value: unknown): number | undefined =>
 /** Whether the host ran the tool itself: then its call and result are not the caller's. */
 const isOfHost = (toolUse: JsonObject): boolean => toolUse["type"] === "server_tool_use"
 
-/** A source with an address, for the text between two places in the whole answer (UTF-16 units); others have no place in the form. */
+/**
+ * A source with an address, for the text between two places in the whole answer (UTF-16 units); others have no place in
+ * the form.
+ */
 const annotationsOf = (citation: unknown, start: number, end: number): ReadonlyArray<Annotation> => {
   const { location, title, sourceContent } = objectIn(citation)
   const { url } = objectIn(objectIn(location)["web"])

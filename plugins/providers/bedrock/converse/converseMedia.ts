@@ -109,8 +109,8 @@ export const audioBlock = ({ input_audio: { data, format } }: AudioPart): Carrie
     : refused("this host does not take this kind of audio")
 
 /**
- * Makes names of documents for one conversation. The host accepts letters, digits, single spaces, hyphens and brackets, and
- * refuses a name that it has twice.
+ * Makes names of documents for one conversation. The host accepts letters, digits, single spaces, hyphens and brackets,
+ * and refuses a name that it has twice.
  */
 export const documentNames = (): ((filename: string) => string) => {
   const used = new Set<string>()

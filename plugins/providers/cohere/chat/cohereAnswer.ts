@@ -1,6 +1,6 @@
 /**
- * Reads the answers of Cohere's chat: the events of a stream, and a whole answer as the events that would stream it. The
- * host numbers blocks of content and calls of tools each from 0; reasoning has the plan in it, which has no number.
+ * Reads the answers of Cohere's chat: the events of a stream, and a whole answer as the events that would stream it.
+ * The host numbers blocks of content and calls of tools each from 0; reasoning has the plan in it, which has no number.
  */
 import {
   type Annotation,
@@ -203,9 +203,10 @@ const finishReasonOf = (native: string): FinishReason | HostFailed =>
   native === "ERROR" || native === "TIMEOUT" ? brokenOff(native) : (finishReasons.get(native) ?? "stop")
 
 /**
- * The canonical `usage`, of `billed_units`: Cohere adds tokens of its own to prompts and answers, counts them in `tokens`, and
- * does not charge for them ("How does Cohere's pricing work", read in 2026-11). Thinking is billed as output. `cached_tokens`
- * are part of `tokens`, often more than all that is billed, and have no price of their own, so they are left out.
+ * The canonical `usage`, of `billed_units`: Cohere adds tokens of its own to prompts and answers, counts them in
+ * `tokens`, and does not charge for them ("How does Cohere's pricing work", read in 2026-11). Thinking is billed as
+ * output. `cached_tokens` are part of `tokens`, often more than all that is billed, and have no price of their own, so
+ * they are left out.
  */
 const usageOf = (usage: unknown): ChatUsage | undefined => {
   const { billed_units: billed, tokens } = objectIn(usage)
@@ -222,8 +223,8 @@ const usageOf = (usage: unknown): ChatUsage | undefined => {
 }
 
 /**
- * The sources of a citation. `text`: the block that it is about; `offset`: UTF-16 units of the answer's text before that. A
- * source is a document of the request or a result of a tool: without an address, its id stands for one.
+ * The sources of a citation. `text`: the block that it is about; `offset`: UTF-16 units of the answer's text before
+ * that. A source is a document of the request or a result of a tool: without an address, its id stands for one.
  */
 const annotationsOf = (citation: unknown, text: string, offset: number): ReadonlyArray<Annotation> => {
   const { type, start, end, text: cited, sources } = objectIn(citation)

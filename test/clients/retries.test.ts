@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import Anthropic from "@anthropic-ai/sdk"
 import OpenAI from "openai"
+import { requestsOf } from "../support/clients/requestsOf.ts"
 import { startGateway, type TestGateway } from "../support/gateways/gateway.ts"
 
 let gateway: TestGateway
@@ -24,33 +25,17 @@ const clients = {
   },
 }
 
-const outcome = async (ask: (counted: typeof fetch) => Promise<void>) => {
-  let requests = 0
-  const counted = Object.assign(
-    (...given: Parameters<typeof fetch>) => {
-      requests += 1
-      return fetch(...given)
-    },
-    { preconnect: fetch.preconnect },
-  )
-  const status: unknown = await ask(counted).then(
-    () => 200,
-    (failure: { status?: unknown }) => failure.status,
-  )
-  return { status, requests }
-}
-
 test.each(Object.entries(clients))(
   "%s repeated a request twice within seconds against a limit of an hour: now it stops",
   async (_name, ask) => {
     const key = await gateway.newKey({ rateLimit: { requests: 1, intervalSeconds: 3600 } })
-    expect(await outcome((counted) => ask(key, counted))).toEqual({ status: 200, requests: 1 })
-    expect(await outcome((counted) => ask(key, counted))).toEqual({ status: 429, requests: 1 })
+    expect(await requestsOf((counted) => ask(key, counted))).toEqual({ status: 200, requests: 1 })
+    expect(await requestsOf((counted) => ask(key, counted))).toEqual({ status: 429, requests: 1 })
   },
 )
 
 test.each(Object.entries(clients))("%s repeats nothing that stays wrong", async (_name, ask) => {
-  expect(await outcome((counted) => ask("sk-gw-nobody", counted))).toEqual({ status: 401, requests: 1 })
-  expect(await outcome((counted) => ask(gateway.key, counted, "acme/none"))).toEqual({ status: 400, requests: 1 })
-  expect(await outcome((counted) => ask(gateway.managementKey, counted))).toEqual({ status: 403, requests: 1 })
+  expect(await requestsOf((counted) => ask("sk-gw-nobody", counted))).toEqual({ status: 401, requests: 1 })
+  expect(await requestsOf((counted) => ask(gateway.key, counted, "acme/none"))).toEqual({ status: 400, requests: 1 })
+  expect(await requestsOf((counted) => ask(gateway.managementKey, counted))).toEqual({ status: 403, requests: 1 })
 })

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test"
 import Anthropic from "@anthropic-ai/sdk"
 import OpenAI from "openai"
+import { requestsOf } from "../../support/clients/requestsOf.ts"
 import { closeAfterEach, opened, startWatched, type Watched } from "../../support/gateways/watched.ts"
 import { configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 
@@ -32,28 +33,12 @@ const sdks: Readonly<Record<string, (gateway: Watched, counted: typeof fetch, st
     }),
 }
 
-const outcome = async (gateway: Watched, ask: NonNullable<(typeof sdks)[string]>, stream: boolean) => {
-  let requests = 0
-  const counted = Object.assign(
-    (...given: Parameters<typeof fetch>) => {
-      requests += 1
-      return fetch(...given)
-    },
-    { preconnect: fetch.preconnect },
-  )
-  const status: unknown = await ask(gateway, counted, stream).then(
-    () => 200,
-    (failure: { status?: unknown }) => failure.status,
-  )
-  return { status, requests }
-}
-
 test.each(Object.entries(sdks))(
   "%s waited a minute, twice, for a host whose key is dead: now it stops",
   async (_, ask) => {
     for (const stream of [false, true]) {
       const { gateway, hosts } = await scene(deadKey, noCredit)
-      expect(await outcome(gateway, ask, stream)).toEqual({ status: 502, requests: 1 })
+      expect(await requestsOf((counted) => ask(gateway, counted, stream))).toEqual({ status: 502, requests: 1 })
       expect(hosts.map(({ calls }) => calls.length)).toEqual([1, 1])
     }
   },

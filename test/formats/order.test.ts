@@ -357,7 +357,7 @@ const mergedDetails = (details: ReadonlyArray<JsonObject>): ReadonlyArray<JsonOb
   return merged
 }
 
-const clients: Readonly<Record<string, Client>> = {
+const clients: Readonly<Record<"chat" | "messages" | "responses" | "generateContent", Client>> = {
   chat: {
     format: chat,
     ask: { reasoning: { enabled: true }, tools: [{ type: "function", function: { name: "weather" } }] },
@@ -443,6 +443,16 @@ const clients: Readonly<Record<string, Client>> = {
     // Clients keep each event as a turn of its own.
     collected: (events) => ({ candidates: events.flatMap(({ candidates }) => listOf(candidates)) }),
   },
+}
+
+const responsesClient: Client = clients.responses
+
+/** As Codex keeps the output of a stream: each item when it is done. */
+const codex: Client = {
+  ...responsesClient,
+  collected: (events) => ({
+    output: events.flatMap(({ type, item }) => (type === "response.output_item.done" ? [objectIn(item)] : [])),
+  }),
 }
 
 const names = answerNames()
@@ -575,7 +585,7 @@ const signaturesIn = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
 const families = { anthropic, bedrock, openai, google }
 
 describe.each(Object.entries(families))("an answer of %s", (_, family) => {
-  describe.each(Object.entries(clients))("to a %s client", (_name, client) => {
+  describe.each(Object.entries({ ...clients, codex }))("to a %s client", (_name, client) => {
     test.each<Mode>(["whole", "streamed", "wholeToStream"])("comes back in any order (%s)", (mode) => {
       fc.assert(
         fc.property(answersOf(family), (blocks) => {
@@ -615,8 +625,7 @@ describe.each(Object.entries(families))("an answer of %s", (_, family) => {
 })
 
 test("reasoning in two pieces behind a call was taken apart at another place, from Google's clients", () => {
-  const [client, thought] = [clients["generateContent"], { kind: "thought", text: "a", signature: "siga" } as const]
-  if (client === undefined) throw new Error("no such client")
+  const [client, thought] = [clients.generateContent, { kind: "thought", text: "a", signature: "siga" } as const]
   const blocks: ReadonlyArray<Block> = [{ kind: "call", id: "call_0" }, thought, { ...thought, text: "b" }]
   expect(turnsAt(openai, client, afterTurn(openai, client, question(client), blocks, "whole"))).toEqual([blocks])
 })

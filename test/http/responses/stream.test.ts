@@ -151,11 +151,10 @@ const samples: Readonly<Record<string, Sample>> = {
       ...thoughtEvents,
       ...[added, "response.content_part.added", "response.output_text.delta", "response.output_text.annotation.added"],
       ...["response.output_text.done", "response.content_part.done", ended],
-      ...[added, "response.function_call_arguments.delta", added, ended],
+      ...[added, "response.function_call_arguments.delta", "response.function_call_arguments.done", ended, added, ended],
       ...[added, "response.content_part.added", "response.output_text.delta", "response.output_text.annotation.added"],
       ...["response.output_text.done", "response.content_part.done", ended],
-      ...[added, "response.function_call_arguments.delta"],
-      ...["response.function_call_arguments.done", ended, "response.function_call_arguments.done", ended],
+      ...[added, "response.function_call_arguments.delta", "response.function_call_arguments.done", ended],
     ],
   },
   "text and two calls that take turns": {

@@ -1,5 +1,6 @@
 /** A call of a tool of the caller, as an output item of the Responses form. */
 import type { JsonObject } from "../../../domain/json/json.ts"
+import { JsonCount } from "../../../wire/jsonDepth.ts"
 import type { ToolIdentity } from "../tools/callerTools.ts"
 import { CustomToolInput } from "./CustomToolInput.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
@@ -17,6 +18,7 @@ export class CallOutput implements OutputItem {
   private readonly input: CustomToolInput | undefined
   /** Its arguments, or its text, as far as they have come. */
   private text = ""
+  private readonly json = new JsonCount(false)
 
   constructor(id: string, at: number, callId: string, tool: ToolIdentity, events: EventSink | undefined) {
     this.id = id
@@ -30,8 +32,14 @@ export class CallOutput implements OutputItem {
     this.input = streamed?.member === "input" ? new CustomToolInput() : undefined
   }
 
+  /** Whether its arguments have ended, as far as brackets tell. */
+  get isComplete(): boolean {
+    return this.json.isClosed
+  }
+
   /** Adds a fragment of its arguments. */
   add(fragment: string): void {
+    this.json.add(fragment)
     this.append(this.input === undefined ? fragment : this.input.add(fragment))
   }
 

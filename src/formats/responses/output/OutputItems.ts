@@ -2,8 +2,9 @@
  * The output of the Responses form, made of canonical deltas. For a stream each step is reported as an event; a whole
  * answer is one delta without events, so both have the same items.
  *
- * A message and reasoning end when something else begins. Calls stay open until the answer ends, since hosts of the chat
- * form may write several at a time.
+ * A message and reasoning end when something else begins. Calls stay open while other calls come, since hosts of the chat
+ * form may write several at a time. Complete ones end when something else begins: Codex keeps items in the order of their
+ * ends.
  */
 
 import type { JsonObject } from "../../../domain/json/json.ts"
@@ -52,6 +53,8 @@ export class OutputItems {
   private current: MessageOutput | ReasoningOutput | undefined
   private readonly messages: Array<MessageOutput> = []
   private readonly calls = new Map<number, CallOutput>()
+  /** Calls whose end was not reported, in their order. */
+  private readonly open: Array<CallOutput> = []
   private readonly unnamed = new Map<number, Unnamed>()
   /** The choice whose calls count. */
   private calledIn: number | undefined
@@ -100,6 +103,7 @@ export class OutputItems {
 
   private begin<A extends OutputItem>(item: A): A {
     this.endCurrent()
+    if (!(item instanceof CallOutput)) this.endCalls()
     this.entries.push({ item, status: "in_progress" })
     this.events?.event("response.output_item.added", { output_index: item.at, item: item.written("in_progress") })
     return item
@@ -118,6 +122,17 @@ export class OutputItems {
     const entry = this.current && this.entries[this.current.at]
     this.current = undefined
     if (entry !== undefined) this.end(entry, "completed")
+  }
+
+  /** Ends calls up to the first whose arguments may go on. */
+  private endCalls(): void {
+    while (this.open.length > 0) {
+      const [call] = this.open
+      const entry = call && this.entries[call.at]
+      if (entry === undefined || !call?.isComplete) return
+      this.open.shift()
+      this.end(entry, "completed")
+    }
   }
 
   /** Where the next item goes, and the id that it gets from us. */
@@ -181,7 +196,7 @@ export class OutputItems {
     const fragment = called?.arguments ?? ""
     const known = this.calls.get(index)
     if (known !== undefined) {
-      if (fragment !== "") known.add(fragment)
+      if (fragment !== "" && this.entries[known.at]?.status === "in_progress") known.add(fragment)
       return
     }
     const early = this.unnamed.get(index) ?? { id, fragments: "" }
@@ -197,6 +212,7 @@ export class OutputItems {
     const [id, at] = this.next(tool.kind.call.id)
     const call = this.begin(new CallOutput(id, at, callId, tool, this.events))
     this.calls.set(index, call)
+    this.open.push(call)
     if (fragments !== "") call.add(fragments)
   }
 }

@@ -455,6 +455,17 @@ const codex: Client = {
   }),
 }
 
+/** As opencode gives reasoning back by the AI SDK: its encrypted content and summary, without an id. */
+const opencode: Client = {
+  ...responsesClient,
+  said: (answer) =>
+    responsesClient.said(answer).map((item) => {
+      if (item["type"] !== "reasoning") return item
+      const { type, summary, encrypted_content } = item
+      return { type, summary, encrypted_content }
+    }),
+}
+
 const names = answerNames()
 const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 const head = { status: 200, headers: new Headers() }
@@ -585,7 +596,7 @@ const signaturesIn = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
 const families = { anthropic, bedrock, openai, google }
 
 describe.each(Object.entries(families))("an answer of %s", (_, family) => {
-  describe.each(Object.entries({ ...clients, codex }))("to a %s client", (_name, client) => {
+  describe.each(Object.entries({ ...clients, codex, opencode }))("to a %s client", (_name, client) => {
     test.each<Mode>(["whole", "streamed", "wholeToStream"])("comes back in any order (%s)", (mode) => {
       fc.assert(
         fc.property(answersOf(family), (blocks) => {

@@ -41,13 +41,13 @@ export const signedContent = (text: string, signature: string, format: string): 
   wrappedWhole({ type: "reasoning.text", text, signature, format })
 
 /**
- * Encrypted content for the same callers, where the item's id is the host's own: then the id does not name the format, which
- * has to stand in the content. Vendors of this form read their own.
+ * Encrypted content for the same callers: the host's own id and the format stand in it, since some give back no ids at all.
+ * Vendors of this form read their own.
  */
 export const sealedContent = (data: string, id: string | undefined, format: string): string =>
-  id === undefined || format === "unknown" || format.endsWith("responses-v1")
+  format === "unknown" || format.endsWith("responses-v1")
     ? data
-    : wrappedWhole({ type: "reasoning.encrypted", data, id, format })
+    : wrappedWhole({ type: "reasoning.encrypted", data, ...(id === undefined ? {} : { id }), format })
 
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
 export const itemId = (kind: "msg" | "rs" | "ig" | CallId, suffix: string, at: number): string =>
@@ -83,7 +83,7 @@ export const readReasoning = (item: JsonObject): ReadReasoning => {
   const text = [...summary, ...content].join("")
   if (format === undefined && typeof signature !== "string") return { text, details: [] }
   const common = {
-    ...(typeof id === "string" && own === null ? { id } : {}),
+    ...(typeof id === "string" && own === null ? { id } : signed?.id == null ? {} : { id: signed.id }),
     ...(format == null ? {} : { format }),
   }
   const details: Array<ReasoningDetail> = summary.map((part, at) => ({

@@ -248,7 +248,7 @@ describe.each([true, false])("two turns at a host of the Messages form (stream: 
         format: "anthropic-claude-v1",
         encrypted_content: expect.any(String),
       },
-      { type: "reasoning", summary: [], encrypted_content: "cmVkYWN0ZWQ=", format: "anthropic-claude-v1" },
+      { type: "reasoning", summary: [], encrypted_content: expect.any(String), format: "anthropic-claude-v1" },
       {
         type: "message",
         role: "assistant",

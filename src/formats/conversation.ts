@@ -9,6 +9,7 @@ import {
   type AssistantMessage,
   type ContentPart,
   type HostToolCall,
+  isOrderEntryId,
   orderEntryId,
   type ReasoningDetail,
   type TextPart,
@@ -34,7 +35,7 @@ type ListedReasoning = [kind: "reasoning", length: number, signature: string | n
 type Listed = ListedReasoning | [kind: "text", length: number] | [kind: "call", id: string]
 
 /** Whether a piece is the entry that lists the parts. */
-export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => id === orderEntryId
+export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => isOrderEntryId(id)
 
 /** The pieces of reasoning that a host may be sent. Returns the same list where all are. */
 export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<ReasoningDetail> =>
@@ -106,7 +107,9 @@ export class PartOrder {
     const listed: ReadonlyArray<Listed> = marks === 0 ? this.listed : [["reasoning", 0, null, marks], ...this.listed]
     if (listed.filter(([kind]) => kind === "reasoning").length < 2 && isUsual(listed)) return []
     const data = JSON.stringify(listed)
-    return [{ type: "reasoning.encrypted", id: orderEntryId, format: "unknown", index: this.next, data }]
+    // The AI SDK's provider gives back one piece for each `id` in a conversation.
+    const id = `${orderEntryId}-${Bun.hash.crc32(data).toString(36)}`
+    return [{ type: "reasoning.encrypted", id, format: "unknown", index: this.next, data }]
   }
 
   private add(listed: Listed): void {

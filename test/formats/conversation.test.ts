@@ -160,9 +160,17 @@ describe("the list of the parts", () => {
     expect(usual.reasoning_details).toEqual([{ type: "reasoning.text", text: "a", signature: "s", format, index: 0 }])
     expect(usual.content).toBe("bc")
     expect(interleaved.reasoning_details?.map(({ index }) => index)).toEqual([0, 3, 5])
-    expect(interleaved.reasoning_details?.at(-1)).toMatchObject({ id: "headgate-order", format: "unknown" })
+    expect(interleaved.reasoning_details?.at(-1)).toMatchObject({ format: "unknown" })
+    expect(interleaved.reasoning_details?.at(-1)?.id).toStartWith("headgate-order-")
     expect(saidInOrder([text("a"), call("c")]).reasoning_details).toBeUndefined()
     expect(saidInOrder([text("a"), call("c"), text("b")]).reasoning_details).toHaveLength(1)
+  })
+
+  test("has an id of its own in each answer: the AI SDK gives back one piece for each id in a conversation", () => {
+    const later = saidInOrder([thought("a", "s3"), call("c3"), thought("d", "s4"), call("c4")])
+    const ids = [interleaved, later].map(({ reasoning_details: details }) => details?.at(-1)?.id)
+    expect(new Set(ids).size).toBe(2)
+    expect(saidInOrder(partsInOrder(later).parts)).toEqual(later)
   })
 
   test("reaches no host", () => {

@@ -100,10 +100,13 @@ export interface ReasoningDetail extends JsonObject {
 }
 
 /**
- * The `id` of the last piece of a message whose parts are not in the usual order. It lists them (see
+ * How the `id` of the last piece of a message begins whose parts are not in the usual order. It lists them (see
  * `formats/conversation.ts`). The gateway writes it, so it is no output of the model, and no host is sent it.
  */
 export const orderEntryId = "headgate-order"
+
+/** Whether an `id` is one of such a piece. */
+export const isOrderEntryId = (id: unknown): boolean => typeof id === "string" && id.startsWith(orderEntryId)
 
 /** Instructions. They may stand anywhere in the conversation, not only in front. */
 export interface SystemMessage extends JsonObject {

@@ -2,7 +2,7 @@
  * Estimates where a host reported no usage: bytes of text, and tokens by a rule of thumb. See docs/guarantees.md#g5.
  */
 import { isJsonObject, type JsonObject, objectsIn } from "../json/json.ts"
-import { orderEntryId } from "./chat.ts"
+import { isOrderEntryId } from "./chat.ts"
 import { type MediaTokens, outputAudioTokens, outputImageTokens } from "./MediaTokens.ts"
 
 /** Four, since there is no tokenizer. */
@@ -66,7 +66,7 @@ export const bytesSaid = (said: JsonObject): number => {
 const detailBytes = (details: unknown, isSaid: boolean): number => {
   let bytes = 0
   for (const { id, text, summary, data, signature } of objectsIn(details)) {
-    if (id === orderEntryId) continue
+    if (isOrderEntryId(id)) continue
     if (!isSaid) bytes += bytesOf(text) + bytesOf(summary)
     bytes += bytesOf(data) + bytesOf(signature)
   }
@@ -112,5 +112,5 @@ export const showsReasoning = (said: JsonObject): boolean => Boolean(said["reaso
 export const hidesReasoning = ({ reasoning_details: details }: JsonObject): boolean =>
   details != null &&
   objectsIn(details).some(
-    ({ id, summary, data, signature }) => id !== orderEntryId && (summary != null || data != null || signature != null),
+    ({ id, summary, data, signature }) => !isOrderEntryId(id) && (summary != null || data != null || signature != null),
   )

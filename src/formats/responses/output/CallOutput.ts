@@ -32,14 +32,14 @@ export class CallOutput implements OutputItem {
     this.input = streamed?.member === "input" ? new CustomToolInput() : undefined
   }
 
-  /** Whether its arguments have ended, as far as brackets tell. */
+  /** Whether its arguments have ended in a stream, as far as brackets tell. */
   get isComplete(): boolean {
     return this.json.isClosed
   }
 
   /** Adds a fragment of its arguments. */
   add(fragment: string): void {
-    this.json.add(fragment)
+    if (this.events !== undefined) this.json.add(fragment)
     this.append(this.input === undefined ? fragment : this.input.add(fragment))
   }
 

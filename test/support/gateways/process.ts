@@ -92,9 +92,13 @@ const run = ({ env, words, script, stderr }: Started): RunningGateway => {
         }),
   ])
   let over = false
+  let isEndedByTest = false
   const exited = child.exited.then(async (code) => {
     await told
     over = true
+    // A gateway that served and then ended by itself makes requests fail elsewhere.
+    if (!isEndedByTest && /headgate listens at/.test(out) && (child.signalCode ?? code) !== 0)
+      process.stderr.write(`a gateway ended with ${child.signalCode ?? code}, not by its test: ${err.slice(-2000)}\n`)
     listens.reject(new Error(`it ended with ${child.signalCode ?? code}: ${err}`))
     return code
   })
@@ -105,6 +109,7 @@ const run = ({ env, words, script, stderr }: Started): RunningGateway => {
     err: () => err,
     exited,
     kill: (signal) => {
+      isEndedByTest = true
       if (script === undefined) child.kill(signal)
       else if (!over) process.kill(-child.pid, signal)
     },

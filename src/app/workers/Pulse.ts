@@ -2,7 +2,7 @@
  * Tells its supervisor whether a worker process is alive: by its heartbeats once it serves, and by the state of the process in `/proc`, since
  * the runtime may lose the exit of a child (oven-sh/bun#43697).
  */
-import { readFileSync } from "node:fs"
+import { statOf } from "../../process/mainThread.ts"
 import type { Ended } from "./supervise.ts"
 
 /** Milliseconds between two checks of a worker. */
@@ -22,6 +22,8 @@ export interface Watched {
   readonly hasServed: () => boolean
   /** Whether it was asked to stop. */
   readonly isStopping: () => boolean
+  /** `OwnTime.of` the worker. */
+  readonly ownTime: (passedMs: number) => number
   /** How the process has ended, by the operating system; `undefined`: it has not. */
   readonly ended: () => Ended | undefined
   /** Its event loop is stuck. Called once, with the number of checks without a heartbeat. */
@@ -63,21 +65,22 @@ export class Pulse {
     // A worker that is asked to stop while it starts has nothing to finish, so its heartbeats count at once.
     const isStopping = watched.isStopping()
     if (this.isStuck || (!isStopping && !watched.hasServed())) return
-    this.missed += 1
-    if (this.missed < (isStopping ? this.mostAtStop : mostMissed)) return
+    // A part of a check, where the worker waited for a processor.
+    this.missed += watched.ownTime(lookMs) / lookMs
+    const most = isStopping ? this.mostAtStop : mostMissed
+    if (this.missed <= most - 0.5) return
     this.isStuck = true
-    watched.stuck(this.missed)
+    watched.stuck(Math.round(this.missed))
   }
 }
 
 /** How a child has ended, by `/proc`; `undefined`: it has not. Without `/proc` only whether it has. */
 export const endOf = (pid: number): Ended | undefined => {
-  const stat = statOf(pid)
-  if (stat === undefined) return isThere(pid) ? undefined : unknownEnd
-  // After the name, which may have blanks and parentheses: the state first, the status of the exit as the 50th.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const fields = statOf(pid)
+  if (fields === undefined) return isThere(pid) ? undefined : unknownEnd
   const isOver = fields[0] === "Z" || fields[0] === "X"
   if (!isOver) return undefined
+  // The status of the exit.
   const status = Number(fields[49])
   const signal = status & 0x7f
   return signal === 0 ? { code: status >> 8, signal: null } : { code: 128 + signal, signal: `signal ${signal}` }
@@ -85,14 +88,6 @@ export const endOf = (pid: number): Ended | undefined => {
 
 /** Exit code of a software error. */
 const unknownEnd: Ended = { code: 70, signal: null }
-
-const statOf = (pid: number): string | undefined => {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8")
-  } catch {
-    return undefined
-  }
-}
 
 const isThere = (pid: number): boolean => {
   try {

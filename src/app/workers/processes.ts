@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import type { Overrides } from "../../config/Overrides.ts"
 import { logEvent } from "../../process/log/logEvent.ts"
+import { OwnTime } from "../../process/mainThread.ts"
 import type { Drained } from "../../services/request/InFlight.ts"
 import { Ending } from "../Ending.ts"
 import { wordsOf } from "../serveFlags.ts"
@@ -184,7 +185,7 @@ const spawn = (
   }
 }
 
-interface Life extends Omit<Watched, "ended" | "unnoticed"> {
+interface Life extends Omit<Watched, "ownTime" | "ended" | "unnoticed"> {
   readonly drainSeconds: number
 }
 
@@ -197,7 +198,11 @@ const watchedLife = (handle: Bun.Subprocess, watched: Life) => {
     clearInterval(looking)
     over.resolve(how)
   }
-  const pulse = new Pulse({ ...watched, ended: () => endOf(handle.pid), unnoticed: end }, watched.drainSeconds)
+  const ownTime = new OwnTime(handle.pid)
+  const pulse = new Pulse(
+    { ...watched, ownTime: (ms) => ownTime.of(ms), ended: () => endOf(handle.pid), unnoticed: end },
+    watched.drainSeconds,
+  )
   const looking = setInterval(() => pulse.look(), lookMs)
   void handle.exited.then((code) =>
     end({ code, signal: handle.signalCode === null ? null : String(handle.signalCode) }),

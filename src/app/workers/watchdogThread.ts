@@ -5,6 +5,7 @@ import { place } from "../../plugin/checks/running.ts"
 import { endProcess } from "../../plugin/loading/endProcess.ts"
 import { type LogFormat, writerOf } from "../../process/log/formats.ts"
 import type { Line } from "../../process/log/Line.ts"
+import { OwnTime } from "../../process/mainThread.ts"
 
 /** What to watch: the first message. */
 export interface Watching {
@@ -32,7 +33,8 @@ self.onmessage = ({ data }: MessageEvent<Watching | Named>) => {
 
 const watch = ({ shared, beatMs, mostMissed, fields, format }: Watching): void => {
   let beat = Atomics.load(shared, place.beat)
-  let missed = 0
+  let blockedMs = 0
+  const ownTime = new OwnTime(process.pid)
   let looked = performance.now()
   // Checks are counted, not time, which also passes while the machine sleeps or the process is stopped.
   setInterval(() => {
@@ -41,10 +43,12 @@ const watch = ({ shared, beatMs, mostMissed, fields, format }: Watching): void =
     looked = now
     const last = beat
     beat = Atomics.load(shared, place.beat)
+    const own = ownTime.of(beatMs)
     // This thread did not run either: the machine slept, or is too busy to judge by.
-    missed = beat !== last || wasLate ? 0 : missed + 1
-    if (missed === mostMissed) {
-      void endProcess(70, `${writerOf(format, false)(lineOf(shared, missed * beatMs, fields))}\n`)
+    blockedMs = beat !== last || wasLate ? 0 : blockedMs + own
+    if (blockedMs > (mostMissed - 0.5) * beatMs) {
+      blockedMs = Number.NEGATIVE_INFINITY
+      void endProcess(70, `${writerOf(format, false)(lineOf(shared, mostMissed * beatMs, fields))}\n`)
     }
   }, beatMs)
 }

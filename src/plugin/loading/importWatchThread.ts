@@ -1,10 +1,11 @@
 /** The thread of `importWatch.ts`. It needs nothing of the main thread, which is blocked when this one has work to do. */
+import { OwnTime } from "../../process/mainThread.ts"
 import { endProcess } from "./endProcess.ts"
 
 export interface WatchMessage {
   /** What the main thread is importing; `null`: nothing. */
   readonly path: string | null
-  /** How long that may take, milliseconds. */
+  /** How long that may take, milliseconds of the main thread's own time (`OwnTime`). */
   readonly limitMs: number
   /** Of a configuration, which is no plugin: what the process says and ends with. */
   readonly instead?: { readonly line: string; readonly code: number }
@@ -17,8 +18,17 @@ let timer: ReturnType<typeof setTimeout> | undefined
 self.onmessage = ({ data: { path, limitMs, instead } }: MessageEvent<WatchMessage>) => {
   clearTimeout(timer)
   if (path === null) return
-  timer = setTimeout(() => {
-    const line = `plugin ${path}: import: it has blocked the process for ${limitMs / 1000} seconds; the gateway ends\n`
-    void endProcess(instead?.code ?? 70, instead?.line ?? line)
-  }, limitMs)
+  const line = `plugin ${path}: import: it has blocked the process for ${limitMs / 1000} seconds; the gateway ends\n`
+  const ownTime = new OwnTime(process.pid)
+  const waitFor = (ms: number): void => {
+    timer = setTimeout(() => {
+      const left = ms - ownTime.of(ms)
+      if (left > leastMs) waitFor(left)
+      else void endProcess(instead?.code ?? 70, instead?.line ?? line)
+    }, ms)
+  }
+  waitFor(limitMs)
 }
+
+/** Less is not worth another look. */
+const leastMs = 50

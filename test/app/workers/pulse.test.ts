@@ -5,7 +5,7 @@ import { endOf, Pulse } from "../../../src/app/workers/Pulse.ts"
 import type { Ended } from "../../../src/app/workers/supervise.ts"
 import { until } from "../../support/clocks/until.ts"
 
-const watching = ({ serves = true, drainSeconds = 60 } = {}) => {
+const watching = ({ serves = true, drainSeconds = 60, ownTime = (passedMs: number) => passedMs } = {}) => {
   const state: { serves: boolean; stopping: boolean; ended: Ended | undefined } = {
     serves,
     stopping: false,
@@ -16,6 +16,7 @@ const watching = ({ serves = true, drainSeconds = 60 } = {}) => {
     {
       hasServed: () => state.serves,
       isStopping: () => state.stopping,
+      ownTime,
       ended: () => state.ended,
       stuck: (missed) => happened.push(`stuck after ${missed}`),
       unnoticed: ({ code }) => happened.push(`ended with ${code}`),
@@ -40,6 +41,12 @@ test("a heartbeat, however late, counts for all that were missed", () => {
   look(15)
   pulse.beat()
   expect(look(15)).toEqual([])
+})
+
+test("one that waits for a processor was given up as stuck: only its own time counts", () => {
+  const { look } = watching({ ownTime: (passedMs) => passedMs / 10 })
+  expect(look(154)).toEqual([])
+  expect(look(10)).toEqual(["stuck after 16"])
 })
 
 test("none is expected of one that does not serve yet", () => {

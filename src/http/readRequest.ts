@@ -204,6 +204,8 @@ class ArrivingBody extends Wait<Uint8Array, ReadFailure> implements InflaterRece
   }
 
   private complete(bytes: Uint8Array): void {
+    // What is left to do takes as long as the machine needs.
+    this.timer?.clear()
     if (this.encoding === null || this.refusal !== undefined) this.decoded(bytes)
     else if (!this.isOver) this.inflate(bytes, this.encoding)
   }

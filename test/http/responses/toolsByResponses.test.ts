@@ -12,11 +12,25 @@ let gateway: TestGateway
 let host: ScriptedHost
 
 const price = { prompt: "0.000001", completion: "0.000002" }
-const modelFor = (id: string, host: { readonly provider: string; readonly model: string; readonly api?: string }) => ({
-  id,
-  context_length: 8192,
-  hosts: [{ pricing: price, ...host }],
-})
+interface ModelHost {
+  readonly provider: string
+  readonly model: string
+  readonly api?: string
+}
+
+/** The host of each model that is called. The catalogue has others for some. */
+const hosts: Readonly<Record<string, ModelHost>> = {
+  "openai/gpt-5.4": { provider: "openai", model: "gpt-5.4" },
+  "openai/gpt-5.6-sol": { provider: "azure", model: "our-deployment" },
+  "ours/sol": { provider: "openai", model: "gpt-6.2-sol" },
+  "ours/keys": { provider: "several", model: "gpt-6-astra" },
+  "openai/gpt-5.2": { provider: "openai", model: "gpt-5.2" },
+  "ours/old-name": { provider: "azure", model: "gpt-35-turbo" },
+  "ours/named": { provider: "openai", model: "gpt-5.5", api: "chat" },
+  "openai/gpt-5.5": { provider: "old", model: "gpt-5.5" },
+}
+
+const modelFor = (id: string, host: ModelHost) => ({ id, context_length: 8192, hosts: [{ pricing: price, ...host }] })
 
 beforeAll(async () => {
   // As OpenAI does: tools are refused in the chat form.
@@ -40,16 +54,7 @@ beforeAll(async () => {
         old: { ...settings, plugin: "azure", api_version: "2025-04-01-preview" },
         several: { ...server, plugin: "openai", api_keys: [{ key: "k1" }, { key: "k2" }] },
       },
-      models: [
-        modelFor("openai/gpt-5.4", { provider: "openai", model: "gpt-5.4" }),
-        modelFor("openai/gpt-5.6-sol", { provider: "azure", model: "our-deployment" }),
-        modelFor("ours/sol", { provider: "openai", model: "gpt-6.2-sol" }),
-        modelFor("ours/keys", { provider: "several", model: "gpt-6-astra" }),
-        modelFor("openai/gpt-5.2", { provider: "openai", model: "gpt-5.2" }),
-        modelFor("ours/old-name", { provider: "azure", model: "gpt-35-turbo" }),
-        modelFor("ours/named", { provider: "openai", model: "gpt-5.5", api: "chat" }),
-        modelFor("openai/gpt-5.5", { provider: "old", model: "gpt-5.5" }),
-      ],
+      models: Object.entries(hosts).map(([id, one]) => modelFor(id, one)),
     },
   })
 })
@@ -77,7 +82,7 @@ const asked = async (path: string, model: string, withTools: boolean) => {
   const response = await gateway.call(path, {
     method: "POST",
     body: JSON.stringify({ model, ...plain, ...(withTools ? tools : {}) }),
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "x-gw-host": hosts[model]?.provider ?? "" },
   })
   const text = await response.text()
   const form = host.calls.at(-1)?.body["input"] === undefined ? "chat" : "responses"

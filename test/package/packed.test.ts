@@ -150,7 +150,10 @@ describe("the packed package", () => {
   test("has what a plugin in an app needs: its tests run with `bun test`, and the program writes and tests plugins", async () => {
     const program = [process.execPath, "node_modules/headgate/src/main.ts", "plugin"]
     expect(await app.run(...program, "new", "tide", "--protocol")).toMatchObject({ code: 0, stderr: "" })
-    const tested = await ran([process.execPath, "test"], join(app.folder, "plugins/providers/tide"))
+    const tested = await ran(
+      [process.execPath, "test", "--timeout=1800000"],
+      join(app.folder, "plugins/providers/tide"),
+    )
     expect(tested.stderr).toContain(" 0 fail")
     expect(tested.code).toBe(0)
     const listed = await app.run("env", "TIDE_API_KEY=a-key", ...program, "list")

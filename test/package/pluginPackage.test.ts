@@ -58,7 +58,7 @@ describe("headgate plugin new --package", () => {
     await installFiles(plugin, { headgate: packedGateway("vendor/headgate.tgz", await manifestOf(root)) })
 
     expect(await succeeded([process.execPath, "run", "check"], plugin)).toMatchObject({ code: 0 })
-    expect((await succeeded([process.execPath, "test"], plugin)).stderr).toContain(" 0 fail")
+    expect((await succeeded([process.execPath, "test", "--timeout=1800000"], plugin)).stderr).toContain(" 0 fail")
     expect(await listed(plugin)).toMatchObject([
       { id: "acme", state: "on", contract: contractVersion, source: "package" },
     ])
@@ -98,7 +98,7 @@ describe("examples/plugin-package", () => {
     await Bun.write(join(steady(), "vendor/headgate.tgz"), Bun.file(join(home, "packed/headgate.tgz")))
     await installFiles(steady(), { headgate: packedGateway("vendor/headgate.tgz", await manifestOf(root)) })
     await succeeded([process.execPath, "run", "check"], steady())
-    expect((await succeeded([process.execPath, "test"], steady())).stderr).toContain(" 0 fail")
+    expect((await succeeded([process.execPath, "test", "--timeout=1800000"], steady())).stderr).toContain(" 0 fail")
     await succeeded([process.execPath, "pm", "pack", "--quiet"], steady())
   }, 1_800_000)
 })

@@ -26,8 +26,8 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
     passes: quirks.passes ?? [...(quirks.takes ?? []), ...(quirks.own ?? [])],
     searches: searchesByOption,
     encode: withinIds(quirks, encodeChat(quirks)),
-    decode: (_head, body) => readAnswer(body, quirks),
-    decoder: () => chatDecoder(quirks),
+    decode: (_head, body, { host }) => readAnswer(body, quirks, host.upstreamModel),
+    decoder: (_head, { host }) => chatDecoder(quirks, host.upstreamModel),
   })
 
 const withinIds = ({ longestCallId: most }: ChatQuirks, encode: Protocol["encode"]): Protocol["encode"] =>

@@ -7,6 +7,7 @@ import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
+import { ThinkTags } from "./chatThinkTags.ts"
 import {
   addRest,
   argumentsOf,
@@ -23,7 +24,6 @@ import {
   textAndReasoningOf,
   usageOf,
 } from "./readChatAnswer.ts"
-import { type ThinkTags, thinkTags } from "./thinkTags.ts"
 
 /** State of one choice. */
 interface Choice {
@@ -34,24 +34,25 @@ interface Choice {
   isFinished: boolean
 }
 
-const newChoice = (index: number, quirks: ChatQuirks): Choice => ({
+const newChoice = (index: number, quirks: ChatQuirks, model: string): Choice => ({
   index,
   calls: undefined,
-  tags: quirks.thinkTags === true ? thinkTags() : undefined,
+  tags: quirks.thinkTags === true ? new ThinkTags(model) : undefined,
   isFinished: false,
 })
 
-export const chatDecoder = (quirks: ChatQuirks): Decoder => {
+/** `model`: as the host calls it. */
+export const chatDecoder = (quirks: ChatQuirks, model: string): Decoder => {
   // Most answers have one choice. A host may name any number of them, so the others are found without a search.
   let first: Choice | undefined
   let others: Map<number, Choice> | undefined
   const choiceAt = (index: number): Choice => {
-    first ??= newChoice(index, quirks)
+    first ??= newChoice(index, quirks, model)
     if (first.index === index) return first
     others ??= new Map()
     let choice = others.get(index)
     if (choice === undefined) {
-      choice = newChoice(index, quirks)
+      choice = newChoice(index, quirks, model)
       others.set(index, choice)
     }
     return choice
@@ -169,6 +170,7 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
       case "reasoning_content":
         // Some hosts send both names with the same text.
         if (typeof value === "string" && !delta.reasoning) delta.reasoning = value
+        if (value) tags?.separated()
         break
       case "refusal":
         if (typeof value === "string") delta.refusal = value

@@ -63,7 +63,7 @@ type Protocol = readonly [string, () => Decoder, (said: Said) => unknown, Readon
 
 const protocols: ReadonlyArray<Protocol> = [
   ["Google's", () => generateContentDecoder("gemini-2.0-flash"), googles, ["STOP", "MAX_TOKENS", "RECITATION"]],
-  ["chat", () => chatDecoder({}), chats, ["stop", "length", "content_filter"]],
+  ["chat", () => chatDecoder({}, "m"), chats, ["stop", "length", "content_filter"]],
   [
     "canonical",
     (): Decoder => ({ event: (_, data) => [data as ChatChunk], end: () => [] }),
@@ -130,7 +130,7 @@ describe("an error with a usage in the same event", () => {
       },
     ],
   ])("%s: the usage was not read", (_, error) => {
-    expect(heard(chatDecoder({}), [word, error])).toMatchObject({ state: "failed", usage })
+    expect(heard(chatDecoder({}, "m"), [word, error])).toMatchObject({ state: "failed", usage })
   })
 
   test("of Google's: the usage was not read", () => {
@@ -150,7 +150,7 @@ describe("a large event in small pieces", () => {
     let characters = 0
     const stream = new HostStream({
       framing: "sse",
-      decoder: chatDecoder({}),
+      decoder: chatDecoder({}, "m"),
       transparent: false,
       excludeReasoning: false,
       choices: 1,

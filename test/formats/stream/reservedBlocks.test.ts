@@ -12,7 +12,7 @@ const afterEvent = (tokens: number, blocks: number) => {
   let taken = 0
   const stream = new HostStream({
     framing: "sse",
-    decoder: chatDecoder({}),
+    decoder: chatDecoder({}, "m"),
     transparent: false,
     excludeReasoning: false,
     choices: 1,

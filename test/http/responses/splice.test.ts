@@ -25,7 +25,7 @@ const read = (chunks: ReadonlyArray<Uint8Array>, transparent: boolean): string =
   const options = {
     framing: "sse",
     transparent,
-    decoder: chatDecoder({}),
+    decoder: chatDecoder({}, "m"),
     writer,
     excludeReasoning: false,
     choices: 1,

@@ -1,7 +1,7 @@
 /** Google's form for clients: `POST …:generateContent` and `…:streamGenerateContent`, whose stream is events or one JSON array. */
 import type { Failure } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import { noCost } from "../../domain/price/price.ts"
 import { noUsage } from "../../domain/price/Usage.ts"
@@ -16,7 +16,8 @@ import { finishReasonOf } from "./CandidateReader.ts"
 import { decodeGenerateContent, generateContentTable } from "./generateContentBody.ts"
 import { generateContentErrorBody } from "./generateContentError.ts"
 import { given } from "./generateContentJson.ts"
-import { AnswerParts, groundingOf, partsOfMessage } from "./generateContentParts.ts"
+import { soundTypeOf } from "./generateContentMedia.ts"
+import { AnswerParts, groundingOf, partsOfMessage, type Shown } from "./generateContentParts.ts"
 import { usageMetadata, usageWithCost } from "./generateContentUsage.ts"
 import { generateContentForm, NativeEvents } from "./nativeGenerateContent.ts"
 
@@ -27,29 +28,32 @@ export const generateContent: ClientFormat = {
   name: generateContentForm,
   decode: decodeGenerateContent,
   prompt: "contents",
-  answer: (names, request) => answerWriter(names, showsThoughts(request)),
+  answer: (names, request) => answerWriter(names, shownTo(request)),
   stream: (names, request, target) => {
-    const shows = showsThoughts(request)
+    const shown = shownTo(request)
     const asEvents = isEvents(target)
-    return (host) => new EventWriter(names, host, shows, asEvents)
+    return (host) => new EventWriter(names, host, shown, asEvents)
   },
   streamType: (target) => (isEvents(target) ? "text/event-stream" : "application/json"),
   error: generateContentErrorBody,
   schema: generateContentTable.schema,
 }
 
-/** Google's clients are shown thoughts where they ask for them. */
-const showsThoughts = ({ native }: ChatRequest): boolean => {
+const shownTo = ({ native, payload: { audio } }: ChatRequest): Shown => {
   const config = native?.body["generationConfig"]
   const thinking = isJsonObject(config) ? config["thinkingConfig"] : undefined
-  return isJsonObject(thinking) && thinking["includeThoughts"] === true
+  const format = isJsonObject(audio) ? textOr(audio["format"], undefined) : undefined
+  return {
+    thoughts: isJsonObject(thinking) && thinking["includeThoughts"] === true,
+    soundType: soundTypeOf(format),
+  }
 }
 
 const answerWriter =
-  (names: AnswerNames, shows: boolean): AnswerWriter =>
+  (names: AnswerNames, shown: Shown): AnswerWriter =>
   (host, { choices }, native) => {
     const { usageMetadata: written, ...own } = native ?? {
-      candidates: choices.map((choice) => candidateOf(choice, shows)),
+      candidates: choices.map((choice) => candidateOf(choice, shown)),
     }
     const text = JSON.stringify({ ...own, ...factsOf(names, host), openrouter_metadata: names.metadata?.(host) })
     return (charge) => `${text.slice(0, -1)},"usageMetadata":${JSON.stringify(usageWithCost(written, charge))}}`
@@ -59,8 +63,8 @@ const answerWriter =
 const factsOf = ({ model, generationId }: AnswerNames, host: Host | undefined): JsonObject =>
   given({ modelVersion: host?.model ?? model, responseId: generationId, provider: host?.providerName })
 
-const candidateOf = ({ index, message, logprobs, ...finish }: ChatChoice, shows: boolean): JsonObject => {
-  const writer = new AnswerParts(shows)
+const candidateOf = ({ index, message, logprobs, ...finish }: ChatChoice, shown: Shown): JsonObject => {
+  const writer = new AnswerParts(shown)
   const parts: Array<JsonObject> = []
   for (const part of partsOfMessage(message, writer)) {
     const last = parts.at(-1)
@@ -106,15 +110,15 @@ class EventWriter implements StreamWriter {
   readonly native: NativeEvents
   private readonly names: AnswerNames
   private readonly host: Host | undefined
-  private readonly showsThoughts: boolean
+  private readonly shown: Shown
   private readonly asEvents: boolean
   private readonly parts = new Map<number, AnswerParts>()
   private isFirst = true
 
-  constructor(names: AnswerNames, host: Host | undefined, shows: boolean, asEvents: boolean) {
+  constructor(names: AnswerNames, host: Host | undefined, shown: Shown, asEvents: boolean) {
     this.names = names
     this.host = host
-    this.showsThoughts = shows
+    this.shown = shown
     this.asEvents = asEvents
     this.native = new NativeEvents((event) => this.written(event))
   }
@@ -173,7 +177,7 @@ class EventWriter implements StreamWriter {
   private partsOf(index: number): AnswerParts {
     const known = this.parts.get(index)
     if (known !== undefined) return known
-    const parts = new AnswerParts(this.showsThoughts)
+    const parts = new AnswerParts(this.shown)
     this.parts.set(index, parts)
     return parts
   }

@@ -98,6 +98,12 @@ export const mediaPart = (part: Exclude<ContentPart, { type: "text" | "refusal" 
   }
 }
 
+/** The type of an answer's sound, by `audio.format` of the request. Google writes raw sound, and so do streams of OpenAI. */
+export const soundTypeOf = (format: string | undefined): string =>
+  format === undefined || format === "pcm16"
+    ? "audio/L16;codec=pcm;rate=24000"
+    : (typesByEnding.get(format) ?? `audio/${format}`)
+
 const audioPart = ({ data, format }: { readonly data: string; readonly format: string }): Carried => {
   if (format.startsWith("pcm")) return "this host takes no raw audio"
   return inline(typesByEnding.get(format) ?? `audio/${format}`, data)

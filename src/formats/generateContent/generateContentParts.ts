@@ -3,7 +3,7 @@
  * Reasoning of other vendors travels in a signature of ours, so that it comes back in the next turn; it is base64, since
  * Google's clients read signatures as bytes.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type { Annotation, ChatDelta, ChatMessage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
 import { JsonCount } from "../../wire/jsonDepth.ts"
 import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
@@ -31,6 +31,14 @@ interface Call {
   text: string
 }
 
+/** How an answer is shown to one client. */
+export interface Shown {
+  /** Google's clients are shown thoughts where they ask for them. */
+  readonly thoughts: boolean
+  /** The type of sound in it, which an answer in the canonical form does not say. */
+  readonly soundType: string
+}
+
 export class AnswerParts {
   /** The model's words for why it does not answer. */
   refusal = ""
@@ -40,10 +48,10 @@ export class AnswerParts {
   private readonly calls = new Map<number, Call>()
   private thought: ReasoningDetail | undefined
   private readonly signatures = new Map<string, string>()
-  private readonly showsThoughts: boolean
+  private readonly shown: Shown
 
-  constructor(showsThoughts: boolean) {
-    this.showsThoughts = showsThoughts
+  constructor(shown: Shown) {
+    this.shown = shown
   }
 
   /** The parts that are ready. */
@@ -54,6 +62,9 @@ export class AnswerParts {
     for (const detail of details) if (!isOrderEntry(detail)) this.think(detail)
     if (content) this.say({ text: content })
     for (const { image_url: image } of images ?? []) this.say(imagePart(image.url))
+    const { audio } = delta
+    const sound = isJsonObject(audio) ? textOr(audio["data"], "") : ""
+    if (sound !== "") this.say({ inlineData: { mimeType: this.shown.soundType, data: sound } })
     for (const call of calls ?? []) this.call(call)
     if (refusal) this.refusal += refusal
     this.annotations.push(...citationsIn(delta.annotations))
@@ -120,7 +131,7 @@ export class AnswerParts {
     const said = (goesOn ? (thought.text ?? thought.summary ?? "") : "") + text
     const own = type === "reasoning.summary" ? { summary: said } : { text: said }
     this.thought = { ...(goesOn ? thought : {}), ...detail, ...own }
-    if (this.showsThoughts && text !== "") this.waiting.push({ text, thought: true })
+    if (this.shown.thoughts && text !== "") this.waiting.push({ text, thought: true })
   }
 
   private endThought(): void {
@@ -134,7 +145,7 @@ export class AnswerParts {
     }
     // Nothing of it has to come back.
     if (type === "reasoning.text" && !signature && id == null && (format == null || format === "unknown")) return
-    const mark = this.showsThoughts ? wrapped(thought) : wrappedWhole(thought)
+    const mark = this.shown.thoughts ? wrapped(thought) : wrappedWhole(thought)
     this.waiting.push({ text: "", thought: true, thoughtSignature: encoded(mark) })
   }
 }

@@ -6,12 +6,12 @@ import { decodeEmbeddings, embeddingsTable } from "../../formats/embeddings/read
 import { embeddingsWriter } from "../../formats/embeddings/writeEmbeddingsAnswer.ts"
 import { chatErrorBody } from "../../formats/errorBody.ts"
 import { generateContent } from "../../formats/generateContent/generateContentClient.ts"
-import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
 import {
   embedContentSchema,
   embedContentWriter,
   embeddingsBody,
-} from "../../formats/generateContent/generateContentVectors.ts"
+} from "../../formats/generateContent/generateContentEmbeddings.ts"
+import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
 import { messages } from "../../formats/messages/messagesClient.ts"
 import { decodeRerank, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
 import { rerankWriter } from "../../formats/rerank/writeRerankAnswer.ts"

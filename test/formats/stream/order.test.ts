@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { ChatChunk, FinishReason } from "../../../src/domain/request/chat.ts"
 import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
-import { generateContentDecoder } from "../../../src/formats/generateContent/generateContentAnswer.ts"
+import { GenerateContentDecoder } from "../../../src/formats/generateContent/generateContentStream.ts"
 import type { Decoder } from "../../../src/formats/Protocol.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { Utf8Decoder } from "../../../src/wire/Utf8Decoder.ts"
@@ -62,7 +62,7 @@ const finishes: ReadonlyMap<string, FinishReason> = new Map([
 type Protocol = readonly [string, () => Decoder, (said: Said) => unknown, ReadonlyArray<string>]
 
 const protocols: ReadonlyArray<Protocol> = [
-  ["Google's", () => generateContentDecoder("gemini-2.0-flash"), googles, ["STOP", "MAX_TOKENS", "RECITATION"]],
+  ["Google's", () => new GenerateContentDecoder("gemini-2.0-flash"), googles, ["STOP", "MAX_TOKENS", "RECITATION"]],
   ["chat", () => chatDecoder({}, "m"), chats, ["stop", "length", "content_filter"]],
   [
     "canonical",
@@ -74,7 +74,7 @@ const protocols: ReadonlyArray<Protocol> = [
 
 describe("text beside a finish", () => {
   test("arrived behind the text of a later event, and the later finish was lost", () => {
-    const { atOnce, finish } = heard(generateContentDecoder("gemini-2.0-flash"), [
+    const { atOnce, finish } = heard(new GenerateContentDecoder("gemini-2.0-flash"), [
       googles({ text: "Copyrighted text goes here", finish: "STOP" }),
       googles({ text: "More copyrighted text", finish: "RECITATION" }),
     ])
@@ -136,7 +136,7 @@ describe("an error with a usage in the same event", () => {
   test("of Google's: the usage was not read", () => {
     const said = googles({ text: "a", finish: null })
     const error = { error: { code: 503 }, usageMetadata: { promptTokenCount: 43, candidatesTokenCount: 10 } }
-    expect(heard(generateContentDecoder("gemini-2.0-flash"), [said, error])).toMatchObject({
+    expect(heard(new GenerateContentDecoder("gemini-2.0-flash"), [said, error])).toMatchObject({
       state: "failed",
       usage: { prompt_tokens: 43, completion_tokens: 10 },
     })

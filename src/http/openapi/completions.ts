@@ -1,6 +1,6 @@
 /** `POST /completions`. */
 
-import { completionsTable } from "../../formats/completions/readCompletionsRequest.ts"
+import { completionsTable } from "../../formats/completions/completionsRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { answerMembers, exampleAnswer, exampleUsage, reasons, usage } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"

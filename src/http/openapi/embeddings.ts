@@ -1,6 +1,6 @@
 /** `POST /embeddings`. */
 
-import { embeddingsTable } from "../../formats/embeddings/readEmbeddingsRequest.ts"
+import { embeddingsTable } from "../../formats/embeddings/embeddingsRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { costMembers, exampleCost, unaryMembers } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"

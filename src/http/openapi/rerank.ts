@@ -1,6 +1,6 @@
 /** `POST /rerank`. */
 
-import { documentSchema, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
+import { documentSchema, rerankTable } from "../../formats/rerank/rerankRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { cost, unaryMembers } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"

@@ -23,7 +23,6 @@ const memos = [
   "price.ts known",
   "rankBy.ts prices",
   "reservation.ts rough",
-  "readChatAnswer.ts finishWords",
   "withoutSecrets.ts searched",
 ]
 

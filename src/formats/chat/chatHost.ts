@@ -8,9 +8,9 @@ import { withCallIdsWithin } from "../callId.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
-import { readAnswer } from "./readChatAnswer.ts"
-import { chatDecoder } from "./readChatStream.ts"
-import { encodeChat } from "./writeChatRequest.ts"
+import { readAnswer } from "./chatAnswer.ts"
+import { encodeChat } from "./chatRequest.ts"
+import { chatDecoder } from "./chatStream.ts"
 
 /** Whether the host knows `web_search_options`, or nothing is known of what it knows. */
 const searchesByOption = ({ supportedParameters: known }: Host): boolean =>

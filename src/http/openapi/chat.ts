@@ -1,6 +1,6 @@
 /** `POST /chat/completions`. */
 
-import { chatTable } from "../../formats/chat/readChatRequest.ts"
+import { chatTable } from "../../formats/chat/chatRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { answerMembers, exampleAnswer, exampleUsage, reasons, usage } from "./answers.ts"
 import { operation, type Paths } from "./operation.ts"

@@ -1,5 +1,4 @@
-/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
-
+/** Whole answers in the chat form, of hosts and for clients, and the small readings that whole and streamed answers share. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type {
@@ -13,9 +12,11 @@ import type {
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
+import type { AnswerShape } from "../choices.ts"
 import { detailsIn } from "../content.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
+import { legacyChoice } from "./chatLegacyFunctions.ts"
 import { ThinkTags } from "./chatThinkTags.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -52,11 +53,12 @@ const mistakes: ReadonlySet<string> = new Set([
   ...["missing_thought_signature", "no_image", "image_other"],
 ])
 
-const finishWords = new Map<string, FinishReason>()
-for (const finish of ["length", "tool_calls", "content_filter", "error"] as const) {
-  for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
-}
-for (const word of mistakes) finishWords.set(word, "error")
+const finishWords: ReadonlyMap<string, FinishReason> = new Map([
+  ...(["length", "tool_calls", "content_filter", "error"] as const).flatMap((finish) =>
+    wordsFor[finish].split(" ").map((word) => [word, finish] as const),
+  ),
+  ...[...mistakes].map((word) => [word, "error"] as const),
+])
 
 /** The canonical finish reason; `null` while the answer goes on, for which some hosts send "". */
 export const finishOf = (word: unknown): FinishReason | null => {
@@ -269,3 +271,9 @@ const readCall = (call: unknown): ToolCall => {
     function: { name: typeof name === "string" ? name : "", ...rest, arguments: argumentsOf(written) },
   }
 }
+
+// --- for clients
+
+export const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
+
+export const legacyAnswers: AnswerShape = { ...answers, choice: legacyChoice }

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util"
 import * as Either from "effect/Either"
-import { decodeChat } from "../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../src/formats/chat/chatRequest.ts"
 import { plannerFor, unlimited } from "../test/support/gateways/planner.ts"
 
 const { values } = parseArgs({ options: { json: { type: "string" } } })

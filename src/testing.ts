@@ -7,6 +7,7 @@ export type { Expected, ExpectedCall, ExpectedFailure, Lack } from "./testing/Ex
 export { eventStreamEvent, eventStreamMessage } from "./testing/eventStream.ts"
 export { readChatStream } from "./testing/grammar/chat.ts"
 export { readCompletionsStream } from "./testing/grammar/completions.ts"
+export { readGenerateContentStream } from "./testing/grammar/generateContent.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"

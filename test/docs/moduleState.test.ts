@@ -24,7 +24,6 @@ const memos = [
   "price.ts multiplied",
   "rankBy.ts prices",
   "reservation.ts rough",
-  "readChatAnswer.ts finishWords",
   "withoutSecrets.ts searched",
 ]
 

@@ -19,8 +19,8 @@ import {
   type SignContext,
   Unsupported,
 } from "headgate/plugin"
-import { decodeEmbeddings } from "../../src/formats/embeddings/readEmbeddingsRequest.ts"
-import { decodeRerank } from "../../src/formats/rerank/readRerankRequest.ts"
+import { decodeEmbeddings } from "../../src/formats/embeddings/embeddingsRequest.ts"
+import { decodeRerank } from "../../src/formats/rerank/rerankRequest.ts"
 import { checkedProvider } from "../../src/plugin/checks/checked.ts"
 import { PluginFault } from "../../src/plugin/checks/PluginFault.ts"
 import { hostFor, requestWith } from "../support/recordings/recordings.ts"

@@ -1,39 +1,10 @@
 /** `POST /chat/completions`: the canonical form itself. */
-import type { ChatChunkChoice } from "../../domain/request/chat.ts"
-import { sseEvent } from "../../wire/sse.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { type AnswerShape, answerWriter, type ChunkShape, chunkWriters } from "../choices.ts"
+import { answerWriter, chunkWriters } from "../choices.ts"
 import { chatErrorBody } from "../errorBody.ts"
-import { legacyChoice, legacyPiece } from "./legacyFunctions.ts"
-import { chatTable, decodeChat } from "./readChatRequest.ts"
-
-const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
-const legacyAnswers: AnswerShape = { ...answers, choice: legacyChoice }
-
-/** Every delta has the role and a text, and every choice has all members, because strict clients require them. */
-const chunkChoice = ({
-  index,
-  delta,
-  finish_reason,
-  native_finish_reason,
-  ...rest
-}: ChatChunkChoice): ChatChunkChoice => ({
-  index,
-  delta: { role: "assistant", content: "", ...delta },
-  finish_reason,
-  native_finish_reason: native_finish_reason ?? null,
-  logprobs: null,
-  ...rest,
-})
-
-const chunks: ChunkShape = {
-  object: "chat.completion.chunk",
-  choice: chunkChoice,
-  // What surrounds the JSON of an event.
-  spliceable: { json: (text) => text.slice(6, -2), text: sseEvent },
-}
-
-const legacyChunks: ChunkShape = { ...chunks, choice: (choice) => legacyPiece(chunkChoice(choice)) }
+import { answers, legacyAnswers } from "./chatAnswer.ts"
+import { chatTable, decodeChat } from "./chatRequest.ts"
+import { chunks, legacyChunks } from "./chatStream.ts"
 
 export const chat: ClientFormat = {
   name: "chat",

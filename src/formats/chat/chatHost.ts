@@ -8,9 +8,9 @@ import { withCallIdsWithin } from "../callId.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
-import { readAnswer } from "./readChatAnswer.ts"
-import { chatDecoder } from "./readChatStream.ts"
-import { encodeChat } from "./writeChatRequest.ts"
+import { readAnswer } from "./chatAnswer.ts"
+import { encodeChat } from "./chatRequest.ts"
+import { chatDecoder } from "./chatStream.ts"
 
 /** Whether the host knows `web_search_options`, or nothing is known of what it knows. */
 const searchesByOption = ({ supportedParameters: known }: Host): boolean =>
@@ -26,8 +26,8 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
     passes: quirks.passes ?? [...(quirks.takes ?? []), ...(quirks.own ?? [])],
     searches: searchesByOption,
     encode: withinIds(quirks, encodeChat(quirks)),
-    decode: (_head, body) => readAnswer(body, quirks),
-    decoder: () => chatDecoder(quirks),
+    decode: (_head, body, { host }) => readAnswer(body, quirks, host.upstreamModel),
+    decoder: (_head, { host }) => chatDecoder(quirks, host.upstreamModel),
   })
 
 const withinIds = ({ longestCallId: most }: ChatQuirks, encode: Protocol["encode"]): Protocol["encode"] =>

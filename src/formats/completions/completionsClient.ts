@@ -4,7 +4,7 @@ import type { ClientFormat } from "../ClientFormat.ts"
 import { answerWriter, chunkWriters } from "../choices.ts"
 import { chatErrorBody } from "../errorBody.ts"
 import { completionChunks, completionShape } from "./completionsAnswer.ts"
-import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./readCompletionsRequest.ts"
+import { completionsForm, completionsTable, decodeCompletions, promptOf } from "./completionsRequest.ts"
 
 /** What the answer begins with: hosts do not repeat the prompt, and nothing is paid for it. */
 const echoOf = ({ native }: ChatRequest): string => (native?.body["echo"] === true ? promptOf(native.body) : "")

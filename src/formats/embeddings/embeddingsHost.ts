@@ -2,19 +2,11 @@
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { hostFacts, maySupport } from "../../domain/hosts/hostFacts.ts"
-import { isJsonObject } from "../../domain/json/json.ts"
-import { textOfNumbers } from "../../domain/json/numberList.ts"
-import {
-  type EmbeddingInput,
-  type EmbeddingsPayload,
-  embeddings,
-  inputsOf,
-  type PackedKind,
-  packedKind,
-  unpackedBytes,
-} from "../../domain/request/embeddings.ts"
+import { type EmbeddingsPayload, embeddings } from "../../domain/request/embeddings.ts"
 import type { EmbeddingsProtocol } from "../Protocol.ts"
 import { type UnaryQuirks, unaryProtocol } from "../unaryProtocol.ts"
+import { readVectors } from "./embeddingsAnswer.ts"
+import { writtenInput } from "./embeddingsRequest.ts"
 
 export interface EmbeddingsQuirks extends UnaryQuirks {
   /** The host refuses what OpenAI's own API does not have: `input_type`, and inputs that are no text. Default false. */
@@ -59,13 +51,7 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
         return isAsked ? { input, encoding_format: "base64" } : { input }
       },
       listed: "data",
-      read: ({ data, ...answer }, payload) => {
-        const kind = signedBytes ? "int8" : kindOf(data, payload)
-        return {
-          ...answer,
-          data: Array.isArray(data) ? data.map(kind === "float" ? withPlace : withNumbers(kind)) : data,
-        }
-      },
+      read: ({ data, ...answer }, payload) => ({ ...answer, data: readVectors(data, payload, signedBytes) }),
     },
   )
 }
@@ -76,58 +62,3 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
  */
 const givesFloats = ({ output_dtype: kind }: EmbeddingsPayload, host: Host): boolean =>
   (kind == null || kind === "float") && maySupport(hostFacts(host), "encoding_format")
-
-/** Some hosts leave the index out, and llama.cpp has the vector in a list of its own. */
-const withPlace = (entry: unknown, at: number): unknown => {
-  if (!isJsonObject(entry)) return entry
-  const placed = entry["index"] === undefined ? { ...entry, index: at } : entry
-  const vectors: unknown = entry["embedding"]
-  // A list of numbers is not parsed for this.
-  if (!Array.isArray(vectors) || textOfNumbers(vectors) !== undefined || vectors.length !== 1) return placed
-  const [vector]: ReadonlyArray<unknown> = vectors
-  return Array.isArray(vector) ? { ...placed, embedding: vector } : placed
-}
-
-/** What the base64 of an answer holds, by its first vector. */
-const kindOf = (data: unknown, payload: EmbeddingsPayload): PackedKind => {
-  const first: unknown = Array.isArray(data) ? data[0] : undefined
-  const vector = isJsonObject(first) ? first["embedding"] : undefined
-  return typeof vector === "string" ? packedKind(vector, payload) : "float"
-}
-
-/** Bytes as numbers, which every caller can read. */
-const withNumbers =
-  (kind: "int8" | "uint8") =>
-  (entry: unknown, at: number): unknown => {
-    const placed = withPlace(entry, at)
-    if (!isJsonObject(placed) || typeof placed["embedding"] !== "string") return placed
-    const embedding = unpackedBytes(placed["embedding"], kind)
-    return embedding === undefined ? placed : { ...placed, embedding }
-  }
-
-const writtenInput = (input: EmbeddingsPayload["input"], strict: boolean): unknown => {
-  const inputs = inputsOf(input)
-  // All inputs are of one kind.
-  if (!isInParts(inputs[0])) return input
-  const written: Array<unknown> = []
-  for (const [at, one] of inputs.entries()) {
-    const text = textOf(one)
-    if (text === undefined && strict) {
-      return new Unsupported({
-        path: `input[${at}].content`,
-        reason: "has parts other than text, and the host takes text alone",
-      })
-    }
-    written.push(text ?? one)
-  }
-  return written
-}
-
-const isInParts = (input: EmbeddingInput | undefined): boolean => isJsonObject(input)
-
-/** The text of an input whose parts are all text. */
-const textOf = (input: EmbeddingInput): string | undefined => {
-  if (typeof input === "string") return input
-  const parts = "content" in input ? input.content : []
-  return parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("") : undefined
-}

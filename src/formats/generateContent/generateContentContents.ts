@@ -1,24 +1,167 @@
 /**
- * Canonical messages as Google's `contents`: instructions stand apart, turns are the user's or the model's, and adjacent ones
- * of one kind are one. Results of functions have a turn of their own, since Google wants as many of them as there were calls.
+ * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`: instructions
+ * stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of functions have a turn
+ * of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
+import { type Issues, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
-import type {
-  AssistantMessage,
-  Content,
-  ContentPart,
-  HostToolCall,
-  Message,
-  ToolCall,
-  ToolMessage,
-} from "../../domain/request/chat.ts"
+import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
-import { argumentsObject, calledNames, partsOf, readDataUrl, textOf } from "../content.ts"
-import { partsInOrder } from "../conversation.ts"
-import { inline, mediaPart, type Reader } from "./generateContentMedia.ts"
-import { type SignedSpan, thoughtsOf } from "./Thoughts.ts"
+import { calledNames, partsOf, textOf } from "../content.ts"
+import type { Dropped } from "../request/Dropped.ts"
+import { messageOfTurn, type Placed, turnOfMessage } from "./generateContentModelTurn.ts"
+import { addressedPart, embeddedPart, isOperatorsAddress, mediaPart, type Reader } from "./generateContentParts.ts"
+
+const mostContents = 4096
+
+const part: JsonSchema = {
+  title: "GenerateContentPart",
+  type: "object",
+  description:
+    "text, inlineData, fileData, functionCall or functionResponse, possibly a thought. Others go to Google's hosts only.",
+}
+const content: JsonSchema = { type: "object", properties: { parts: { type: "array", items: part } } }
+
+export const contentsSchema: JsonSchema = { type: "array", items: content, minItems: 1, maxItems: mostContents }
+export const instructionSchema: JsonSchema = { anyOf: [{ type: "string" }, content] }
+
+export class History {
+  readonly messages: Array<Message> = []
+  /** Parts that the canonical form has no counterpart for. */
+  readonly untranslated: Dropped = []
+  private readonly places: Array<string> = []
+  /** Calls without a result so far. */
+  private readonly open: Array<{ readonly id: string; readonly name: string }> = []
+  private readonly issues: Issues
+  private calls = 0
+
+  constructor(issues: Issues) {
+    this.issues = issues
+  }
+
+  /** The caller's path for one in the canonical request. */
+  readonly pathOf = (path: string): string =>
+    path === "max_tokens"
+      ? "generationConfig.maxOutputTokens"
+      : (this.places[Number(/^messages\[(\d+)\]/.exec(path)?.[1])] ?? path)
+
+  instruction(value: unknown): void {
+    if (value == null) return
+    const path = "systemInstruction"
+    const parts = typeof value === "string" ? [{ part: { text: value }, path }] : this.partsOf(value, path)
+    const text = parts.map(({ part: { text: said } }) => textOr(said, "")).join("\n")
+    if (text !== "") this.add({ role: "system", content: text }, path)
+  }
+
+  contents(value: unknown): void {
+    if (!Array.isArray(value) || value.length === 0 || value.length > mostContents) {
+      report(this.issues, "contents", `must be an array of 1 to ${mostContents} objects`)
+      return
+    }
+    let said: Array<Placed> = []
+    for (const [at, turn] of value.entries()) {
+      const path = `contents[${at}]`
+      const parts = this.partsOf(turn, path)
+      const role: unknown = isJsonObject(turn) ? turn["role"] : undefined
+      // Clients keep each event of a stream as a turn of its own.
+      if (role === "model") said.push(...parts)
+      else {
+        this.answer(said)
+        said = []
+        if (role == null || role === "user" || role === "function") this.user(parts, path)
+        else report(this.issues, `${path}.role`, "must be user or model")
+      }
+    }
+    this.answer(said)
+  }
+
+  private add(message: Message, path: string): void {
+    this.messages.push(message)
+    this.places.push(path)
+  }
+
+  private partsOf(value: unknown, path: string): ReadonlyArray<Placed> {
+    const parts: unknown = isJsonObject(value) ? value["parts"] : undefined
+    if (!isJsonObject(value)) report(this.issues, path, "must be an object")
+    else if (parts != null && !Array.isArray(parts)) report(this.issues, `${path}.parts`, "must be an array")
+    if (!Array.isArray(parts)) return []
+    return parts.flatMap((one: unknown, at): ReadonlyArray<Placed> => {
+      if (isJsonObject(one)) return [{ part: one, path: `${path}.parts[${at}]` }]
+      report(this.issues, `${path}.parts[${at}]`, "must be an object")
+      return []
+    })
+  }
+
+  private user(parts: ReadonlyArray<Placed>, path: string): void {
+    const content: Array<ContentPart> = []
+    for (const placed of parts) {
+      const { functionResponse: result } = placed.part
+      if (isJsonObject(result)) content.push(...this.result(result, placed.path))
+      else content.push(...this.content(placed))
+    }
+    const [only, more] = content
+    if (only === undefined && parts.length > 0) return
+    const isText = only === undefined || (only.type === "text" && more === undefined)
+    this.add({ role: "user", content: isText ? textOr(only?.text, "") : content }, path)
+  }
+
+  /** Adds the text of a result, and returns its media, which other forms take from the user. */
+  private result(result: JsonObject, path: string): ReadonlyArray<ContentPart> {
+    const { response, id: given } = result
+    const name = textOr(result["name"], "")
+    const at = this.open.findIndex((call) => (typeof given === "string" ? call.id === given : call.name === name))
+    const [called] = at === -1 ? [] : this.open.splice(at, 1)
+    const id = textOr(given, "") || called?.id
+    if (id === undefined)
+      report(this.issues, `${path}.functionResponse.name`, "no call in the conversation has this name")
+    this.add({ role: "tool", tool_call_id: id ?? "", content: textOfResult(response) }, path)
+    const media = objectsIn(result["parts"]).map((inner) => ({ part: inner, path: `${path}.functionResponse.parts` }))
+    return media.flatMap((inner) => this.content(inner))
+  }
+
+  private answer(said: ReadonlyArray<Placed>): void {
+    const [first] = said
+    if (first === undefined) return
+    const message = messageOfTurn(said, {
+      call: (call, path) => this.call(call, path),
+      content: (placed) => this.content(placed),
+      untranslated: this.untranslated,
+    })
+    this.add(message, first.path.replace(/\.parts\[\d+\]$/, ""))
+  }
+
+  private call({ id: given, name, args }: JsonObject, path: string): ToolCall {
+    if (typeof name !== "string" || name === "")
+      report(this.issues, `${path}.functionCall.name`, "must be a non-empty string")
+    const id = textOr(given, "") || `call_${this.calls}`
+    this.calls += 1
+    this.open.push({ id, name: textOr(name, "") })
+    const json = JSON.stringify(isJsonObject(args) ? args : {})
+    return { id, type: "function", function: { name: textOr(name, ""), arguments: json } }
+  }
+
+  private content({ part: { text, inlineData, fileData, ...others }, path }: Placed): ReadonlyArray<ContentPart> {
+    if (typeof text === "string") return [{ type: "text", text }]
+    if (isJsonObject(inlineData)) {
+      const { mimeType, data } = inlineData
+      if (typeof mimeType === "string" && typeof data === "string") return [embeddedPart(mimeType, data)]
+      report(this.issues, `${path}.inlineData`, "must have the strings mimeType and data")
+    } else if (isJsonObject(fileData)) {
+      const { fileUri: uri } = fileData
+      if (typeof uri !== "string") report(this.issues, `${path}.fileData.fileUri`, "must be a string")
+      else if (isOperatorsAddress(uri)) {
+        const reason = "refers to something in the account of the operator, which is not allowed"
+        report(this.issues, `${path}.fileData.fileUri`, reason)
+      } else return [addressedPart(textOr(fileData["mimeType"], ""), uri)]
+    } else if (text !== undefined) report(this.issues, `${path}.text`, "must be a string")
+    else if (Object.keys(others).some((name) => name !== "thoughtSignature")) this.untranslated.push(path)
+    return []
+  }
+}
+
+// --- canonical messages as contents
 
 export interface Conversation {
   readonly system: ReadonlyArray<JsonObject>
@@ -37,7 +180,7 @@ export const conversationOf = (
   messages: ReadonlyArray<Message>,
   reader: Reader,
 ): Either.Either<Conversation, Unsupported> => {
-  const writer = new TurnWriter(calledNames(messages), reader)
+  const writer = new ContentsWriter(calledNames(messages), reader)
   for (const [at, message] of resultsFirst(messages)) writer.message(message, `messages[${at}]`)
   return writer.conversation(messages.at(-1)?.role === "user")
 }
@@ -61,9 +204,6 @@ const resultsFirst = (messages: ReadonlyArray<Message>): Iterable<readonly [at: 
   return inOrder
 }
 
-/** Stands for the signature of a call that another host made: Google's page on thought signatures gives it for that. */
-export const foreignCall = "skip_thought_signature_validator"
-
 /** What the result of a function may have in itself, from Gemini 3 on. */
 const fitsInResult = (part: JsonObject): boolean => {
   const media = part["inlineData"] ?? part["fileData"]
@@ -77,7 +217,7 @@ const hasReference = /"(?:\$|\\u0024)[^"]*"\s*:/
 /** Characters of results that are read as JSON, in all. */
 const mostRead = 1_000_000
 
-class TurnWriter {
+class ContentsWriter {
   private readonly system: Array<JsonObject> = []
   private readonly lost = new Set<string>()
   private readonly turns: Array<Turn> = []
@@ -102,24 +242,27 @@ class TurnWriter {
     this.sayMedia()
     if (message["name"] != null) this.lost.add(`${path}.name`)
     if (message.role === "user") this.say("user", this.partsOf(message.content, path))
-    else if (message.role === "assistant") this.say("model", this.answer(message, path))
-    else this.system.push(...this.partsOf(message.content, path))
+    else if (message.role === "assistant") {
+      const parts = turnOfMessage(message, path, {
+        content: (part, at) => this.partsOf([part], path, at),
+        refuse: (place, reason) => this.refuse(place, reason),
+        lost: this.lost,
+        signsCalls: this.reader.facts.isThird,
+      })
+      this.say("model", parts)
+    } else this.system.push(...this.partsOf(message.content, path))
   }
 
   /** `asks`: the last message is the user's, which must not vanish where it is blank: the model would go on with its answer. */
   conversation(asks: boolean): Either.Either<Conversation, Unsupported> {
     this.sayMedia()
     if (asks && this.turns.at(-1)?.role === "model") this.say("user", [{ text: " " }])
-    const dropped = [...this.lost]
     if (this.unsupported !== undefined) return Either.left(this.unsupported)
+    const dropped = [...this.lost]
     const contents = this.turns.map(({ role, parts }) => ({ role, parts }))
+    if (contents.length > 0 || this.system.length === 0) return Either.right({ system: this.system, contents, dropped })
     // Google requires at least one turn, so instructions alone become a user's turn.
-    if (contents.length > 0) return Either.right({ system: this.system, contents, dropped })
-    return Either.right({
-      system: [],
-      contents: this.system.length === 0 ? [] : [{ role: "user", parts: this.system }],
-      dropped,
-    })
+    return Either.right({ system: [], contents: [{ role: "user", parts: this.system }], dropped })
   }
 
   private say(role: Turn["role"], parts: ReadonlyArray<JsonObject>, hasResults = false): void {
@@ -144,75 +287,12 @@ class TurnWriter {
     for (const [at, part] of partsOf(content).entries()) {
       const place = `${path}.content[${from + at}]`
       if (part.type === "image_url" && isWish(part.image_url.detail)) this.lost.add(`${place}.image_url.detail`)
-      const carried = this.part(part)
+      const text = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined
+      const carried = text === undefined ? mediaPart(part, this.reader) : { text }
       if (typeof carried === "string") this.refuse(place, carried)
-      else if (carried["text"] !== "") parts.push(carried)
+      else if (text !== "") parts.push(carried)
     }
     return parts
-  }
-
-  private part(part: ContentPart): JsonObject | string {
-    if (part.type === "text") return { text: part.text }
-    return part.type === "refusal" ? { text: part.refusal } : mediaPart(part, this.reader)
-  }
-
-  /** The parts in the order in which they were said. Where images stood is not known: they stand before the calls. */
-  private answer(message: AssistantMessage, path: string): ReadonlyArray<JsonObject> {
-    const { parts, isInOrder } = partsInOrder(message)
-    if (!isInOrder) this.lost.add("order")
-    const { ofCalls, ofTexts, ofImages } = thoughtsOf(message.reasoning_details ?? [])
-    const text = new SignedText(textOf(message.content), ofTexts)
-    const said: Array<JsonObject> = []
-    let alone: ReadonlyArray<string> = []
-    const images = objectsIn(message["images"])
-      .flatMap(embeddedImage)
-      .map((image, place) => withSignature(image, ofImages.get(place)))
-    const pause = () => {
-      said.push(
-        ...text.rest(),
-        ...images.splice(0),
-        ...alone.map((signature) => withSignature({ text: "" }, signature)),
-      )
-      alone = []
-    }
-    let calls = 0
-    let contents = 0
-    for (const part of parts) {
-      if (part.type === "reasoning") {
-        const own = thoughtsOf(part.details)
-        if (own.thoughts.length > 0 && alone.length > 0) pause()
-        said.push(...own.thoughts)
-        alone = [...alone, ...own.alone]
-      } else if (part.type === "content") {
-        const { content } = part
-        if (content.type === "text") said.push(...text.next(content.text))
-        else said.push(...this.partsOf([content], path, contents))
-        contents += 1
-      } else {
-        pause()
-        said.push(...this.call(part.call, ofCalls, `${path}.tool_calls[${calls}]`, calls === 0))
-        calls += 1
-      }
-    }
-    if (typeof message.refusal === "string" && message.refusal !== "") said.push({ text: message.refusal })
-    pause()
-    return text.fits ? said : signedLast(said, ofTexts.at(-1)?.signature)
-  }
-
-  private call(
-    call: ToolCall | HostToolCall,
-    signatures: ReadonlyMap<string, string>,
-    path: string,
-    isFirst: boolean,
-  ): ReadonlyArray<JsonObject> {
-    if (call.function === undefined) {
-      this.refuse(path, "this host takes calls of functions only")
-      return []
-    }
-    // Of several calls in one answer only the first one is signed.
-    const otherwise = this.reader.facts.isThird && isFirst ? foreignCall : undefined
-    const part = { functionCall: { id: call.id, name: call.function.name, args: argumentsObject(call) } }
-    return [withSignature(part, signatures.get(call.id) ?? otherwise)]
   }
 
   /**
@@ -221,7 +301,9 @@ class TurnWriter {
    */
   private read(text: string): unknown {
     this.readCharacters += text.length
-    return this.readCharacters > mostRead || /\d{16}/.test(text) || hasReference.test(text) ? text : parsed(text)
+    if (this.readCharacters > mostRead || /\d{16}/.test(text) || hasReference.test(text)) return text
+    const value = innerJson(text)
+    return value === undefined ? text : value
   }
 
   private result(message: ToolMessage, path: string): void {
@@ -240,85 +322,21 @@ class TurnWriter {
   }
 }
 
-const withSignature = (part: JsonObject, signature: string | undefined): JsonObject =>
-  signature === undefined ? part : { ...part, thoughtSignature: signature }
-
 /** How closely an image is looked at, where that is not Google's own choice. */
 const isWish = (detail: unknown): boolean => detail != null && detail !== "auto"
 
-/** The parts of a message's text that were signed, and those between them, in the pieces in which the text comes. */
-class SignedText {
-  /** `false`: the text is not the one that was signed. */
-  readonly fits: boolean
-  private readonly cut: Array<JsonObject> | undefined
-  private at = 0
+// --- results
 
-  constructor(text: string, spans: ReadonlyArray<SignedSpan>) {
-    this.cut = spans.length === 0 ? undefined : cutAt(text, spans)
-    this.fits = spans.length === 0 || this.cut !== undefined
-  }
-
-  next(text: string): ReadonlyArray<JsonObject> {
-    const { cut } = this
-    const parts: Array<JsonObject> = []
-    let rest = text
-    while (rest !== "") {
-      const piece = cut?.[this.at]
-      const own = textOr(piece?.["text"], "")
-      if (cut === undefined || piece === undefined) return [...parts, { text: rest }]
-      if (own.length <= rest.length) {
-        parts.push(piece)
-        this.at += 1
-      } else {
-        parts.push({ text: rest })
-        cut[this.at] = { ...piece, text: own.slice(rest.length) }
-      }
-      rest = rest.slice(own.length)
-    }
-    return parts
-  }
-
-  /** Signed parts without text that stand here. */
-  rest(): ReadonlyArray<JsonObject> {
-    const from = this.at
-    while (this.cut?.[this.at]?.["text"] === "") this.at += 1
-    return this.cut?.slice(from, this.at) ?? []
-  }
-}
-
-/** The last part of the text gets the signature. */
-const signedLast = (parts: ReadonlyArray<JsonObject>, signature: string | undefined): ReadonlyArray<JsonObject> => {
-  const last = parts.findLastIndex((part) => typeof part["text"] === "string" && part["thought"] !== true)
-  return parts.map((part, at) => (at === last ? withSignature(part, signature) : part))
-}
-
-/** An image of an earlier answer, as it came. */
-const embeddedImage = ({ image_url: image }: JsonObject): ReadonlyArray<JsonObject> => {
-  const url = isJsonObject(image) && typeof image["url"] === "string" ? readDataUrl(image["url"]) : undefined
-  return url === undefined || !url.base64 ? [] : [inline(url.mediaType, url.data)]
-}
-
-/** The text in the parts that were signed, and those between them; `undefined` when the places do not fit the text. */
-const cutAt = (text: string, spans: ReadonlyArray<SignedSpan>): Array<JsonObject> | undefined => {
-  const parts: Array<JsonObject> = []
-  let done = 0
-  for (const { from, to, signature } of spans.toSorted((a, b) => a.from - b.from)) {
-    if (from < done || to < from || to > text.length) return undefined
-    if (from > done) parts.push({ text: text.slice(done, from) })
-    parts.push(withSignature({ text: text.slice(from, to) }, signature))
-    done = to
-  }
-  if (done < text.length) parts.push({ text: text.slice(done) })
-  return parts
+/** Google's clients put what a function says into `output` or `result`. */
+const textOfResult = (response: unknown): string => {
+  if (!isJsonObject(response)) return textOr(response, "")
+  const [name, more] = Object.keys(response)
+  const only = name !== undefined && more === undefined && /^(?:output|result)$/.test(name) ? response[name] : undefined
+  return typeof only === "string" ? only : JSON.stringify(response)
 }
 
 /** The result as an object, which Google requires. */
 const responseOf = (value: unknown, isError: boolean): JsonObject => {
   if (isError) return { error: value }
   return isJsonObject(value) ? value : { result: value }
-}
-
-const parsed = (text: string): unknown => {
-  const value = innerJson(text)
-  return value === undefined ? text : value
 }

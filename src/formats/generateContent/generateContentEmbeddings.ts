@@ -1,37 +1,101 @@
 /**
- * Embeddings of the Gemini API (`batchEmbedContents`) and of Vertex AI: `predict` for its older models, `embedContent`, which
- * takes one input, from Gemini Embedding 2 on.
+ * Embeddings in Google's forms: of the Gemini API (`batchEmbedContents`; for clients also `embedContent` with one input), and of
+ * Vertex AI: `predict` for its older models, `embedContent`, which takes one input, from Gemini Embedding 2 on.
  */
 import * as Either from "effect/Either"
-import { Unsupported } from "../../domain/failures/Failure.ts"
+import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import type { JsonSchema } from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import {
   type EmbeddingInput,
   type EmbeddingPart,
   type EmbeddingsPayload,
+  type EmbeddingsRequest,
   inputsOf,
 } from "../../domain/request/embeddings.ts"
+import type { AnswerNames, UnaryWriter } from "../AnswerWriter.ts"
 import { malformed } from "../httpError.ts"
 import { type EmbeddingsProtocol, type Encoded, jsonBody } from "../Protocol.ts"
+import type { Target } from "../Target.ts"
+import { answerText, type VectorText, vectorText } from "../vectorText.ts"
+import { factsOf } from "./generateContentAnswer.ts"
 import { generateContentErrorInBody } from "./generateContentError.ts"
-import { given } from "./generateContentJson.ts"
-import { mediaPart, type Reader } from "./generateContentMedia.ts"
+import { given, objectIn } from "./generateContentJson.ts"
 import { modelFacts } from "./generateContentModels.ts"
+import { embeddedPart, mediaPart, type Reader } from "./generateContentParts.ts"
 import { modelPath } from "./generateContentRequest.ts"
-import { usageOf } from "./generateContentUsage.ts"
+import { usageMetadata, usageOf } from "./generateContentUsage.ts"
+
+// --- requests of clients
+
+const content = { type: "object", properties: { parts: { type: "array", items: { type: "object" } } } }
+const one = { content, taskType: { type: "string" }, outputDimensionality: { type: "integer", minimum: 1 } }
+
+/** Of a body: one input, or `requests` with several. */
+export const embedContentSchema: JsonSchema = {
+  title: "EmbedContentRequest",
+  type: "object",
+  properties: { ...one, requests: { type: "array", items: { type: "object", properties: one }, maxItems: 2048 } },
+}
+
+/** The body as one of the embeddings format, which checks it. Settings are those of the first request: hosts have one for all. */
+export const embeddingsBody = (sent: JsonObject, target: Target): JsonObject => {
+  const { requests, content, title: _, ...members } = sent
+  const { taskType, task_type, outputDimensionality, output_dimensionality, ...others } = members
+  const isOne = requests === undefined
+  const asked = isOne ? [sent] : Array.isArray(requests) ? requests.map((one) => objectIn({ one }, "one")) : []
+  const [first = {}] = asked
+  const task = first["taskType"] ?? first["task_type"] ?? taskType ?? task_type
+  const length = first["outputDimensionality"] ?? first["output_dimensionality"]
+  return given({
+    ...others,
+    model: target.parameter ?? others["model"],
+    // An explanation may have the body of the embeddings format.
+    input: content === undefined && isOne ? others["input"] : asked.map((one) => readInput(one["content"])),
+    dimensions: length ?? outputDimensionality ?? output_dimensionality ?? undefined,
+    input_type: textOr(task, undefined)?.toLowerCase(),
+  })
+}
+
+/** The caller's path for one in the body of the embeddings format. */
+export const embedContentPath = ({ requests, input }: JsonObject, target: Target, path: string): string => {
+  if (input !== undefined) return path
+  const isBatch = requests !== undefined || target.path.endsWith(":batchEmbedContents")
+  if (path === "dimensions") return `${isBatch ? "requests[0]." : ""}outputDimensionality`
+  const [whole, at, place] = /^input(?:\[(\d+)\])?(?:\.content\[(\d+)\])?/.exec(path) ?? []
+  if (whole === undefined) return path
+  if (isBatch && at === undefined) return "requests"
+  const own = isBatch ? `requests[${at}].content` : "content"
+  return place === undefined ? own : `${own}.parts[${place}]`
+}
+
+/** A text, or parts of several kinds; `null`: neither. */
+const readInput = (content: unknown): unknown => {
+  if (typeof content === "string") return content
+  if (!isJsonObject(content)) return null
+  const parts = objectsIn(content["parts"])
+  if (parts.every(({ text }) => typeof text === "string")) return parts.map(({ text }) => text).join("")
+  return {
+    content: parts.map(({ text, inlineData, inline_data: media = inlineData }) => {
+      if (!isJsonObject(media)) return { type: "text", text }
+      const [type, data] = [String(media["mimeType"] ?? media["mime_type"]), String(media["data"])]
+      if (type.startsWith("audio/")) return embeddedPart(type, data)
+      return { type: "image_url", image_url: { url: `data:${type};base64,${data}` } }
+    }),
+  }
+}
+
+// --- requests for hosts
 
 /** Google's names of what a text is for, by the usual words; its own are taken in any case. */
 const taskTypes: ReadonlyMap<string, string> = new Map([
   ...["RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY", "CLASSIFICATION", "CLUSTERING"].map(named),
   ...["QUESTION_ANSWERING", "FACT_VERIFICATION", "CODE_RETRIEVAL_QUERY"].map(named),
-  ["search_query", "RETRIEVAL_QUERY"],
-  ["query", "RETRIEVAL_QUERY"],
-  ["search_document", "RETRIEVAL_DOCUMENT"],
-  ["document", "RETRIEVAL_DOCUMENT"],
-  ["passage", "RETRIEVAL_DOCUMENT"],
+  ...["search_query", "query"].map((word) => [word, "RETRIEVAL_QUERY"] as const),
+  ...["search_document", "document", "passage"].map((word) => [word, "RETRIEVAL_DOCUMENT"] as const),
 ])
 
 function named(task: string): readonly [string, string] {
@@ -41,23 +105,15 @@ function named(task: string): readonly [string, string] {
 /** Models from Gemini Embedding 2 on read the purpose in the text. They refuse a task, and take more than text. */
 const isSecond = (model: string): boolean => /embedding-(?:[2-9]|\d\d)(?!\d)/.test(model)
 
-interface Wanted {
-  readonly inputs: ReadonlyArray<EmbeddingInput>
-  readonly taskType: string | undefined
-  readonly outputDimensionality: number | undefined
-  readonly dropped: ReadonlyArray<string>
-}
-
 // The gateway converts the vectors itself.
 const carried: ReadonlySet<string> = new Set(["input", "dimensions", "encoding_format", "input_type"])
 
-const wantedOf = (payload: EmbeddingsPayload, { upstreamModel }: Host): Wanted => {
-  const purpose = payload.input_type
-  const taskType =
-    purpose == null || isSecond(upstreamModel) ? undefined : taskTypes.get(purpose.toLowerCase().replaceAll(" ", "_"))
+const settingsOf = (payload: EmbeddingsPayload, { upstreamModel }: Host) => {
+  const purpose = isSecond(upstreamModel) ? undefined : payload.input_type
+  const taskType = taskTypes.get(purpose?.toLowerCase().replaceAll(" ", "_") ?? "")
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && !carried.has(name))
-  if (purpose != null && taskType === undefined) dropped.push("input_type")
-  return { inputs: inputsOf(payload.input), taskType, outputDimensionality: payload.dimensions ?? undefined, dropped }
+  if (payload.input_type != null && taskType === undefined) dropped.push("input_type")
+  return { taskType, outputDimensionality: payload.dimensions ?? undefined, dropped }
 }
 
 /** Of the Gemini API. */
@@ -65,21 +121,14 @@ export const embedContentProtocol = (): EmbeddingsProtocol => ({
   // Its error: "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch".
   mostInputs: () => 100,
   encode: ({ payload }, host) => {
-    const { inputs, dropped, ...settings } = wantedOf(payload, host)
+    const { dropped, ...settings } = settingsOf(payload, host)
     const path = modelPath(host.upstreamModel, false)
-    return Either.map(contentsOf(inputs, readerOf(host, false)), (contents) =>
-      encoded(
-        `${path}:batchEmbedContents`,
-        { requests: contents.map((content) => given({ model: path.slice(1), content, ...settings })) },
-        dropped,
-      ),
-    )
+    return Either.map(contentsOf(payload, host, false), (contents) => {
+      const requests = contents.map((content) => given({ model: path.slice(1), content, ...settings }))
+      return encoded(`${path}:batchEmbedContents`, { requests }, dropped)
+    })
   },
-  decode: (_head, body) => {
-    if (!isJsonObject(body)) return malformed()
-    if (body["error"] != null) return generateContentErrorInBody(body["error"])
-    return vectors(objectsIn(body["embeddings"]), usageOf(body["usageMetadata"], 0))
-  },
+  decode: (_head, body) => readVectors(body),
 })
 
 /** Of Vertex AI. */
@@ -87,74 +136,65 @@ export const vertexEmbeddingsProtocol = (): EmbeddingsProtocol => ({
   // Its page on text embeddings: 250 texts per request.
   mostInputs: ({ upstreamModel }) => (isSecond(upstreamModel) ? 1 : 250),
   encode: ({ payload }, host) => {
-    const wanted = wantedOf(payload, host)
-    return isSecond(host.upstreamModel) ? embedOne(wanted, host) : predict(wanted, host)
+    const { dropped, taskType, outputDimensionality } = settingsOf(payload, host)
+    const path = modelPath(host.upstreamModel, true)
+    if (isSecond(host.upstreamModel)) {
+      if (inputsOf(payload.input).length > 1) return unsupported("input", "this host takes one input in a request")
+      return Either.map(contentsOf(payload, host, true), ([content]) =>
+        encoded(`${path}:embedContent`, { content, outputDimensionality }, dropped),
+      )
+    }
+    const parameters = outputDimensionality === undefined ? undefined : { outputDimensionality }
+    return Either.map(textsOf(payload), (texts) => {
+      const instances = texts.map((content) => given({ content, task_type: taskType }))
+      return encoded(`${path}:predict`, { instances, parameters }, dropped)
+    })
   },
-  decode: (_head, body) => {
-    if (!isJsonObject(body)) return malformed()
-    if (body["error"] != null) return generateContentErrorInBody(body["error"])
-    const { embedding, predictions } = body
-    if (isJsonObject(embedding)) return vectors([embedding], usageOf(body["usageMetadata"], 0))
-    const found = objectsIn(predictions).map((each) => (isJsonObject(each["embeddings"]) ? each["embeddings"] : {}))
-    return vectors(found, countedIn(found))
-  },
+  decode: (_head, body) => readVectors(body),
 })
 
 const encoded = (path: string, body: JsonObject, dropped: ReadonlyArray<string>): Encoded => ({
   path,
-  ...jsonBody(body),
+  ...jsonBody(given(body)),
   dropped,
 })
 
-const readerOf = ({ upstreamModel }: Host, vertex: boolean): Reader => ({ vertex, facts: modelFacts(upstreamModel) })
-
-const embedOne = ({ inputs, dropped, ...settings }: Wanted, host: Host): Either.Either<Encoded, Unsupported> => {
-  if (inputs.length > 1) {
-    return Either.left(new Unsupported({ path: "input", reason: "this host takes one input in a request" }))
-  }
-  return Either.map(contentsOf(inputs, readerOf(host, true)), ([content]) =>
-    encoded(`${modelPath(host.upstreamModel, true)}:embedContent`, given({ content, ...settings }), dropped),
-  )
-}
-
-const predict = (wanted: Wanted, host: Host): Either.Either<Encoded, Unsupported> =>
-  Either.gen(function* () {
-    const { inputs, taskType, outputDimensionality, dropped } = wanted
-    const instances: Array<JsonObject> = []
-    for (const [at, input] of inputs.entries()) {
-      const parts = yield* partsOf(input, `input[${at}]`)
-      const other = parts.findIndex(({ type }) => type !== "text")
-      if (other !== -1) {
-        const path = `input[${at}].content[${other}]`
-        return yield* Either.left(new Unsupported({ path, reason: "this host makes vectors of text only" }))
-      }
-      const content = parts.map((part) => part["text"]).join("")
-      instances.push(given({ content, task_type: taskType }))
-    }
-    const parameters = outputDimensionality === undefined ? undefined : { outputDimensionality }
-    return encoded(`${modelPath(host.upstreamModel, true)}:predict`, given({ instances, parameters }), dropped)
-  })
+const unsupported = (path: string, reason: string) => Either.left(new Unsupported({ path, reason }))
 
 const partsOf = (input: EmbeddingInput, path: string): Either.Either<ReadonlyArray<EmbeddingPart>, Unsupported> => {
   if (typeof input === "string") return Either.right([{ type: "text", text: input }])
-  if ("content" in input) return Either.right(input.content)
-  return Either.left(new Unsupported({ path, reason: "this host takes text and not numbers of tokens" }))
+  return "content" in input
+    ? Either.right(input.content)
+    : unsupported(path, "this host takes text and not numbers of tokens")
 }
 
+const textsOf = ({ input }: EmbeddingsPayload): Either.Either<ReadonlyArray<string>, Unsupported> =>
+  Either.gen(function* () {
+    const texts: Array<string> = []
+    for (const [at, one] of inputsOf(input).entries()) {
+      const parts = yield* partsOf(one, `input[${at}]`)
+      const other = parts.findIndex(({ type }) => type !== "text")
+      if (other !== -1)
+        return yield* unsupported(`input[${at}].content[${other}]`, "this host makes vectors of text only")
+      texts.push(parts.map((part) => part["text"]).join(""))
+    }
+    return texts
+  })
+
+/** The forms of parts are those of a chat, but for videos and files. */
 const contentsOf = (
-  inputs: ReadonlyArray<EmbeddingInput>,
-  reader: Reader,
+  { input }: EmbeddingsPayload,
+  { upstreamModel }: Host,
+  vertex: boolean,
 ): Either.Either<ReadonlyArray<JsonObject>, Unsupported> =>
   Either.gen(function* () {
+    const reader: Reader = { vertex, facts: modelFacts(upstreamModel) }
     const contents: Array<JsonObject> = []
-    for (const [at, input] of inputs.entries()) {
+    for (const [at, one] of inputsOf(input).entries()) {
       const parts: Array<JsonObject> = []
-      for (const [place, part] of (yield* partsOf(input, `input[${at}]`)).entries()) {
-        const written = writtenPart(part, reader)
-        if (typeof written === "string") {
-          const path = `input[${at}].content[${place}]`
-          return yield* Either.left(new Unsupported({ path, reason: written }))
-        }
+      for (const [place, part] of (yield* partsOf(one, `input[${at}]`)).entries()) {
+        const written = part.type === "text" ? { text: part.text } : mediaPart(part, reader)
+        if (typeof written === "string") return yield* unsupported(`input[${at}].content[${place}]`, written)
         parts.push(written)
       }
       contents.push({ parts })
@@ -162,39 +202,59 @@ const contentsOf = (
     return contents
   })
 
-/** The part, or why it cannot be sent. The forms are those of a chat, but for videos and files. */
-const writtenPart = (part: EmbeddingPart, reader: Reader): JsonObject | string => {
-  const { type, text, image_url: image, input_audio: audio } = part
-  if (type === "text") return { text }
-  if (type === "image_url" && isJsonObject(image) && typeof image["url"] === "string") {
-    return mediaPart({ type, image_url: { url: image["url"] } }, reader)
-  }
-  if (type === "input_audio" && isJsonObject(audio)) {
-    const { data, format } = audio
-    if (typeof data === "string" && typeof format === "string") {
-      return mediaPart({ type, input_audio: { data, format } }, reader)
-    }
-  }
-  return "this host has no such part"
-}
+// --- answers
 
-const vectors = (embeddings: ReadonlyArray<JsonObject>, usage: ChatUsage | undefined) => {
+/** Of either API: vectors in `embeddings`, `embedding` or `predictions`. */
+const readVectors = (body: unknown) => {
+  if (!isJsonObject(body)) return malformed()
+  if (body["error"] != null) return generateContentErrorInBody(body["error"])
+  const { embedding, embeddings, predictions } = body
+  const predicted = objectsIn(predictions).map((each) => objectIn(each, "embeddings"))
+  const found = isJsonObject(embedding) ? [embedding] : [...objectsIn(embeddings), ...predicted]
   const data: Array<{ readonly index: number; readonly embedding: ReadonlyArray<number> }> = []
-  for (const [index, { values }] of embeddings.entries()) {
+  for (const [index, { values }] of found.entries()) {
     if (!Array.isArray(values)) return malformed()
     data.push({ index, embedding: values })
   }
   if (data.length === 0) return malformed()
+  const usage = predicted.length > 0 ? countedIn(predicted) : usageOf(body["usageMetadata"], 0)
   return usage === undefined ? { data } : { data, usage: { ...usage, completion_tokens: 0 } }
 }
 
 /** Each prediction says what was read of its text. */
-const countedIn = (embeddings: ReadonlyArray<JsonObject>): ChatUsage | undefined => {
+const countedIn = (predicted: ReadonlyArray<JsonObject>): ChatUsage | undefined => {
   let tokens = 0
-  for (const { statistics } of embeddings) {
-    const counted = isJsonObject(statistics) ? statistics["token_count"] : undefined
+  for (const each of predicted) {
+    const { token_count: counted } = objectIn(each, "statistics")
     if (!isCount(counted)) return undefined
     tokens += counted
   }
   return { prompt_tokens: tokens, completion_tokens: 0 }
+}
+
+/** Vectors are always lists of numbers. */
+export const embedContentWriter =
+  (names: AnswerNames, _: EmbeddingsRequest, target: Target): UnaryWriter<"embeddings"> =>
+  (host, { data }) => {
+    const vectors: Array<VectorText> = []
+    for (const { embedding } of data.toSorted((one, other) => one.index - other.index)) {
+      const vector = vectorText(embedding)
+      if (vector === undefined) return new HostFailed({ reason: "malformed" })
+      vectors.push(vector)
+    }
+    const facts = { ...factsOf(names, host), openrouter_metadata: names.metadata?.(host) }
+    const isBatch = target.path.endsWith(":batchEmbedContents")
+    const length = vectors.reduce((sum, vector) => sum + vector.length, 0)
+    return (charge) =>
+      answerText(partsOfAnswer({ ...facts, usageMetadata: usageMetadata(charge) }, vectors, isBatch), length)
+  }
+
+function* partsOfAnswer(facts: JsonObject, vectors: ReadonlyArray<VectorText>, isBatch: boolean): Generator<string> {
+  yield `${JSON.stringify(facts).slice(0, -1)},${isBatch ? '"embeddings":[' : '"embedding":'}`
+  for (const [at, { pieces }] of vectors.entries()) {
+    yield at === 0 ? '{"values":' : ',{"values":'
+    yield* pieces()
+    yield "}"
+  }
+  yield isBatch ? "]}" : "}"
 }

@@ -5,7 +5,7 @@
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
-import { isJsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { waitInDetails } from "../../wire/words/waits.ts"
 import { errorInBody, httpError } from "../httpError.ts"
@@ -20,16 +20,27 @@ export const generateContentHttpError = (status: number, headers: ResponseHeader
 /** An `error` in an answer that began well. */
 export const generateContentErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
-const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
-  ["UNAUTHENTICATED", "account"],
+/** Google's words: what a host means by each, where that is sure, and the statuses of the gateway that each stands for. */
+const words: ReadonlyArray<
+  readonly [word: string, meaning: HostReason | undefined, ...statuses: ReadonlyArray<number>]
+> = [
+  ["INVALID_ARGUMENT", undefined, 400, 413, 422],
   // What may not be called is a matter of our key, project or service account.
-  ["PERMISSION_DENIED", "account"],
-  ["NOT_FOUND", "not-found"],
-  ["RESOURCE_EXHAUSTED", "rate-limited"],
-  ["DEADLINE_EXCEEDED", "timeout"],
-  ["INTERNAL", "overloaded"],
-  ["UNAVAILABLE", "overloaded"],
-])
+  ["UNAUTHENTICATED", "account", 401],
+  ["PERMISSION_DENIED", "account", 403],
+  ["FAILED_PRECONDITION", undefined, 402],
+  ["NOT_FOUND", "not-found", 404],
+  ["DEADLINE_EXCEEDED", "timeout", 408, 504],
+  ["ABORTED", undefined, 409],
+  ["RESOURCE_EXHAUSTED", "rate-limited", 429],
+  ["CANCELLED", undefined, 499],
+  ["INTERNAL", "overloaded", 500],
+  ["UNIMPLEMENTED", undefined, 501],
+  ["UNAVAILABLE", "overloaded", 502, 503],
+]
+
+const reasons = new Map<unknown, HostReason | undefined>(words.map(([word, meaning]) => [word, meaning]))
+const wordOf = new Map(words.flatMap(([word, , ...statuses]) => statuses.map((status) => [status, word] as const)))
 
 /** Of `google.rpc.ErrorInfo`. */
 const accountReasons: ReadonlySet<unknown> = new Set([
@@ -49,15 +60,13 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   if (!isJsonObject(error)) return failure
   const details = objectsIn(error["details"])
   const message = textOr(error["message"], "")
-  const isAccount =
-    failure.reason === "account" ||
-    details.some(({ reason }) => accountReasons.has(reason)) ||
-    accountWords.test(message)
-  const reason = isAccount
-    ? "account"
-    : regionWords.test(message)
-      ? "forbidden"
-      : (reasons.get(error["status"]) ?? failure.reason)
+  const isAccount = details.some(({ reason }) => accountReasons.has(reason)) || accountWords.test(message)
+  const reason =
+    isAccount || failure.reason === "account"
+      ? "account"
+      : regionWords.test(message)
+        ? "forbidden"
+        : (reasons.get(error["status"]) ?? failure.reason)
   // The caller may see what is wrong with the request, but nothing about our account or the host's state.
   const isShown = reason === "request" || reason === "rate-limited"
   const wait = waitInDetails(error)
@@ -71,59 +80,30 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   })
 }
 
-const statusOf: ReadonlyMap<number, string> = new Map([
-  ...([
-    [400, "INVALID_ARGUMENT"],
-    [401, "UNAUTHENTICATED"],
-    [402, "FAILED_PRECONDITION"],
-    [403, "PERMISSION_DENIED"],
-  ] as const),
-  ...([
-    [404, "NOT_FOUND"],
-    [408, "DEADLINE_EXCEEDED"],
-    [409, "ABORTED"],
-    [413, "INVALID_ARGUMENT"],
-  ] as const),
-  ...([
-    [422, "INVALID_ARGUMENT"],
-    [429, "RESOURCE_EXHAUSTED"],
-    [499, "CANCELLED"],
-    [500, "INTERNAL"],
-  ] as const),
-  ...([
-    [501, "UNIMPLEMENTED"],
-    [502, "UNAVAILABLE"],
-    [503, "UNAVAILABLE"],
-    [504, "DEADLINE_EXCEEDED"],
-  ] as const),
-])
-
 /** The whole body for Google's clients. `details` have our type of the error, its metadata as texts, and the time to wait. */
 export const generateContentErrorBody = (
   { status, errorType, message, metadata, headers }: Rendered,
   requestId: string,
 ) => {
-  const facts = Object.entries(metadata ?? {}).flatMap(
-    ([name, value]): ReadonlyArray<readonly [string, string]> =>
-      typeof value === "object" ? [] : [[name, String(value)]],
-  )
+  const facts = Object.entries(metadata ?? {}).filter(([, value]) => typeof value !== "object")
   const wait = headers?.["retry-after"]
+  const detail = (type: string, members: JsonObject) => ({
+    "@type": `type.googleapis.com/google.rpc.${type}`,
+    ...members,
+  })
   return {
     error: {
       code: status,
       message,
-      status: statusOf.get(status) ?? (status < 500 ? "INVALID_ARGUMENT" : "INTERNAL"),
+      status: wordOf.get(status) ?? (status < 500 ? "INVALID_ARGUMENT" : "INTERNAL"),
       details: [
-        {
-          "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        detail("ErrorInfo", {
           reason: errorType.toUpperCase(),
           domain: "headgate",
-          metadata: Object.fromEntries(facts),
-        },
-        ...(wait === undefined
-          ? []
-          : [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${wait}s` }]),
-        { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId },
+          metadata: Object.fromEntries(facts.map(([name, value]) => [name, String(value)])),
+        }),
+        ...(wait === undefined ? [] : [detail("RetryInfo", { retryDelay: `${wait}s` })]),
+        detail("RequestInfo", { requestId }),
       ],
     },
   }

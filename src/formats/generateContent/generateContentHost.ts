@@ -6,10 +6,10 @@
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import type { Protocol } from "../Protocol.ts"
-import { generateContentAnswer, generateContentDecoder } from "./generateContentAnswer.ts"
+import { generateContentAnswer } from "./generateContentAnswer.ts"
 import { generateContentHttpError } from "./generateContentError.ts"
-import { encodeGenerateContent } from "./generateContentRequest.ts"
-import { encodeNative, generateContentForm } from "./nativeGenerateContent.ts"
+import { encodeGenerateContent, encodeNative, generateContentForm } from "./generateContentRequest.ts"
+import { GenerateContentDecoder } from "./generateContentStream.ts"
 
 export { embedContentProtocol, vertexEmbeddingsProtocol } from "./generateContentEmbeddings.ts"
 
@@ -39,6 +39,6 @@ export const generateContentProtocol = ({ vertex = false }: GenerateContentOptio
     encode: (request, native, host) => encodeNative(vertex, request, native, host),
   },
   decode: (_head, body, { host }) => generateContentAnswer(body, host.upstreamModel),
-  decoder: (_head, { host }) => generateContentDecoder(host.upstreamModel),
+  decoder: (_head, { host }) => new GenerateContentDecoder(host.upstreamModel),
   error: generateContentHttpError,
 })

@@ -29,8 +29,9 @@ export interface ModelFacts {
 /** The generation that names without a number mean: `gemini-flash-latest`. */
 const latest = 3.8
 
-const all: ReadonlyArray<ThinkingLevel> = ["minimal", "low", "medium", "high"]
-const withoutMinimal = all.slice(1)
+/** From least to most. */
+export const thinkingLevels: ReadonlyArray<ThinkingLevel> = ["minimal", "low", "medium", "high"]
+const withoutMinimal = thinkingLevels.slice(1)
 
 export const modelFacts = (name: string): ModelFacts => {
   const generation = generationOf(name)
@@ -58,5 +59,5 @@ const controlOf = (name: string, generation: number): ThinkingControl => {
   }
   if (isImage) return isPro ? { kind: "fixed" } : { kind: "level", levels: ["minimal", "high"] }
   if (isPro) return { kind: "level", levels: generation < 3.1 ? ["low", "high"] : withoutMinimal }
-  return { kind: "level", levels: generation < 3.7 || name.includes("lite") ? all : withoutMinimal }
+  return { kind: "level", levels: generation < 3.7 || name.includes("lite") ? thinkingLevels : withoutMinimal }
 }

@@ -1,163 +1,129 @@
+/** Media as Google's parts and as canonical ones: embedded (`inlineData`), or by an address that Google fetches (`fileData`). */
+
+import { withoutEndDots } from "../../domain/hosts/hostName.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import type { ContentPart } from "../../domain/request/chat.ts"
+import { base64Of, readDataUrl } from "../content.ts"
+import type { ModelFacts } from "./generateContentModels.ts"
+
+/** Where and by which model a request is read. */
+export interface Reader {
+  readonly facts: ModelFacts
+  /** Vertex AI, and not the Gemini API of AI Studio. */
+  readonly vertex: boolean
+}
+
+/** The part, or why the host cannot take it. */
+export type Carried = JsonObject | string
+
+/** Types by the end of an address, where nothing else says what is there. */
+const typesByEnding: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
+    ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
+    ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
+    ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
+    ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
+  }),
+)
+
+/** Videos of YouTube, whose type Google knows. */
+const isYouTube = (host: string): boolean => /^(?:(?:www|m)\.)?youtube\.com$|^youtu\.be$/.test(host)
+
 /**
- * An answer as Google's parts, whole or piece by piece. Calls go out whole, and what was said behind one waits for it.
- * Reasoning of other vendors travels in a signature of ours, so that it comes back in the next turn; it is base64, since
- * Google's clients read signatures as bytes.
+ * What Google may read by the right of our key or account: files and caches of the Gemini API, buckets of the same project. It
+ * belongs to the operator, or to another caller.
  */
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import type { Annotation, ChatDelta, ChatMessage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
-import { JsonCount } from "../../wire/jsonDepth.ts"
-import { argumentsObject, citationsIn, readDataUrl } from "../content.ts"
-import { isOrderEntry } from "../conversation.ts"
-import { deltasOf } from "../delta.ts"
-import { unwrapped, wrapped, wrappedWhole } from "../foreignReasoning.ts"
-import { given, reasoningFormat } from "./generateContentJson.ts"
+const isOperators = (host: string, vertex: boolean): boolean =>
+  /(?:^|\.)(?:generativelanguage|aiplatform)\.googleapis\.com$|-aiplatform\.googleapis\.com$/.test(host) ||
+  /(?:^|\.)storage\.cloud\.google\.com$/.test(host) ||
+  (vertex && /(?:^|\.)storage\.googleapis\.com$/.test(host))
 
-const encoded = (text: string): string => Buffer.from(text).toString("base64")
+/** Whether an address may be of what belongs to the operator, at either of Google's APIs. */
+export const isOperatorsAddress = (url: string): boolean => isOperators(hostOf(url) ?? "", true)
 
-/** How each signature of ours begins. */
-const ownHead = encoded("headgate.v1.")
+/** The Gemini API fetches addresses for models from 2.5 on (its page on file input methods, 2026-11). */
+const fetches = ({ vertex, facts }: Reader): boolean => vertex || facts.generation >= 2.5
 
-export const isOwnSignature = (signature: unknown): signature is string =>
-  typeof signature === "string" && signature.startsWith(ownHead)
+const inline = (mimeType: string, data: string): JsonObject => ({
+  inlineData: { mimeType: mimeType === "image/jpg" ? "image/jpeg" : mimeType, data },
+})
 
-/** The reasoning in a signature of ours. */
-export const unwrappedSignature = (signature: unknown): ReasoningDetail | undefined =>
-  isOwnSignature(signature) ? unwrapped(Buffer.from(signature, "base64").toString()) : undefined
-
-interface Call {
-  readonly json: JsonCount
-  id: string
-  name: string
-  text: string
-}
-
-export class AnswerParts {
-  /** The model's words for why it does not answer. */
-  refusal = ""
-  readonly annotations: Array<Annotation> = []
-  /** What waits: calls that are not complete, and what was said behind them. */
-  private waiting: Array<JsonObject | Call> = []
-  private readonly calls = new Map<number, Call>()
-  private thought: ReasoningDetail | undefined
-  private readonly signatures = new Map<string, string>()
-  private readonly showsThoughts: boolean
-
-  constructor(showsThoughts: boolean) {
-    this.showsThoughts = showsThoughts
-  }
-
-  /** The parts that are ready. */
-  add(delta: ChatDelta): ReadonlyArray<JsonObject> {
-    const { content, reasoning, reasoning_details: details = [], tool_calls: calls, images, refusal } = delta
-    if (reasoning && !details.some(({ text, summary }) => text || summary))
-      this.think({ type: "reasoning.text", text: reasoning })
-    for (const detail of details) if (!isOrderEntry(detail)) this.think(detail)
-    if (content) this.say({ text: content })
-    for (const { image_url: image } of images ?? []) this.say(imagePart(image.url))
-    for (const call of calls ?? []) this.call(call)
-    if (refusal) this.refusal += refusal
-    this.annotations.push(...citationsIn(delta.annotations))
-    return this.ready(false)
-  }
-
-  /** The rest. */
-  end(): ReadonlyArray<JsonObject> {
-    this.endThought()
-    return this.ready(true)
-  }
-
-  private ready(isOver: boolean): ReadonlyArray<JsonObject> {
-    const { waiting } = this
-    const at = isOver ? -1 : waiting.findIndex((one) => isCall(one) && !(one.json.isClosed && one.name !== ""))
-    const ready = at === -1 ? waiting : waiting.slice(0, at)
-    this.waiting = at === -1 ? [] : waiting.slice(at)
-    return ready.map((one) => (isCall(one) ? this.callPart(one) : one))
-  }
-
-  private callPart({ id, name, text }: Call): JsonObject {
-    const args = argumentsObject({ function: { name, arguments: text } })
-    return given({ functionCall: { id, name, args }, thoughtSignature: this.signatures.get(id) })
-  }
-
-  private say(part: JsonObject): void {
-    this.endThought()
-    this.waiting.push(part)
-  }
-
-  private call({ index, id, function: called }: ToolCallDelta): void {
-    let call = this.calls.get(index)
-    if (call === undefined) {
-      this.endThought()
-      call = { json: new JsonCount(false), id: "", name: "", text: "" }
-      this.calls.set(index, call)
-      this.waiting.push(call)
-    }
-    const text = typeof called?.arguments === "string" ? called.arguments : ""
-    call.id ||= id ?? ""
-    call.name ||= called?.name ?? ""
-    call.text += text
-    call.json.add(text)
-  }
-
-  /** Fragments of one block are one thought, until one that is signed. */
-  private think(detail: ReasoningDetail): void {
-    const { type, format, id, data, index } = detail
-    if (type === "reasoning.encrypted") {
-      if (format !== reasoningFormat) this.say({ text: "", thought: true, thoughtSignature: encoded(wrapped(detail)) })
-      else if (id && !/^(?:text|image)_/.test(id)) this.signatures.set(id, data ?? "")
-      else this.say({ text: "", thoughtSignature: data ?? "" })
-      return
-    }
-    const text = detail.text ?? detail.summary ?? ""
-    const { thought } = this
-    const goesOn =
-      thought !== undefined &&
-      !thought.signature &&
-      thought.index === index &&
-      thought.format === format &&
-      thought.type === type
-    if (!goesOn) this.endThought()
-    const said = (goesOn ? (thought.text ?? thought.summary ?? "") : "") + text
-    const own = type === "reasoning.summary" ? { summary: said } : { text: said }
-    this.thought = { ...(goesOn ? thought : {}), ...detail, ...own }
-    if (this.showsThoughts && text !== "") this.waiting.push({ text, thought: true })
-  }
-
-  private endThought(): void {
-    const { thought } = this
-    this.thought = undefined
-    if (thought === undefined) return
-    const { format, signature, id, type } = thought
-    if (format === reasoningFormat) {
-      if (signature) this.waiting.push({ text: "", thought: true, thoughtSignature: signature })
-      return
-    }
-    // Nothing of it has to come back.
-    if (type === "reasoning.text" && !signature && id == null && (format == null || format === "unknown")) return
-    const mark = this.showsThoughts ? wrapped(thought) : wrappedWhole(thought)
-    this.waiting.push({ text: "", thought: true, thoughtSignature: encoded(mark) })
-  }
-}
-
-const isCall = (one: JsonObject | Call): one is Call => one["json"] instanceof JsonCount
-
-const imagePart = (url: string): JsonObject => {
+/** `otherwise`: the type where neither the address nor the data says it. */
+const fromAddress = (url: string, otherwise: string, reader: Reader): Carried => {
   const embedded = readDataUrl(url)
-  return embedded === undefined
-    ? { fileData: { mimeType: "image/png", fileUri: url } }
-    : { inlineData: { mimeType: embedded.mediaType, data: embedded.data } }
+  if (embedded !== undefined) return inline(textual(embedded.mediaType || otherwise), base64Of(embedded))
+  const host = /^https:/i.test(url) ? hostOf(url) : undefined
+  if (host === undefined) return "this host fetches https addresses only"
+  if (isOperators(host, reader.vertex)) return "the address is of what belongs to the operator"
+  if (!fetches(reader)) return "this model takes embedded media only"
+  if (isYouTube(host) && !reader.vertex) return { fileData: { fileUri: url } }
+  return { fileData: { mimeType: typesByEnding.get(endingOf(url)) ?? otherwise, fileUri: url } }
 }
 
-/** The parts of a whole message, in their order. */
-export const partsOfMessage = (message: ChatMessage, writer: AnswerParts): ReadonlyArray<JsonObject> => [
-  ...deltasOf(message, null).flatMap(({ delta }) => writer.add(delta)),
-  ...writer.end(),
-]
-
-/** What the answer cites, as Google names sources. */
-export const groundingOf = (annotations: ReadonlyArray<Annotation>): JsonObject | undefined => {
-  const sources = annotations.map(({ url_citation: cited }) => cited).filter(isJsonObject)
-  if (sources.length === 0) return undefined
-  const byUrl = new Map(sources.map(({ url, title }) => [url, { web: { uri: url, title } }]))
-  return { groundingChunks: [...byUrl.values()] }
+/** The name of the host, as a resolver would have it; `undefined` where it is no address. */
+const hostOf = (url: string): string | undefined => {
+  const parsed = URL.parse(url)
+  return parsed === null ? undefined : withoutEndDots(parsed.hostname)
 }
+
+const endingOf = (url: string): string => /\.(\w+)$/.exec(url.replace(/[?#].*$/s, ""))?.[1]?.toLowerCase() ?? ""
+
+/** Google has no type for JSON, which is text. */
+const textual = (mimeType: string): string => (mimeType === "application/json" ? "text/plain" : mimeType)
+
+/** A part that is not text, of a conversation or of what is embedded. */
+export const mediaPart = (part: JsonObject, reader: Reader): Carried => {
+  const { type, image_url, video_url, input_audio: audio, file } = part
+  if (type === "image_url" && isJsonObject(image_url))
+    return fromAddress(String(image_url["url"]), "image/jpeg", reader)
+  if (isJsonObject(video_url)) return fromAddress(String(video_url["url"]), "video/mp4", reader)
+  if (type === "input_audio" && isJsonObject(audio))
+    return audioPart(textOr(audio["data"], ""), String(audio["format"]))
+  return type === "file" && isJsonObject(file) ? filePart(file["file_data"], reader) : "this host has no such part"
+}
+
+const audioPart = (data: string, format: string): Carried =>
+  format.startsWith("pcm")
+    ? "this host takes no raw audio"
+    : inline(typesByEnding.get(format) ?? `audio/${format}`, data)
+
+const filePart = (data: unknown, reader: Reader): Carried => {
+  if (typeof data !== "string") return "this host takes files by their data or address"
+  const isAddress = /^(?:data:|[a-z][a-z0-9+.-]*:\/\/)/i.test(data)
+  return isAddress ? fromAddress(data, "application/pdf", reader) : inline("application/pdf", data)
+}
+
+/** Embedded media of Google's as a canonical part. */
+export const embeddedPart = (mimeType: string, data: string): ContentPart => {
+  const url = `data:${mimeType};base64,${data}`
+  const [kind = "", subtype = ""] = mimeType.toLowerCase().split(/[/;]/)
+  if (kind === "image") return { type: "image_url", image_url: { url } }
+  if (kind === "video") return { type: "video_url", video_url: { url } }
+  const format = subtype === "mpeg" ? "mp3" : subtype.replace(/^x-/, "")
+  if (kind === "audio") return { type: "input_audio", input_audio: { data, format } }
+  return { type: "file", file: { filename: `file.${subtype === "plain" ? "txt" : subtype}`, file_data: url } }
+}
+
+/** Media at an address. One without a type is of YouTube, where clients may leave it out. */
+export const addressedPart = (mimeType: string, url: string): ContentPart => {
+  if (mimeType.startsWith("image/")) return { type: "image_url", image_url: { url } }
+  if (mimeType === "" || mimeType.startsWith("video/")) return { type: "video_url", video_url: { url } }
+  return { type: "file", file: { filename: url.split(/[?#]/)[0]?.split("/").at(-1) || "file", file_data: url } }
+}
+
+// --- media of answers
+
+/** An image of an answer as a part for clients. */
+export const imagePart = (url: string): JsonObject =>
+  embeddedImage({ image_url: { url } }) ?? { fileData: { mimeType: "image/png", fileUri: url } }
+
+/** An image of an earlier answer as it came; `undefined`: it is not embedded. */
+export const embeddedImage = ({ image_url: image }: JsonObject): JsonObject | undefined => {
+  const url = isJsonObject(image) && typeof image["url"] === "string" ? readDataUrl(image["url"]) : undefined
+  return url === undefined ? undefined : inline(url.mediaType, base64Of(url))
+}
+
+/** The sound of an answer. `format`: `audio.format` of the request. Google writes raw sound, and so do streams of OpenAI. */
+export const soundPart = (data: string, format: string): JsonObject =>
+  inline(format === "pcm16" ? "audio/L16;codec=pcm;rate=24000" : (typesByEnding.get(format) ?? `audio/${format}`), data)

@@ -1,4 +1,4 @@
-/** Sources that an answer cites, searches that are billed, and probabilities of tokens. */
+/** Sources that an answer cites, and searches that are billed. */
 
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Annotation } from "../../domain/request/chat.ts"
@@ -77,20 +77,9 @@ export const searchesOf = (candidate: JsonObject, isThird: boolean): number => {
   return isThird ? asked : Math.min(asked, 1)
 }
 
-/** The chat form's `logprobs`; `undefined` where there are none. */
-export const logprobsOf = ({ logprobsResult: result }: JsonObject): JsonObject | undefined => {
-  if (!isJsonObject(result) || !Array.isArray(result["chosenCandidates"])) return undefined
-  const others: ReadonlyArray<unknown> = Array.isArray(result["topCandidates"]) ? result["topCandidates"] : []
-  const content = objectsIn(result["chosenCandidates"]).map((token, at) => {
-    const more = others[at]
-    const top = isJsonObject(more) ? objectsIn(more["candidates"]).map(logprob) : []
-    return { ...logprob(token), top_logprobs: top }
-  })
-  return { content, refusal: null }
+/** What the answer cites, as Google names sources. */
+export const groundingOf = (annotations: ReadonlyArray<Annotation>): JsonObject | undefined => {
+  if (annotations.length === 0) return undefined
+  const byUrl = new Map(annotations.map(({ url_citation: { url, title } }) => [url, { web: { uri: url, title } }]))
+  return { groundingChunks: [...byUrl.values()] }
 }
-
-const logprob = ({ token, logProbability }: JsonObject): JsonObject => ({
-  token: textOr(token, ""),
-  logprob: typeof logProbability === "number" ? logProbability : 0,
-  bytes: [...Buffer.from(textOr(token, ""))],
-})

@@ -1,14 +1,61 @@
 /** Tools and the choice among them. Functions share one member; Google's search is a tool of its own. */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { type Issues, report } from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
-import { given } from "./generateContentJson.ts"
-import type { Reader } from "./generateContentMedia.ts"
+import { type Dropped, dropOthers } from "../request/Dropped.ts"
+import { given, givenSome, objectIn } from "./generateContentJson.ts"
+import type { Reader } from "./generateContentParts.ts"
+
+// --- tools
+
+export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues): Partial<ChatPayload> => {
+  const functions: Array<FunctionTool> = []
+  let searches = false
+  for (const [at, { functionDeclarations: declared, googleSearch, ...others }] of objectsIn(tools).entries()) {
+    searches ||= googleSearch != null
+    dropOthers(others, new Set(), `tools[${at}]`, untranslated)
+    for (const [place, { name, description, ...schemas }] of objectsIn(declared).entries()) {
+      if (typeof name !== "string" || name === "")
+        report(issues, `tools[${at}].functionDeclarations[${place}].name`, "must be a non-empty string")
+      else {
+        const parameters = readSchema(schemas["parametersJsonSchema"], schemas["parameters"])
+        const about = given({ description: textOr(description, undefined), parameters })
+        functions.push({ type: "function", function: { name, ...about } })
+      }
+    }
+  }
+  return { ...(functions.length === 0 ? {} : { tools: functions }), ...(searches ? { web_search_options: {} } : {}) }
+}
 
 export interface ToolFields {
   readonly tools?: ReadonlyArray<JsonObject>
-  readonly toolConfig?: JsonObject
+  readonly toolConfig?: JsonObject | undefined
+}
+
+export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<ToolFields, Unsupported> => {
+  const declarations: Array<JsonObject> = []
+  // Before Gemini 3, functions that may not be called would be in the way of JSON that is asked for.
+  const asksForJson = payload.response_format != null && payload.response_format.type !== "text"
+  const isDeclared = reader.facts.isThird || payload.tool_choice !== "none" || !asksForJson
+  let searches = payload["web_search_options"] != null
+  for (const [at, tool] of (payload.tools ?? []).entries()) {
+    if (isFunction(tool)) {
+      if (isDeclared) declarations.push(declarationOf(tool))
+    } else if (isSearch(tool)) searches = true
+    else if (!isCustom(tool))
+      return Either.left(new Unsupported({ path: `tools[${at}]`, reason: "this host has no such tool" }))
+  }
+  const own = searches ? [{ googleSearch: {} }] : []
+  const tools = declarations.length === 0 ? own : [{ functionDeclarations: declarations }, ...own]
+  if (tools.length === 0) return Either.right({})
+  return Either.map(callingOf(payload.tool_choice, declarations.length > 0), (functionCallingConfig) => {
+    // The Gemini API requires this where functions stand beside its own tools.
+    const isMixed = declarations.length > 0 && searches && reader.facts.isThird && !reader.vertex
+    const includeServerSideToolInvocations = isMixed ? true : undefined
+    return { tools, toolConfig: givenSome({ functionCallingConfig, includeServerSideToolInvocations }) }
+  })
 }
 
 /** What Google has no words for: a function's exact schema, and tools whose input is text. */
@@ -21,33 +68,6 @@ export const droppedOfTools = ({ tools }: ChatPayload): ReadonlyArray<string> =>
 /** Whether functions are declared. Before Gemini 3, such a request may not ask for JSON. */
 export const hasFunctions = ({ tools, tool_choice: choice }: ChatPayload): boolean =>
   choice !== "none" && (tools ?? []).some(isFunction)
-
-export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<ToolFields, Unsupported> => {
-  const declarations: Array<JsonObject> = []
-  // Before Gemini 3, functions that may not be called would be in the way of JSON that is asked for.
-  const asksForJson = payload.response_format != null && payload.response_format.type !== "text"
-  const isDeclared = reader.facts.isThird || payload.tool_choice !== "none" || !asksForJson
-  let searches = payload["web_search_options"] != null
-  for (const [at, tool] of (payload.tools ?? []).entries()) {
-    if (isFunction(tool)) {
-      if (isDeclared) declarations.push(declarationOf(tool))
-    } else if (isCustom(tool)) continue
-    else if (isSearch(tool)) searches = true
-    else return Either.left(new Unsupported({ path: `tools[${at}]`, reason: "this host has no such tool" }))
-  }
-  const own = searches ? [{ googleSearch: {} }] : []
-  const tools = declarations.length === 0 ? own : [{ functionDeclarations: declarations }, ...own]
-  if (tools.length === 0) return Either.right({})
-  return Either.map(callingOf(payload.tool_choice, declarations.length > 0), (functionCallingConfig) => {
-    // The Gemini API requires this where functions stand beside its own tools.
-    const isMixed = declarations.length > 0 && own.length > 0 && reader.facts.isThird && !reader.vertex
-    const toolConfig = given({
-      functionCallingConfig,
-      includeServerSideToolInvocations: isMixed ? true : undefined,
-    })
-    return { tools, ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }) }
-  })
-}
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
 
@@ -62,25 +82,78 @@ const declarationOf = ({ function: { name, description, parameters } }: Function
   return given({ name, description: description ?? undefined, parametersJsonSchema: schema })
 }
 
+// --- the choice among them
+
+/** The choices that name no function, and Google's modes. */
+const modes = [
+  ["none", "NONE"],
+  ["auto", "AUTO"],
+  ["required", "ANY"],
+] as const
+
+/** With `VALIDATED` the model may also answer in words; with `AUTO` the names would not be looked at. */
+const among = [
+  ["required", "ANY"],
+  ["auto", "VALIDATED"],
+] as const
+
+export const readChoice = (toolConfig: unknown, issues: Issues): { readonly tool_choice?: ToolChoice } => {
+  const { mode: written, allowedFunctionNames: names } = objectIn(toolConfig, "functionCallingConfig")
+  const mode = textOr(written, "").toUpperCase()
+  const named = (Array.isArray(names) ? names : []).map((name: unknown, at) => {
+    if (typeof name !== "string")
+      report(issues, `toolConfig.functionCallingConfig.allowedFunctionNames[${at}]`, "must be a string")
+    return { type: "function", function: { name: textOr(name, "") } }
+  })
+  const [only, more] = named
+  const [choice] = among.find(([, its]) => its === mode) ?? []
+  if (only !== undefined && choice !== undefined) {
+    if (choice === "required" && more === undefined) return { tool_choice: only }
+    return { tool_choice: { type: "allowed_tools", allowed_tools: { mode: choice, tools: named } } }
+  }
+  const [plain = choice] = modes.find(([, its]) => its === mode) ?? []
+  return plain === undefined ? {} : { tool_choice: plain }
+}
+
 const callingOf = (
   choice: ToolChoice | null | undefined,
   hasFunctions: boolean,
 ): Either.Either<JsonObject | undefined, Unsupported> => {
   if (choice == null || !hasFunctions) return Either.right(undefined)
-  if (choice === "none") return Either.right({ mode: "NONE" })
-  if (choice === "auto") return Either.right({ mode: "AUTO" })
-  if (choice === "required") return Either.right({ mode: "ANY" })
-  const { type, function: named, allowed_tools: allowed } = choice
-  if (type === "function" && isJsonObject(named)) {
+  const [, mode] = modes.find(([name]) => name === choice) ?? []
+  if (mode !== undefined) return Either.right({ mode })
+  const { type, function: named, allowed_tools: allowed }: JsonObject = isJsonObject(choice) ? choice : {}
+  if (type === "function" && isJsonObject(named))
     return Either.right({ mode: "ANY", allowedFunctionNames: [named["name"]] })
-  }
   if (type === "allowed_tools" && isJsonObject(allowed) && Array.isArray(allowed["tools"])) {
-    // With `VALIDATED` the model may also answer in words; with `AUTO` the names would not be looked at.
-    const mode = allowed["mode"] === "required" ? "ANY" : "VALIDATED"
-    return Either.right({ mode, allowedFunctionNames: allowed["tools"].map(functionName) })
+    const allowedFunctionNames = allowed["tools"].map((tool) => objectIn(tool, "function")["name"])
+    const [, its] = among.find(([name]) => name === allowed["mode"]) ?? among[1]
+    return Either.right({ mode: its, allowedFunctionNames })
   }
   return Either.left(new Unsupported({ path: "tool_choice", reason: "this host has no such choice" }))
 }
 
-const functionName = (tool: unknown): unknown =>
-  isJsonObject(tool) && isJsonObject(tool["function"]) ? tool["function"]["name"] : undefined
+// --- schemas
+
+/** `own`: JSON Schema; else `written` in Google's own kind. `undefined`: there is neither. */
+export const readSchema = (own: unknown, written: unknown): JsonObject | undefined =>
+  isJsonObject(own) ? own : isJsonObject(written) ? jsonSchemaOf(written) : undefined
+
+/** Google's own kind of schema as JSON Schema: types in lower case, and `nullable` as a type. */
+const jsonSchemaOf = ({ nullable, propertyOrdering: _, ...schema }: JsonObject): JsonObject => {
+  const written: Record<string, unknown> = {}
+  for (const name in schema) written[name] = inSchema(name, schema[name])
+  const { type } = written
+  return nullable === true && typeof type === "string" ? { ...written, type: [type, "null"] } : written
+}
+
+const inSchema = (name: string, value: unknown): unknown => {
+  if (name === "type" && typeof value === "string") return value.toLowerCase()
+  if (/^(?:min|max)(?:Items|Length|Properties)$/.test(name) && typeof value === "string") return Number(value)
+  if (name === "items") return schemaIn(value)
+  if (name === "anyOf" && Array.isArray(value)) return value.map(schemaIn)
+  if (name !== "properties" || !isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, schemaIn(inner)]))
+}
+
+const schemaIn = (value: unknown): unknown => (isJsonObject(value) ? jsonSchemaOf(value) : value)

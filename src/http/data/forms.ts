@@ -5,20 +5,20 @@ import type { JsonObject } from "../../domain/json/json.ts"
 import type { FormName } from "../../domain/request/forms.ts"
 import { chat } from "../../formats/chat/chatClient.ts"
 import { completions } from "../../formats/completions/completionsClient.ts"
-import { decodeEmbeddings, embeddingsTable } from "../../formats/embeddings/readEmbeddingsRequest.ts"
-import { embeddingsWriter } from "../../formats/embeddings/writeEmbeddingsAnswer.ts"
+import { embeddingsWriter } from "../../formats/embeddings/embeddingsAnswer.ts"
+import { decodeEmbeddings, embeddingsTable } from "../../formats/embeddings/embeddingsRequest.ts"
 import { chatErrorBody } from "../../formats/errorBody.ts"
 import { generateContent } from "../../formats/generateContent/generateContentClient.ts"
-import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
 import {
   embedContentPath,
   embedContentSchema,
   embedContentWriter,
   embeddingsBody,
-} from "../../formats/generateContent/generateContentVectors.ts"
+} from "../../formats/generateContent/generateContentEmbeddings.ts"
+import { generateContentErrorBody } from "../../formats/generateContent/generateContentError.ts"
 import { messages } from "../../formats/messages/messagesClient.ts"
-import { decodeRerank, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
-import { rerankWriter } from "../../formats/rerank/writeRerankAnswer.ts"
+import { rerankWriter } from "../../formats/rerank/rerankAnswer.ts"
+import { decodeRerank, rerankTable } from "../../formats/rerank/rerankRequest.ts"
 import { responses } from "../../formats/responses/responsesClient.ts"
 import type { Target } from "../../formats/Target.ts"
 import { jsonBody } from "./Body.ts"

@@ -1,5 +1,5 @@
 /** `POST /chat/completions`. */
-import { chatTable } from "../../formats/chat/readChatRequest.ts"
+import { chatTable } from "../../formats/chat/chatRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { answerMembers, choiceMembers, metadata, usage, usageOfStream } from "./answers.ts"
 import { post } from "./operation.ts"

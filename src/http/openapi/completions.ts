@@ -1,5 +1,5 @@
 /** `POST /completions`. */
-import { completionsTable } from "../../formats/completions/readCompletionsRequest.ts"
+import { completionsTable } from "../../formats/completions/completionsRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { answerMembers, choiceMembers, usage, usageOfStream } from "./answers.ts"
 import { post } from "./operation.ts"

@@ -1,5 +1,5 @@
 /** `POST /embeddings`. */
-import { embeddingsTable } from "../../formats/embeddings/readEmbeddingsRequest.ts"
+import { embeddingsTable } from "../../formats/embeddings/embeddingsRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { costMembers, unaryMembers } from "./answers.ts"
 import { post } from "./operation.ts"

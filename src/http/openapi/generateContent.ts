@@ -1,7 +1,7 @@
 /** Google's form: `POST …:generateContent`, `…:streamGenerateContent`, `…:countTokens`, `…:embedContent`, `…:batchEmbedContents`. */
 import { ofModel } from "../../domain/request/forms.ts"
-import { generateContentTable } from "../../formats/generateContent/generateContentBody.ts"
-import { embedContentSchema } from "../../formats/generateContent/generateContentVectors.ts"
+import { embedContentSchema } from "../../formats/generateContent/generateContentEmbeddings.ts"
+import { generateContentTable } from "../../formats/generateContent/generateContentRequest.ts"
 import { costing, generationId } from "./answers.ts"
 import { get, type Paths, post } from "./operation.ts"
 import { amount, anyObject, count, given, like, listOf, text, titled } from "./schemas.ts"

@@ -1,5 +1,5 @@
 /** `POST /rerank`. */
-import { documentSchema, rerankTable } from "../../formats/rerank/readRerankRequest.ts"
+import { documentSchema, rerankTable } from "../../formats/rerank/rerankRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { costing, unaryMembers } from "./answers.ts"
 import { post } from "./operation.ts"

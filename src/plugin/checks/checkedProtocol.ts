@@ -16,7 +16,7 @@ import {
   unaryOperations,
 } from "../../domain/request/operations.ts"
 import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
-import { readKeepingNumbers } from "../../formats/embeddings/keptNumbers.ts"
+import { readKeepingNumbers } from "../../formats/embeddings/embeddingsNumbers.ts"
 import { showable } from "../../formats/httpError.ts"
 import { isOurs } from "../../formats/ownProtocols.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../../formats/Protocol.ts"

@@ -614,6 +614,31 @@ describe("H17: hosts that keep to no form", () => {
     expect(answeredWell(whole({ content: text })).choices[0]?.message.content).toBe(text)
   })
 
+  test.each(["qwen-3-235b-a22b-thinking-2507", "Qwen/QwQ-32B", "Qwen/Qwen3-Next-80B-A3B-Thinking"])(
+    "the stream of a model whose template opens the thinking is read alike: %s",
+    (model) => {
+      const thinking = { ...context, host: hostFor(model) }
+      const readFrom = (deltas: ReadonlyArray<JsonObject>) => {
+        const decoder = chatProtocol(tags).decoder(head, thinking)
+        const events = [...deltas.map((delta) => event(delta)), event({}, "stop")]
+        const chunks = events.flatMap((one) => wellDecoded(decoder.event("", one)))
+        const said = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
+        return [said.map((delta) => delta.reasoning ?? "").join(""), said.map((delta) => delta.content ?? "").join("")]
+      }
+      for (const text of ["Let me see.\n</think>\n\nIt is 4.", "<think>Let me see.\n</think>\n\nIt is 4."]) {
+        for (const size of [1, 3, 7, text.length]) {
+          const pieces = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
+          expect(readFrom(pieces.map((content) => ({ content })))).toEqual(["Let me see.\n", "It is 4."])
+        }
+      }
+      // Where the host separates the thinking itself, the text has no tag.
+      expect(readFrom([{ reasoning_content: "Hm." }, { content: "It is " }, { content: "4." }])).toEqual([
+        "Hm.",
+        "It is 4.",
+      ])
+    },
+  )
+
   test.each(["Too long.", [{ msg: "Too long." }]])(
     "FastAPI's error is one, whole and within a stream: %j",
     (detail) => {

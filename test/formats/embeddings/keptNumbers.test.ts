@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { textOfNumbers } from "../../../src/domain/json/numberList.ts"
-import { readKeepingNumbers } from "../../../src/formats/embeddings/keptNumbers.ts"
+import { readKeepingNumbers } from "../../../src/formats/embeddings/embeddingsNumbers.ts"
 
 const text = FastCheck.oneof(FastCheck.string(), FastCheck.constantFrom('[1,2]"', "\\", '\\"[3]', "[", "]", "é[4]"))
 const vector = FastCheck.array(FastCheck.double({ noNaN: true, noDefaultInfinity: true }), {

@@ -157,7 +157,7 @@ describe("how an answer ends", () => {
         index: 0,
         finish_reason: "content_filter",
         native_finish_reason: "PROHIBITED_CONTENT",
-        message: { role: "assistant", content: "", refusal: "No." },
+        message: { role: "assistant", content: "", refusal: "No.", reasoning: null },
         logprobs: null,
       },
     ])

@@ -12,12 +12,14 @@ import { noUsage } from "../../../src/domain/price/Usage.ts"
 import type { ClientFormat } from "../../../src/formats/ClientFormat.ts"
 import { chat } from "../../../src/formats/chat/chatClient.ts"
 import { completions } from "../../../src/formats/completions/completionsClient.ts"
+import { generateContent } from "../../../src/formats/generateContent/generateContentClient.ts"
 import { messages } from "../../../src/formats/messages/messagesClient.ts"
 import { responses } from "../../../src/formats/responses/responsesClient.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { Target } from "../../../src/formats/Target.ts"
 import { eventStreamEvent } from "../../../src/testing/eventStream.ts"
 import { readChatStream } from "../../../src/testing/grammar/chat.ts"
+import { readGenerateContentStream } from "../../../src/testing/grammar/generateContent.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { answerNames } from "../../support/formats/answerNames.ts"
@@ -30,10 +32,11 @@ setDefaultTimeout(1_800_000)
 const host = hostFor("m")
 const request = requestWith({ messages: [{ role: "user", content: "Hi" }], tools: [] })
 const names = answerNames()
-const target = new Target("/api/v1/chat/completions", "http://127.0.0.1/api/v1/chat/completions")
+/** Google's streams are events, or one array. */
+const targets = ["", "?alt=sse"].map((query) => new Target("/api/v1", `http://127.0.0.1/api/v1${query}`))
 const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 const head = { status: 200, headers: new Headers() }
-const formats: ReadonlyArray<ClientFormat> = [chat, completions, messages, responses]
+const formats: ReadonlyArray<ClientFormat> = [chat, completions, messages, responses, generateContent]
 
 /** Texts and calls, as each client reads them. */
 type Said = readonly [text: string, calls: ReadonlyArray<string>]
@@ -61,6 +64,16 @@ const readers: Readonly<Record<string, (body: JsonObject) => Said>> = {
       isJsonObject(one) ? called(one["name"], one["arguments"]) : "none",
     )
     return [typeof message["content"] === "string" ? message["content"] : "", calls]
+  },
+  generateContent: ({ candidates }) => {
+    const content = listOf(candidates)[0]?.["content"]
+    if (!isJsonObject(content)) throw new Error("no content")
+    const parts = listOf(content["parts"])
+    const said = parts.filter(({ thought }) => thought !== true)
+    const calls = parts.flatMap(({ functionCall: call }) =>
+      isJsonObject(call) ? [called(call["name"], call["args"])] : [],
+    )
+    return [said.map(({ text }) => (typeof text === "string" ? text : "")).join(""), calls]
   },
   messages: ({ content }) => {
     const blocks = listOf(content)
@@ -110,6 +123,7 @@ const streamReaders: Readonly<Record<string, (text: string) => unknown>> = {
   chat: readChatStream,
   messages: readMessagesStream,
   responses: readResponsesStream,
+  generateContent: readGenerateContentStream,
 }
 
 /** What a chat client collects of the chunks of a stream. */
@@ -129,6 +143,9 @@ const collected = (chunks: unknown): Said => {
   return [text, names.map((name, at) => called(name, given[at]))]
 }
 
+const targetsOf = (format: ClientFormat): ReadonlyArray<Target> =>
+  format === generateContent ? targets : targets.slice(0, 1)
+
 /**
  * Writes a stream to each client, and reads it by the grammar of its format. Throws where it is none. Returns what a
  * chat client got; `undefined`: the host has failed.
@@ -136,7 +153,7 @@ const collected = (chunks: unknown): Said => {
 const streamFor = (rich: RichHost, events: ReadonlyArray<JsonObject>): Said | undefined => {
   const { protocol } = rich
   let said: Said | undefined
-  for (const format of formats) {
+  for (const [format, target] of formats.flatMap((one) => targetsOf(one).map((at) => [one, at] as const))) {
     const isNative = protocol.native?.form === format.name
     const writer = format.stream(names, request, target)(host)
     const stream = new HostStream({

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { ChatChunk } from "../../../src/domain/request/chat.ts"
-import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
+import { chatDecoder } from "../../../src/formats/chat/chatStream.ts"
 import type { Decoder } from "../../../src/formats/Protocol.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { chunkText } from "../../support/clients/chunkText.ts"
@@ -28,7 +28,7 @@ const ours = { id: "gen-7-ours", provider: "Acme", model: "acme/small", object: 
 const relayed = (
   pieces: Iterable<Uint8Array>,
   transparent: boolean,
-  decoder: Decoder = chatDecoder({}),
+  decoder: Decoder = chatDecoder({}, "m"),
   usageAfterError = false,
 ) => {
   const plain = chunkText(ours)
@@ -211,7 +211,7 @@ describe("an error in a stream, with a usage after it", () => {
   const usage = { prompt_tokens: 41, completion_tokens: 243 }
   const counted = event({ choices: [], usage })
   const read = (text: string, usageAfterError = true) =>
-    splits(encode(text), 3).map(({ pieces }) => relayed(pieces, true, chatDecoder({}), usageAfterError).known)
+    splits(encode(text), 3).map(({ pieces }) => relayed(pieces, true, chatDecoder({}, "m"), usageAfterError).known)
 
   test.each([
     ["as the last event", said("Hel") + error + counted],
@@ -240,7 +240,7 @@ describe("an error in a stream, with a usage after it", () => {
     )
     if (recorded === undefined) throw new Error("no such recording")
     for (const { pieces } of splits(bytesOf(recorded), 5)) {
-      const { known } = relayed(pieces, true, chatDecoder({}), true)
+      const { known } = relayed(pieces, true, chatDecoder({}, "m"), true)
       expect(known.usage).toMatchObject({ prompt_tokens: 41, completion_tokens: 243 })
     }
   })
@@ -414,7 +414,7 @@ describe("the end of a stream", () => {
   test("a throw in our own writer was a failure of the host: it is a defect of ours", () => {
     const stream = new HostStream({
       framing: "sse",
-      decoder: chatDecoder({}),
+      decoder: chatDecoder({}, "m"),
       transparent: false,
       excludeReasoning: false,
       choices: 1,
@@ -457,7 +457,7 @@ describe("a stream that we cut", () => {
     const writer = chunkText(ours)
     const stream = new HostStream({
       framing: "sse",
-      decoder: chatDecoder({}),
+      decoder: chatDecoder({}, "m"),
       writer,
       transparent: true,
       excludeReasoning: false,
@@ -542,7 +542,7 @@ describe("what a protocol says of its streams", () => {
 
   // With a search among the choices, this many take half a minute, in which nothing else runs.
   test("a host that names ever more choices costs no more for each", () => {
-    const decoder = chatDecoder({ thinkTags: true })
+    const decoder = chatDecoder({ thinkTags: true }, "m")
     const choicesFrom = (first: number) =>
       Array.from({ length: 1000 }, (_, at) => ({ index: first + at, delta: { content: "<thi" }, finish_reason: null }))
     for (let first = 0; first < 100_000; first += 1000) decoder.event("", { choices: choicesFrom(first) })

@@ -3,8 +3,8 @@ import { heapStats } from "bun:jsc"
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { ChatChunk, FinishReason } from "../../../src/domain/request/chat.ts"
-import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
-import { generateContentDecoder } from "../../../src/formats/generateContent/generateContentAnswer.ts"
+import { chatDecoder } from "../../../src/formats/chat/chatStream.ts"
+import { GenerateContentDecoder } from "../../../src/formats/generateContent/generateContentStream.ts"
 import type { Decoder } from "../../../src/formats/Protocol.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { Utf8Decoder } from "../../../src/wire/Utf8Decoder.ts"
@@ -62,8 +62,8 @@ const finishes: ReadonlyMap<string, FinishReason> = new Map([
 type Protocol = readonly [string, () => Decoder, (said: Said) => unknown, ReadonlyArray<string>]
 
 const protocols: ReadonlyArray<Protocol> = [
-  ["Google's", () => generateContentDecoder("gemini-2.0-flash"), googles, ["STOP", "MAX_TOKENS", "RECITATION"]],
-  ["chat", () => chatDecoder({}), chats, ["stop", "length", "content_filter"]],
+  ["Google's", () => new GenerateContentDecoder("gemini-2.0-flash"), googles, ["STOP", "MAX_TOKENS", "RECITATION"]],
+  ["chat", () => chatDecoder({}, "m"), chats, ["stop", "length", "content_filter"]],
   [
     "canonical",
     (): Decoder => ({ event: (_, data) => [data as ChatChunk], end: () => [] }),
@@ -74,7 +74,7 @@ const protocols: ReadonlyArray<Protocol> = [
 
 describe("text beside a finish", () => {
   test("arrived behind the text of a later event, and the later finish was lost", () => {
-    const { atOnce, finish } = heard(generateContentDecoder("gemini-2.0-flash"), [
+    const { atOnce, finish } = heard(new GenerateContentDecoder("gemini-2.0-flash"), [
       googles({ text: "Copyrighted text goes here", finish: "STOP" }),
       googles({ text: "More copyrighted text", finish: "RECITATION" }),
     ])
@@ -130,13 +130,13 @@ describe("an error with a usage in the same event", () => {
       },
     ],
   ])("%s: the usage was not read", (_, error) => {
-    expect(heard(chatDecoder({}), [word, error])).toMatchObject({ state: "failed", usage })
+    expect(heard(chatDecoder({}, "m"), [word, error])).toMatchObject({ state: "failed", usage })
   })
 
   test("of Google's: the usage was not read", () => {
     const said = googles({ text: "a", finish: null })
     const error = { error: { code: 503 }, usageMetadata: { promptTokenCount: 43, candidatesTokenCount: 10 } }
-    expect(heard(generateContentDecoder("gemini-2.0-flash"), [said, error])).toMatchObject({
+    expect(heard(new GenerateContentDecoder("gemini-2.0-flash"), [said, error])).toMatchObject({
       state: "failed",
       usage: { prompt_tokens: 43, completion_tokens: 10 },
     })
@@ -150,7 +150,7 @@ describe("a large event in small pieces", () => {
     let characters = 0
     const stream = new HostStream({
       framing: "sse",
-      decoder: chatDecoder({}),
+      decoder: chatDecoder({}, "m"),
       transparent: false,
       excludeReasoning: false,
       choices: 1,

@@ -1,6 +1,6 @@
 /** What is reserved for the output of a stream, event by event. docs/guarantees.md#g1 */
 import { expect, test } from "bun:test"
-import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
+import { chatDecoder } from "../../../src/formats/chat/chatStream.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
 import { chunkText } from "../../support/clients/chunkText.ts"
 import { chunkOf } from "../../support/hosts/host.ts"
@@ -12,7 +12,7 @@ const afterEvent = (tokens: number, blocks: number) => {
   let taken = 0
   const stream = new HostStream({
     framing: "sse",
-    decoder: chatDecoder({}),
+    decoder: chatDecoder({}, "m"),
     transparent: false,
     excludeReasoning: false,
     choices: 1,

@@ -6,7 +6,7 @@ import type { BadRequest } from "../../../src/domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import { firstFault } from "../../../src/domain/json/jsonFault.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
-import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { parseBody } from "../../../src/http/parseBody.ts"
 import { accepted, bytesOf, decode, decodeBytes, decodeText, minimal } from "./decoding.ts"
 

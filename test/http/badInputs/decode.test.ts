@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { noPreferences } from "../../../src/domain/request/Preferences.ts"
 import { type ChatRequest, noNeeds, routerOnly } from "../../../src/domain/request/request.ts"
-import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { parseBody } from "../../../src/http/parseBody.ts"
 import {
   accepted,

@@ -3,7 +3,7 @@ import type { BadRequest } from "../../../src/domain/failures/Failure.ts"
 import type { Issue } from "../../../src/domain/json/checks.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
-import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { parseBody } from "../../../src/http/parseBody.ts"
 
 export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)

@@ -1,6 +1,7 @@
 /** Google's clients at Google's hosts: the body passes, but for its bounds and what the host is not to get. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
+import { readGenerateContentStream } from "../../../src/testing/grammar/generateContent.ts"
 import { openAccount } from "../../support/gateways/account.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { closeAfterAll, opened } from "../../support/gateways/watched.ts"
@@ -148,15 +149,11 @@ describe("an answer", () => {
       { candidates: [{ index: 0, finishReason: "MAX_TOKENS" }], usageMetadata: { ...usageMetadata, cost: 0.00002 } },
     ]
     const streamed = await (await post("streamGenerateContent", { contents }, {}, "?alt=sse")).text()
-    const data = streamed
-      .split("\n\n")
-      .flatMap((event) => (event.startsWith("data: ") ? JSON.parse(event.slice(6)) : []))
-    expect(data).toMatchObject(events)
-    expect(data).toHaveLength(3)
+    expect(readGenerateContentStream(streamed)).toMatchObject(events)
     expect(sent.path).toEndWith(":streamGenerateContent?alt=sse")
     const response = await post("streamGenerateContent", { contents })
     expect(response.headers.get("content-type")).toStartWith("application/json")
-    expect(await response.json()).toMatchObject(events)
+    expect(readGenerateContentStream(await response.text())).toMatchObject(events)
   })
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { promptTokens } from "../../../src/domain/money/Charge.ts"
-import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
 import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeChat } from "../../../src/formats/chat/readChatRequest.ts"
+import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { badBodies } from "../../support/clients/badBodies.ts"
 import { agreement, faultsIn, problemsIn, values } from "../../support/clients/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"

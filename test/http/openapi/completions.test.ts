@@ -1,7 +1,7 @@
 /** The description of legacy completions against their decoder. */
 import { expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeCompletions } from "../../../src/formats/completions/readCompletionsRequest.ts"
+import { decodeCompletions } from "../../../src/formats/completions/completionsRequest.ts"
 import { agreement, faultsIn, problemsIn, values } from "../../support/clients/openApi.ts"
 
 const decode = (body: JsonObject) => decodeCompletions(body)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { packed } from "../../../src/domain/request/embeddings.ts"
-import { decodeEmbeddings } from "../../../src/formats/embeddings/readEmbeddingsRequest.ts"
+import { decodeEmbeddings } from "../../../src/formats/embeddings/embeddingsRequest.ts"
 import { agreement, faultsIn, values } from "../../support/clients/openApi.ts"
 import { answered, type UnaryScene, unaryScene } from "../../support/hosts/unaryHosts.ts"
 

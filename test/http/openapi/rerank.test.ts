@@ -1,7 +1,7 @@
 /** The description of rerank against its decoder, and against answers. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeRerank } from "../../../src/formats/rerank/readRerankRequest.ts"
+import { decodeRerank } from "../../../src/formats/rerank/rerankRequest.ts"
 import { agreement, faultsIn, values } from "../../support/clients/openApi.ts"
 import { answered, type UnaryScene, unaryScene } from "../../support/hosts/unaryHosts.ts"
 

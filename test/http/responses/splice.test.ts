@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
-import { chatDecoder } from "../../../src/formats/chat/readChatStream.ts"
+import { chatDecoder } from "../../../src/formats/chat/chatStream.ts"
 import { ToolNames } from "../../../src/formats/responses/tools/ToolNames.ts"
 import { responseWriter } from "../../../src/formats/responses/writeResponsesStream.ts"
 import { HostStream } from "../../../src/formats/stream/HostStream.ts"
@@ -25,7 +25,7 @@ const read = (chunks: ReadonlyArray<Uint8Array>, transparent: boolean): string =
   const options = {
     framing: "sse",
     transparent,
-    decoder: chatDecoder({}),
+    decoder: chatDecoder({}, "m"),
     writer,
     excludeReasoning: false,
     choices: 1,

@@ -1,5 +1,4 @@
-/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
-
+/** Whole answers in the chat form, of hosts and for clients, and the small readings that whole and streamed answers share. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type {
@@ -13,10 +12,12 @@ import type {
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
+import type { AnswerShape } from "../choices.ts"
 import { detailsIn } from "../content.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
-import { thinkTags } from "./thinkTags.ts"
+import { legacyChoice } from "./chatLegacyFunctions.ts"
+import { ThinkTags } from "./chatThinkTags.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -52,11 +53,12 @@ const mistakes: ReadonlySet<string> = new Set([
   ...["missing_thought_signature", "no_image", "image_other"],
 ])
 
-const finishWords = new Map<string, FinishReason>()
-for (const finish of ["length", "tool_calls", "content_filter", "error"] as const) {
-  for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
-}
-for (const word of mistakes) finishWords.set(word, "error")
+const finishWords: ReadonlyMap<string, FinishReason> = new Map([
+  ...(["length", "tool_calls", "content_filter", "error"] as const).flatMap((finish) =>
+    wordsFor[finish].split(" ").map((word) => [word, finish] as const),
+  ),
+  ...[...mistakes].map((word) => [word, "error"] as const),
+])
 
 /** The canonical finish reason; `null` while the answer goes on, for which some hosts send "". */
 export const finishOf = (word: unknown): FinishReason | null => {
@@ -152,7 +154,8 @@ export const isContent = (content: unknown): boolean =>
 
 // --- whole answers
 
-export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
+/** `model`: as the host calls it. */
+export const readAnswer = (body: unknown, quirks: ChatQuirks, model: string): ChatResponse | HostFailed => {
   if (!isJsonObject(body)) return malformed()
   const wrong = errorOf(body, "", quirks)
   if (wrong !== undefined) return wrong
@@ -160,7 +163,7 @@ export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | Ho
   if (!Array.isArray(listed) || listed.length === 0) return malformed()
   const choices: Array<ChatChoice> = []
   for (const [at, one] of listed.entries()) {
-    const choice = readChoice(one, at, quirks)
+    const choice = readChoice(one, at, quirks, model)
     if (choice instanceof HostFailed) return choice
     choices.push(choice)
   }
@@ -176,7 +179,7 @@ export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | Ho
   return out
 }
 
-const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice | HostFailed => {
+const readChoice = (choice: unknown, at: number, quirks: ChatQuirks, model: string): ChatChoice | HostFailed => {
   if (!isJsonObject(choice)) return malformed()
   let finish = finishOf(choice["finish_reason"])
   const wrong = choiceError(choice, finish, quirks)
@@ -185,7 +188,7 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
   // Azure's content filter may send only the finish reason (seen in a recording).
   const found = given == null && finish === "content_filter" ? { content: "" } : given
   if (!isJsonObject(found) || !isContent(found["content"])) return malformed()
-  const message = readMessage(found, quirks)
+  const message = readMessage(found, quirks, model)
   if (message.tool_calls !== undefined && (finish === "stop" || finish === null || finish === "tool_calls")) {
     finish = "tool_calls"
     message.tool_calls = message.tool_calls.map(withArguments)
@@ -227,14 +230,15 @@ export const memberOf = (name: string, value: unknown): unknown => {
 const withArguments = (call: ToolCall): ToolCall =>
   call.function.arguments === "" ? { ...call, function: { ...call.function, arguments: "{}" } } : call
 
-const readMessage = (message: JsonObject, quirks: ChatQuirks): Mutable<ChatMessage> => {
+const readMessage = (message: JsonObject, quirks: ChatQuirks, model: string): Mutable<ChatMessage> => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
   const parts = Array.isArray(content) ? textAndReasoningOf(content) : undefined
   let text = typeof content === "string" ? content : (parts?.text ?? null)
   let thought =
     typeof reasoning === "string" ? reasoning : typeof other === "string" ? other : (parts?.reasoning ?? null)
   if (quirks.thinkTags === true && text !== null) {
-    const tags = thinkTags()
+    const tags = new ThinkTags(model)
+    if (thought) tags.separated()
     const first = tags.push(text)
     const last = tags.end()
     text = first.text + last.text
@@ -267,3 +271,9 @@ const readCall = (call: unknown): ToolCall => {
     function: { name: typeof name === "string" ? name : "", ...rest, arguments: argumentsOf(written) },
   }
 }
+
+// --- for clients
+
+export const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
+
+export const legacyAnswers: AnswerShape = { ...answers, choice: legacyChoice }

@@ -1,4 +1,5 @@
-/** Decodes the JSON of a request for embeddings. */
+/** Requests for embeddings: the JSON of clients, decoded, and the input as hosts take it. */
+import { Unsupported } from "../../domain/failures/Failure.ts"
 import {
   byType,
   type Check,
@@ -14,7 +15,7 @@ import {
   titled,
 } from "../../domain/json/checks.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
-import { type EmbeddingInput, inputsOf } from "../../domain/request/embeddings.ts"
+import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../domain/request/embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
 import { Sizes } from "../request/measure.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
@@ -105,3 +106,29 @@ const sizesOf = (inputs: ReadonlyArray<EmbeddingInput>): Sizes => {
 }
 
 const dataOf = (media: unknown): unknown => (isJsonObject(media) ? (media["data"] ?? media["url"]) : undefined)
+
+// --- for hosts
+
+/** `textOnly`: the host takes no other parts. */
+export const writtenInput = (input: EmbeddingsPayload["input"], textOnly: boolean): unknown => {
+  const inputs = inputsOf(input)
+  // All inputs are of one kind.
+  if (!isJsonObject(inputs[0])) return input
+  const written: Array<unknown> = []
+  for (const [at, one] of inputs.entries()) {
+    const text = textOf(one)
+    if (text === undefined && textOnly) {
+      const reason = "has parts other than text, and the host takes text alone"
+      return new Unsupported({ path: `input[${at}].content`, reason })
+    }
+    written.push(text ?? one)
+  }
+  return written
+}
+
+/** The text of an input whose parts are all text. */
+const textOf = (input: EmbeddingInput): string | undefined => {
+  if (typeof input === "string" || !("content" in input)) return undefined
+  const { content } = input
+  return content.every(({ type }) => type === "text") ? content.map(({ text }) => text).join("") : undefined
+}

@@ -1,4 +1,4 @@
-/** Decodes the JSON of a request to rank documents. */
+/** Requests to rank documents: the JSON of clients, decoded, and the documents as hosts take them. */
 import {
   checkOf,
   described,
@@ -14,6 +14,7 @@ import {
 } from "../../domain/json/checks.ts"
 import { isJsonObject } from "../../domain/json/json.ts"
 import { bytesOf } from "../../domain/request/estimate.ts"
+import type { RerankPayload } from "../../domain/request/rerank.ts"
 import { Sizes } from "../request/measure.ts"
 import { memberTable, most, sharedMembers } from "../request/members.ts"
 import { noStream, unaryDecoder } from "../request/unaryRequest.ts"
@@ -78,3 +79,12 @@ export const decodeRerank = unaryDecoder("rerank", rerankTable, ({ query, docume
  */
 const partsOfUnit = 100
 const unitPart = 500
+
+// --- for hosts
+
+/** Most hosts take documents as plain text only. */
+export const writtenDocument = (document: RerankPayload["documents"][number]): unknown => {
+  if (typeof document === "string") return document
+  const { text, image, ...more } = document
+  return text != null && image == null && Object.keys(more).length === 0 ? text : document
+}

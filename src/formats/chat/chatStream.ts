@@ -1,9 +1,10 @@
-/** Converts the events of a streamed chat answer to canonical chunks, one for each. */
-
+/** The events of a streamed chat answer: of hosts, as canonical chunks, one for each, and for clients. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatUsage, ToolCallDelta } from "../../domain/request/chat.ts"
+import { sseEvent } from "../../wire/sse.ts"
 import { callIdOf } from "../callId.ts"
+import type { ChunkShape } from "../choices.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
@@ -22,8 +23,9 @@ import {
   takenOfChoice,
   textAndReasoningOf,
   usageOf,
-} from "./readChatAnswer.ts"
-import { type ThinkTags, thinkTags } from "./thinkTags.ts"
+} from "./chatAnswer.ts"
+import { legacyPiece } from "./chatLegacyFunctions.ts"
+import { ThinkTags } from "./chatThinkTags.ts"
 
 /** State of one choice. */
 interface Choice {
@@ -34,25 +36,22 @@ interface Choice {
   isFinished: boolean
 }
 
-const newChoice = (index: number, quirks: ChatQuirks): Choice => ({
+const newChoice = (index: number, quirks: ChatQuirks, model: string): Choice => ({
   index,
   calls: undefined,
-  tags: quirks.thinkTags === true ? thinkTags() : undefined,
+  tags: quirks.thinkTags === true ? new ThinkTags(model) : undefined,
   isFinished: false,
 })
 
-export const chatDecoder = (quirks: ChatQuirks): Decoder => {
-  // Most answers have one choice. A host may name any number of them, so the others are found without a search.
-  let first: Choice | undefined
-  let others: Map<number, Choice> | undefined
+/** `model`: as the host calls it. */
+export const chatDecoder = (quirks: ChatQuirks, model: string): Decoder => {
+  // By the host's index. A host may name any number of them.
+  const known = new Map<number, Choice>()
   const choiceAt = (index: number): Choice => {
-    first ??= newChoice(index, quirks)
-    if (first.index === index) return first
-    others ??= new Map()
-    let choice = others.get(index)
+    let choice = known.get(index)
     if (choice === undefined) {
-      choice = newChoice(index, quirks)
-      others.set(index, choice)
+      choice = newChoice(index, quirks, model)
+      known.set(index, choice)
     }
     return choice
   }
@@ -87,8 +86,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     },
     end: () => {
       const choices: Array<ChatChunkChoice> = []
-      const known = first === undefined ? [] : [first, ...(others?.values() ?? [])]
-      for (const choice of known) {
+      for (const choice of known.values()) {
         const { index, tags } = choice
         const delta: Mutable<ChatDelta> = {}
         if (tags !== undefined) addThought(delta, tags.end())
@@ -134,7 +132,7 @@ const readChoice = (
   const delta = readDelta(message, state)
   if (finish !== null) {
     if (state.tags !== undefined) addThought(delta, state.tags.end())
-    if (finish === "stop" && state.calls?.any() === true) finish = "tool_calls"
+    if (finish === "stop" && state.calls?.any === true) finish = "tool_calls"
     if (finish === "tool_calls") addEmptyArguments(delta, state)
     state.isFinished = true
   }
@@ -168,14 +166,16 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
       case "reasoning_content":
         // Some hosts send both names with the same text.
         if (typeof value === "string" && !delta.reasoning) delta.reasoning = value
+        if (value) tags?.separated()
         break
       case "refusal":
         if (typeof value === "string") delta.refusal = value
         break
       case "tool_calls":
         if (Array.isArray(value) && value.length > 0) {
-          choice.calls ??= toolCalls()
-          delta.tool_calls = value.map(choice.calls.piece)
+          choice.calls ??= new Calls()
+          const { calls } = choice
+          delta.tool_calls = value.map((piece) => calls.piece(piece))
         }
         break
       default: {
@@ -214,77 +214,95 @@ interface Call {
   hasArguments: boolean
 }
 
-interface Calls {
-  readonly any: () => boolean
-  /** Converts one piece of a call to the canonical form, which has id, type and name in the first piece only. */
-  readonly piece: (call: unknown) => ToolCallDelta
-  /** Pieces for the calls that have no arguments so far. */
-  readonly emptyArguments: () => ReadonlyArray<ToolCallDelta>
-}
-
 /**
  * Assigns pieces to the tool calls of one choice. Hosts leave out the index, use one for several calls, repeat the id
  * in each piece, change it, or send "". A new id together with a name begins a new call. A piece that has neither
  * continues the call of its index, or the last one.
  */
-const toolCalls = (): Calls => {
-  const byIndex = new Map<number, Call>()
-  const byId = new Map<string, Call>()
-  const all: Array<Call> = []
-  let last: Call | undefined
+class Calls {
+  private readonly byIndex = new Map<number, Call>()
+  private readonly byId = new Map<string, Call>()
+  private readonly all: Array<Call> = []
+  private last: Call | undefined
+
+  get any(): boolean {
+    return this.all.length > 0
+  }
+
+  /** Converts one piece of a call to the canonical form, which has id, type and name in the first piece only. */
+  piece(piece: unknown): ToolCallDelta {
+    const { id: givenId, index: givenIndex, type, function: givenFunction, ...rest } = isJsonObject(piece) ? piece : {}
+    const called = isJsonObject(givenFunction) ? givenFunction : {}
+    const index = typeof givenIndex === "number" ? givenIndex : undefined
+    const id = textOr(givenId, "")
+    const name = textOr(called["name"], "")
+    const going = this.continued(index, id, name)
+    const call = going ?? this.begin(id)
+    if (index !== undefined) this.byIndex.set(index, call)
+    this.last = call
+    const spoken: { name?: string; arguments?: string } = {}
+    if (call.name === "" && name !== "") {
+      spoken.name = name
+      call.name = name
+    }
+    spoken.arguments = argumentsOf(called["arguments"])
+    if (spoken.arguments !== "") call.hasArguments = true
+    return going !== undefined
+      ? { index: call.at, ...rest, function: spoken }
+      : { index: call.at, id: call.id, type: textOr(type, "function"), ...rest, function: spoken }
+  }
+
+  /** Pieces for the calls that have no arguments so far. */
+  emptyArguments(): ReadonlyArray<ToolCallDelta> {
+    const empty = this.all.filter((call) => !call.hasArguments)
+    for (const call of empty) call.hasArguments = true
+    return empty.map(({ at }) => ({ index: at, function: { arguments: "{}" } }))
+  }
 
   /** The call that a piece continues; `undefined`: it begins one. */
-  const continued = (index: number | undefined, id: string, name: string): Call | undefined => {
+  private continued(index: number | undefined, id: string, name: string): Call | undefined {
+    const { last } = this
     if (index === undefined) {
-      if (id !== "") return byId.get(id) ?? (name === "" ? last : undefined)
+      if (id !== "") return this.byId.get(id) ?? (name === "" ? last : undefined)
       return name === "" || last?.name === "" ? last : undefined
     }
-    const placed = byIndex.get(index)
+    const placed = this.byIndex.get(index)
     if (placed === undefined || placed.id === id || name === "") return placed
-    if (id !== "") return byId.get(id)
+    if (id !== "") return this.byId.get(id)
     return placed.name === "" || placed.name === name ? placed : undefined
   }
 
-  const begin = (id: string): Call => {
-    const call = { at: all.length, id: callIdOf(id), name: "", hasArguments: false }
-    all.push(call)
-    byId.set(call.id, call)
+  private begin(id: string): Call {
+    const call = { at: this.all.length, id: callIdOf(id), name: "", hasArguments: false }
+    this.all.push(call)
+    this.byId.set(call.id, call)
     return call
   }
-
-  return {
-    any: () => all.length > 0,
-    piece: (piece) => {
-      const {
-        id: givenId,
-        index: givenIndex,
-        type,
-        function: givenFunction,
-        ...rest
-      } = isJsonObject(piece) ? piece : {}
-      const called = isJsonObject(givenFunction) ? givenFunction : {}
-      const index = typeof givenIndex === "number" ? givenIndex : undefined
-      const id = typeof givenId === "string" ? givenId : ""
-      const name = typeof called["name"] === "string" ? called["name"] : ""
-      const going = continued(index, id, name)
-      const call = going ?? begin(id)
-      if (index !== undefined) byIndex.set(index, call)
-      last = call
-      const spoken: { name?: string; arguments?: string } = {}
-      if (call.name === "" && name !== "") {
-        spoken.name = name
-        call.name = name
-      }
-      spoken.arguments = argumentsOf(called["arguments"])
-      if (spoken.arguments !== "") call.hasArguments = true
-      return going !== undefined
-        ? { index: call.at, ...rest, function: spoken }
-        : { index: call.at, id: call.id, type: typeof type === "string" ? type : "function", ...rest, function: spoken }
-    },
-    emptyArguments: () => {
-      const empty = all.filter((call) => !call.hasArguments)
-      for (const call of empty) call.hasArguments = true
-      return empty.map(({ at }) => ({ index: at, function: { arguments: "{}" } }))
-    },
-  }
 }
+
+// --- for clients
+
+/** Every delta has the role and a text, and every choice has all members, because strict clients require them. */
+const chunkChoice = ({
+  index,
+  delta,
+  finish_reason,
+  native_finish_reason,
+  ...rest
+}: ChatChunkChoice): ChatChunkChoice => ({
+  index,
+  delta: { role: "assistant", content: "", ...delta },
+  finish_reason,
+  native_finish_reason: native_finish_reason ?? null,
+  logprobs: null,
+  ...rest,
+})
+
+export const chunks: ChunkShape = {
+  object: "chat.completion.chunk",
+  choice: chunkChoice,
+  // What surrounds the JSON of an event.
+  spliceable: { json: (text) => text.slice(6, -2), text: sseEvent },
+}
+
+export const legacyChunks: ChunkShape = { ...chunks, choice: (choice) => legacyPiece(chunkChoice(choice)) }

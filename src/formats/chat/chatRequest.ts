@@ -1,28 +1,121 @@
 /**
- * Writes a canonical request for an OpenAI-compatible host. It runs for every request, so it copies only the outermost
- * object.
+ * A chat completion: the JSON of a client, decoded to a `ChatRequest`, and a canonical request for an OpenAI-compatible host. Both
+ * run for every request: plain functions and a table (see `domain/json/checks.ts`), which report all problems at once, at most
+ * ten, and copy only the outermost object. Optional members may be null. Ranges that depend on the host are left to the host.
  */
 import * as Either from "effect/Either"
-import { Unsupported } from "../../domain/failures/Failure.ts"
+import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
+import {
+  anyObject,
+  anything,
+  byType,
+  type Check,
+  described,
+  filledText,
+  flag,
+  type Issues,
+  listOf,
+  objectOf,
+  objectOr,
+  oneOf,
+  text,
+  titled,
+} from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ChatPayload, Message, SystemMessage, Tool } from "../../domain/request/chat.ts"
-import { namesWhere } from "../../domain/request/placedParameters.ts"
+import { namesWhere, otherChecks, parameterChecks } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
 import { withPlainTools } from "../plainTools.ts"
+import { chatRequest, countOf } from "../request/chatRequest.ts"
+import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
+import { otherTool } from "../request/operatorMembers.ts"
+import { reasoningOf, reasoningRule } from "../request/reasoning.ts"
+import { name, textMembers } from "../request/textMembers.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
+import { legacyMembers, withoutFunctions } from "./chatLegacyFunctions.ts"
 import {
   arrangedMessages,
   changesNothing,
   type MessageMembers,
+  messages,
   needsWriting,
   withoutCacheControl,
   withoutListedOrder,
   withoutResultMedia,
   writtenMessage,
-} from "./writeChatMessages.ts"
+} from "./chatMessages.ts"
+
+const declared = objectOf(
+  { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
+  "name",
+)
+const toolTypes: ReadonlyMap<string, Check> = new Map([["function", objectOf({ function: declared }, "function")]])
+
+const tools = listOf(titled("ChatTool", byType(toolTypes, otherTool)), most.tools)
+
+const namedChoice = byType(
+  new Map([["function", objectOf({ function: objectOf({ name: filledText }, "name") }, "function")]]),
+  anything,
+)
+const toolChoice = objectOr(namedChoice, oneOf("none", "auto", "required"))
+
+/** Parameters that a host may or may not support (`supported_parameters`). */
+const parameters: Readonly<Record<string, Check>> = {
+  ...parameterChecks,
+  ...textMembers,
+  tools,
+  tool_choice: toolChoice,
+}
+
+const others: Readonly<Record<string, Check>> = {
+  ...sharedMembers,
+  ...otherChecks,
+  ...legacyMembers(declared, most.tools),
+  messages,
+  prompt: text,
+}
+
+/** Members that become fields of `ChatRequest`. Protocols encode them for each host. */
+const decodedApart = [
+  ...["model", "stream", "stream_options", "max_tokens", "max_completion_tokens"],
+  ...["reasoning", "reasoning_effort", "include_reasoning"],
+]
+
+export const chatTable = memberTable({
+  ...{ title: "ChatRequest", parameters, others, decodedApart },
+  required: ["messages"],
+  after: [reasoningRule],
+})
+
+/** The request refers to `body`, which must not change any more. */
+export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
+  const issues: Issues = []
+  const read = readMembers(body, chatTable, issues)
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { preferences, parameters, dropped } = read
+  const payload = withoutFunctions(read.payload)
+  const isLegacy = payload !== read.payload
+  if (isLegacy)
+    for (const name of ["tools", "tool_choice"]) if (isNew(name, payload, read.payload)) parameters.push(name)
+  const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
+  const reasoning = reasoningOf(body)
+  const request = chatRequest({
+    ...{ body, preferences, parameters, reasoning, maxTokens, dropped, payload: checkedPayload(payload) },
+  })
+  return Either.right(isLegacy && read.payload["tools"] == null ? { ...request, functionCalls: true } : request)
+}
+
+const isNew = (name: string, payload: JsonObject, before: JsonObject): boolean =>
+  payload[name] != null && before[name] == null
+
+/** The checks above guarantee the type: required members are present, and known members have their type. */
+const checkedPayload = (payload: JsonObject): ChatPayload => payload as unknown as ChatPayload
+
+// --- for hosts
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
 const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition === true)

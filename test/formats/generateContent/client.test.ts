@@ -1,0 +1,68 @@
+/** What Google's clients get of an answer of a host that speaks another form. */
+import { describe, expect, test } from "bun:test"
+import { isJsonObject } from "../../../src/domain/json/json.ts"
+import type { Charge } from "../../../src/domain/money/Charge.ts"
+import { noCost } from "../../../src/domain/price/price.ts"
+import { noUsage } from "../../../src/domain/price/Usage.ts"
+import type { ChatMessage, ChatResponse } from "../../../src/domain/request/chat.ts"
+import type { ChatRequest } from "../../../src/domain/request/request.ts"
+import { chunksOf } from "../../../src/formats/delta.ts"
+import { generateContent } from "../../../src/formats/generateContent/generateContentClient.ts"
+import { Target } from "../../../src/formats/Target.ts"
+import { readGenerateContentStream } from "../../../src/testing/grammar/generateContent.ts"
+import { answerNames } from "../../support/formats/answerNames.ts"
+import { hostFor, requestWith } from "../../support/recordings/recordings.ts"
+
+const host = hostFor("m")
+const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
+const answerWith = (said: Partial<ChatMessage>): ChatResponse => {
+  const message: ChatMessage = { role: "assistant", content: null, refusal: null, reasoning: null, ...said }
+  return { choices: [{ index: 0, finish_reason: "stop", native_finish_reason: "stop", message, logprobs: null }] }
+}
+
+const partsIn = (body: unknown): ReadonlyArray<unknown> => {
+  const [candidate]: ReadonlyArray<unknown> =
+    isJsonObject(body) && Array.isArray(body["candidates"]) ? body["candidates"] : []
+  const content = isJsonObject(candidate) ? candidate["content"] : undefined
+  return isJsonObject(content) && Array.isArray(content["parts"]) ? content["parts"] : []
+}
+
+const whole = (message: Partial<ChatMessage>, request: ChatRequest): ReadonlyArray<unknown> => {
+  const write = generateContent.answer(answerNames(), request)
+  return partsIn(JSON.parse(String(write(host, answerWith(message), undefined)(charge))))
+}
+
+const streamed = (message: Partial<ChatMessage>, request: ChatRequest): ReadonlyArray<unknown> => {
+  const target = new Target("/api/v1", "http://127.0.0.1/api/v1?alt=sse")
+  const writer = generateContent.stream(answerNames(), request, target)(host)
+  const chunks = chunksOf(answerWith(message))
+  const text = chunks.map((chunk, at) =>
+    at === chunks.length - 1 ? writer.finish(chunk, charge) : writer.chunk(chunk),
+  )
+  return readGenerateContentStream(text.join("")).flatMap(partsIn)
+}
+
+describe.each([
+  ["whole", whole],
+  ["streamed", streamed],
+])("sound of a translated answer, %s", (_, read) => {
+  test.each([
+    [undefined, "audio/L16;codec=pcm;rate=24000"],
+    ["pcm16", "audio/L16;codec=pcm;rate=24000"],
+    ["mp3", "audio/mpeg"],
+    ["wav", "audio/wav"],
+    ["opus", "audio/opus"],
+  ])("in the format %p is data with its type", (format, mimeType) => {
+    const audio = format === undefined ? {} : { audio: { voice: "alloy", format } }
+    const request = requestWith({ messages: [{ role: "user", content: "Hi" }], ...audio })
+    const message = { content: "Listen:", audio: { id: "audio_1", data: "AAAA", transcript: "Hi." } }
+    const parts = [{ text: "Listen:" }, { inlineData: { mimeType, data: "AAAA" } }]
+    expect(read(message, request).slice(0, 2)).toEqual(parts)
+  })
+
+  test("of an unknown shape is left out", () => {
+    const request = requestWith({ messages: [{ role: "user", content: "Hi" }] })
+    for (const audio of ["x", { data: 5 }, { id: "audio_1" }, null])
+      expect(read({ content: "Hi.", audio }, request)[0]).toEqual({ text: "Hi." })
+  })
+})

@@ -116,9 +116,9 @@ export { answerFrom, chunkOf } from "./formats/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./formats/httpError.ts"
-export { exactSchema } from "./formats/messages/exactSchema.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./formats/messages/messagesHost.ts"
-export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./formats/messages/Thinking.ts"
+export { exactSchema } from "./formats/messages/messagesSchema.ts"
+export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./formats/messages/messagesThinking.ts"
 export {
   type AnswerContext,
   type Decoder,

@@ -30,7 +30,7 @@ import { type RequestOutcome, requestOutcome, requestOutcomes } from "../../src/
 import { verdictOn } from "../../src/domain/failures/Verdict.ts"
 import type { ForbiddenBy } from "../../src/domain/keys/Permissions.ts"
 import { hardFilters, softFilters } from "../../src/domain/routing/routeFilters.ts"
-import { messagesErrorBody } from "../../src/formats/messages/messagesErrorBody.ts"
+import { messagesErrorBody } from "../../src/formats/messages/messagesError.ts"
 import type { Rendered } from "../../src/formats/Rendered.ts"
 import { defect, render } from "../../src/http/errorBody.ts"
 import { shouldRetryHeader } from "../../src/http/headers.ts"

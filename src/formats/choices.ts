@@ -7,13 +7,11 @@ import type { Failure } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { JsonObject } from "../domain/json/json.ts"
 import type { Charge } from "../domain/money/Charge.ts"
-import { noCost } from "../domain/price/price.ts"
-import { noUsage } from "../domain/price/Usage.ts"
 import type { ChatChoice, ChatChunk, ChatChunkChoice } from "../domain/request/chat.ts"
 import { sseComment, sseDone, sseEvent } from "../wire/sse.ts"
 import type { AnswerNames, AnswerWriter } from "./AnswerWriter.ts"
 import { chatError } from "./errorBody.ts"
-import { tierOf, usageBody } from "./routerUsage.ts"
+import { noCharge, tierOf, usageBody } from "./routerUsage.ts"
 import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 
 /** What differs between the forms whose answers are a list of choices. */
@@ -51,8 +49,6 @@ const withoutReasoning = (choice: ChatChoice) => {
 }
 
 // --- streams
-
-const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 
 /** What differs between the forms whose chunks are a list of choices. Made for one answer. */
 export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
@@ -136,7 +132,7 @@ class ChunkWriter implements StreamWriter {
         error: { ...error, metadata: metadata ?? { error_type: rendered.errorType } },
         choices: [0, ...this.further].map((index) => ({ index, ...end })),
         openrouter_metadata: this.names.metadata?.(this.host),
-        usage: usageBody(charge ?? nothing),
+        usage: usageBody(charge ?? noCharge),
       }) + sseDone
     )
   }

@@ -3,7 +3,7 @@
  * call as an object, the name of the function that a tool result belongs to.
  */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../domain/json/json.ts"
 import type { Annotation, Content, ContentPart, Message, ReasoningDetail, ToolCall } from "../domain/request/chat.ts"
 import { innerJson } from "../wire/jsonDepth.ts"
 
@@ -30,6 +30,28 @@ export const citationsIn = (annotations: unknown): ReadonlyArray<Annotation> =>
     if (typeof url !== "string" || url === "") return []
     return [{ ...rest, type, url_citation: { ...cited, url, title: textOr(title, "") } }]
   })
+
+/**
+ * Annotations of an answer by the text that they were read from, as their place in the whole answer tells; by the last
+ * text where it does not. Without texts there is no place for any.
+ */
+export const byText = <A extends JsonObject>(
+  annotations: ReadonlyArray<A>,
+  texts: ReadonlyArray<string>,
+): ReadonlyArray<ReadonlyArray<A>> => {
+  let length = 0
+  const ends = texts.map((text) => {
+    length += text.length
+    return length
+  })
+  const cited = texts.map((): Array<A> => [])
+  for (const annotation of annotations) {
+    const { start_index: from, end_index: to } = objectIn(annotation["url_citation"])
+    const isPlaced = typeof from === "number" && typeof to === "number" && from < to
+    cited.at(isPlaced ? ends.findIndex((end) => from < end) : -1)?.push(annotation)
+  }
+  return cited
+}
 
 /**
  * The pieces of reasoning in a list, whatever its shape. Pieces of no known kind are left out, and so are members of a

@@ -12,6 +12,7 @@ import type {
   ToolCall,
   ToolCallDelta,
 } from "../domain/request/chat.ts"
+import { byText } from "./content.ts"
 import { type AssistantPart, isOrderEntry, partsInOrder, textOfDetail } from "./conversation.ts"
 import type { Decoder } from "./Protocol.ts"
 
@@ -60,14 +61,14 @@ export const chunksOf = ({ choices, ...rest }: ChatResponse): ReadonlyArray<Chat
 ]
 
 /**
- * A whole message as deltas: one, or, where its parts have an order of their own, one for each part. `logprobs` and
- * what the message has besides its parts come with the last text.
+ * A whole message as deltas: one, or, where its parts have an order of their own, one for each part. A citation
+ * comes with the text that it was read from; `logprobs` and what else the message has come with the last text.
  */
 export const deltasOf = (
   message: ChatMessage,
   logprobs: JsonObject | null,
 ): ReadonlyArray<Pick<ChatChunkChoice, "delta" | "logprobs">> => {
-  const { content, reasoning, reasoning_details: details = [], tool_calls: calls, ...rest } = message
+  const { content, reasoning, reasoning_details: details = [], tool_calls: calls, annotations, ...rest } = message
   const entry = details.find(isOrderEntry)
   if (entry === undefined) {
     const { tool_calls: _, ...said } = message
@@ -78,10 +79,16 @@ export const deltasOf = (
   const isApart = Boolean(reasoning) && !details.some((detail) => textOfDetail(detail) !== "")
   const deltas: Array<ChatDelta> = isApart ? [{ reasoning: reasoning ?? null }] : []
   for (const part of parts) deltas.push(...deltaOf(part, calls ?? []))
-  const last = deltas.findLastIndex((delta) => delta.content != null)
-  if (last === -1) deltas.push(rest)
+  const spoken = [...deltas.keys()].filter((at) => deltas[at]?.content != null)
+  const texts = spoken.map((at) => deltas[at]?.content ?? "")
+  for (const [place, cited] of byText(annotations ?? [], texts).entries()) {
+    const at = spoken[place] ?? 0
+    if (cited.length > 0) deltas[at] = { ...deltas[at], annotations: cited }
+  }
+  const last = spoken.at(-1)
+  if (last === undefined) deltas.push(annotations === undefined ? rest : { ...rest, annotations })
   else deltas[last] = { ...deltas[last], ...rest }
-  const place = Math.max(0, last)
+  const place = last ?? 0
   return [...deltas, { reasoning_details: [entry] }].map((delta, at) => ({
     delta,
     logprobs: at === place ? logprobs : null,
@@ -124,6 +131,7 @@ export const answerFrom = (
 
 class WholeAnswer {
   private text = ""
+  private refusal = ""
   private reasoning = ""
   private readonly details: Array<ReasoningDetail> = []
   private readonly calls: Array<ToolCall> = []
@@ -131,13 +139,15 @@ class WholeAnswer {
   private readonly images: Array<OutputImage> = []
   private finish: ChatChunkChoice | undefined
   private logprobs: JsonObject | null = null
-  private rest: Omit<ChatChunk, "choices"> = {}
+  private readonly rest: Record<string, unknown> = {}
 
-  add({ choices: [choice], ...rest }: ChatChunk): void {
-    this.rest = { ...this.rest, ...rest }
+  add(chunk: ChatChunk): void {
+    for (const name in chunk) if (name !== "choices") this.rest[name] = chunk[name]
+    const [choice] = chunk.choices
     if (choice === undefined) return
     const { delta, finish_reason: reason } = choice
     this.text += delta.content ?? ""
+    this.refusal += delta.refusal ?? ""
     this.reasoning += delta.reasoning ?? ""
     for (const annotation of delta.annotations ?? []) this.annotations.push(annotation)
     for (const image of delta.images ?? []) this.images.push(image)
@@ -148,11 +158,11 @@ class WholeAnswer {
   }
 
   answer(): ChatResponse {
-    const { text, reasoning, details, calls, annotations, images, finish, logprobs, rest } = this
+    const { text, refusal, reasoning, details, calls, annotations, images, finish, logprobs, rest } = this
     const message: ChatMessage = {
       role: "assistant",
       content: text === "" && calls.length > 0 ? null : text,
-      refusal: null,
+      refusal: refusal === "" ? null : refusal,
       reasoning: reasoning === "" ? null : reasoning,
       ...(details.length === 0 ? {} : { reasoning_details: details }),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
@@ -168,7 +178,7 @@ class WholeAnswer {
     const last = this.details.at(-1)
     const continues = last?.type === "reasoning.text" && last.type === detail.type && last.index === detail.index
     if (!continues) this.details.push(detail)
-    else this.details.splice(-1, 1, { ...last, ...detail, text: textOfDetail(last) + textOfDetail(detail) })
+    else this.details[this.details.length - 1] = { ...last, ...detail, text: textOfDetail(last) + textOfDetail(detail) }
   }
 
   private call({ index, id = "", function: piece }: ToolCallDelta): void {

@@ -54,14 +54,18 @@ const nameOf = (tool: JsonObject): unknown => (isJsonObject(tool["function"]) ? 
 export const lostStrict = (tools: ReadonlyArray<Tool>): ReadonlyArray<string> =>
   tools.flatMap(({ function: called }, at) => (called?.strict === true ? [`tools[${at}].function.strict`] : []))
 
-/** For a host that lacks them: the places of names of speakers, and of details of images that ask for something. */
+/**
+ * For a host that lacks them: the places of names of speakers, of details of images that ask for something, and of images
+ * that a model made in an earlier turn. Every protocol that writes the messages anew names here what its form lacks.
+ */
 export const lostOfMessages = (
   messages: ReadonlyArray<Message>,
-  lacks: ReadonlyArray<"name" | "detail">,
+  lacks: ReadonlyArray<"name" | "detail" | "images">,
 ): ReadonlyArray<string> =>
-  messages.flatMap((message, at) => [
-    ...(lacks.includes("name") && message.role !== "tool" && message["name"] != null ? [`messages[${at}].name`] : []),
-    ...(lacks.includes("detail") && Array.isArray(message.content) ? detailsAt(message.content, at) : []),
+  messages.flatMap(({ role, name, content, images }, at) => [
+    ...(lacks.includes("name") && role !== "tool" && name != null && name !== "" ? [`messages[${at}].name`] : []),
+    ...(lacks.includes("images") && Array.isArray(images) && images.length > 0 ? [`messages[${at}].images`] : []),
+    ...(lacks.includes("detail") && Array.isArray(content) ? detailsAt(content, at) : []),
   ])
 
 const detailsAt = (content: ReadonlyArray<ContentPart>, at: number): ReadonlyArray<string> =>

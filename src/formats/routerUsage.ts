@@ -3,6 +3,17 @@ import type { Host } from "../domain/hosts/Host.ts"
 import { hostFacts } from "../domain/hosts/hostFacts.ts"
 import type { Charge } from "../domain/money/Charge.ts"
 import { toUsd } from "../domain/price/money.ts"
+import { noCost } from "../domain/price/price.ts"
+import { noUsage } from "../domain/price/Usage.ts"
+
+/** What is charged before anything is known. */
+export const noCharge = { usage: noUsage, cost: noCost, upstream: noCost }
+
+export const costDetails = (upstream: Charge["upstream"]) => ({
+  upstream_inference_cost: toUsd(upstream.total),
+  upstream_inference_prompt_cost: toUsd(upstream.prompt),
+  upstream_inference_completions_cost: toUsd(upstream.completion),
+})
 
 /** The `usage` member, always with every documented field. */
 export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
@@ -17,11 +28,7 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
     audio_tokens: usage.promptAudioTokens,
     video_tokens: usage.promptVideoTokens,
   },
-  cost_details: {
-    upstream_inference_cost: toUsd(upstream.total),
-    upstream_inference_prompt_cost: toUsd(upstream.prompt),
-    upstream_inference_completions_cost: toUsd(upstream.completion),
-  },
+  cost_details: costDetails(upstream),
   completion_tokens_details: {
     reasoning_tokens: usage.reasoningTokens,
     image_tokens: usage.completionImageTokens,

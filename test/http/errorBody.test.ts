@@ -24,7 +24,7 @@ import {
 } from "../../src/domain/failures/Failure.ts"
 import type { HostReason } from "../../src/domain/failures/HostReason.ts"
 import { chatErrorBody } from "../../src/formats/errorBody.ts"
-import { messagesErrorBody } from "../../src/formats/messages/messagesErrorBody.ts"
+import { messagesErrorBody } from "../../src/formats/messages/messagesError.ts"
 import { defect, render } from "../../src/http/errorBody.ts"
 
 interface Row {

@@ -262,9 +262,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "of several calls that wait only the first is written",
-    file: "src/formats/messages/writeMessagesStream.ts",
-    from: "for (let held = this.queue[this.next]; held !== undefined; held = this.queue[this.next]) {",
-    to: "for (let held = this.queue[this.next]; held !== undefined; held = undefined) {",
+    file: "src/formats/messages/messagesStream.ts",
+    from: "while (isEnd || !this.isCalling) {",
+    to: "for (let isFirst = isEnd || !this.isCalling; isFirst; isFirst = false) {",
     tests: ["test/http/messages/translated.test.ts"],
   },
   {

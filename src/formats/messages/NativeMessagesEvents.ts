@@ -5,13 +5,16 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
+import { innerJson } from "../../wire/jsonDepth.ts"
 import { sseNamed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
-import { laterUsage } from "./readMessagesAnswer.ts"
-import { ending, type MessageNames, usageAtStart, usageWithCost } from "./writeMessagesAnswer.ts"
+import { inputOf } from "./messagesBlocks.ts"
+import { ending, wordBesideCalls } from "./messagesStop.ts"
+import type { MessageNames } from "./messagesThinking.ts"
+import { laterUsage, usageAtStart, usageWithCost } from "./messagesUsage.ts"
 
 /** How a text delta begins in the form's usual spelling, before its index. */
 const deltaHead = '{"type":"content_block_delta","index":'
@@ -23,6 +26,12 @@ const needsReading = /["\\\u0000-\u001f]/
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
+/** `input`: JSON text in the place of a call's input, until pieces of it come; "" where there is none. */
+interface Block {
+  readonly number: number
+  input: string
+}
+
 export class NativeEvents implements NativeWriter {
   hasStarted = false
   hasSpoken = false
@@ -30,8 +39,8 @@ export class NativeEvents implements NativeWriter {
   private readonly host: Host | undefined
   /** Blocks that have begun. They are numbered without gaps. */
   private blocks = 0
-  /** The numbers of the open ones, by the host's own. */
-  private readonly open = new Map<unknown, number>()
+  /** The open ones, by the host's own numbers. */
+  private readonly open = new Map<unknown, Block>()
   private hasCalled = false
   /** How a text delta of the block that was opened last begins. */
   private plainHead = none
@@ -52,8 +61,8 @@ export class NativeEvents implements NativeWriter {
     if (end <= plainHead.length) return 0
     const inside = json.slice(plainHead.length, end)
     if (!needsReading.test(inside)) return Buffer.byteLength(inside)
-    const text = readString(inside)
-    return text === undefined ? 0 : Buffer.byteLength(text)
+    const text = innerJson(`"${inside}"`)
+    return typeof text === "string" ? Buffer.byteLength(text) : 0
   }
 
   plain(json: string): string {
@@ -61,7 +70,7 @@ export class NativeEvents implements NativeWriter {
   }
 
   event(name: string, event: JsonObject, json: string): string | HostFailed {
-    const type = typeof event["type"] === "string" ? event["type"] : name
+    const type = textOr(event["type"], name)
     switch (type) {
       case "message_start":
         return this.hasStarted ? broken("a second start of the message") : this.start(event)
@@ -74,39 +83,38 @@ export class NativeEvents implements NativeWriter {
         return this.hasStarted ? passed(type, event, json) : ""
     }
     if (!this.hasStarted) return broken("an event before the start of the message")
-    const { index } = event
-    switch (type) {
-      case "content_block_start":
-        return this.startBlock(event, json)
-      case "content_block_delta": {
-        const block = this.open.get(index)
-        if (block === undefined) return broken("a piece of a block that is not open")
-        this.hasSpoken = true
-        return numbered(type, event, json, block)
-      }
-      case "content_block_stop": {
-        const block = this.open.get(index)
-        if (block === undefined) return broken("the end of a block that is not open")
-        this.open.delete(index)
-        this.plainHead = none
-        return numbered(type, event, json, block)
-      }
+    if (type === "content_block_start") return this.startBlock(event, json)
+    if (type !== "content_block_delta" && type !== "content_block_stop") return passed(type, event, json)
+    const block = this.open.get(event["index"])
+    if (block === undefined) return broken("an event of a block that is not open")
+    if (type === "content_block_stop") {
+      this.open.delete(event["index"])
+      this.plainHead = none
+      return inputLeft(block) + numbered(type, event, json, block)
     }
-    return passed(type, event, json)
+    this.hasSpoken = true
+    if (block.input !== "" && objectIn(event["delta"])["partial_json"]) block.input = ""
+    return numbered(type, event, json, block)
   }
 
-  /** Some hosts give every block the same number, or leave numbers out. */
+  /** Some hosts give every block the same number, or leave numbers out; and write the input of a call as JSON text. */
   private startBlock(event: JsonObject, json: string): string | HostFailed {
     const { index, content_block: started } = event
     if (!isJsonObject(started)) return broken("the start of a block without it")
+    const { type, text, thinking, input } = started
     const before = this.open.get(index)
     const ended = before === undefined ? "" : stopped(before)
-    const block = this.blocks++
+    const isCall = type === "tool_use"
+    const isWrong = isCall && !isJsonObject(input)
+    const block: Block = { number: this.blocks++, input: isWrong ? textOr(input, "").trim() : "" }
     this.open.set(index, block)
-    this.plainHead = index === block ? `${deltaHead}${block}${textHead}` : none
-    this.hasSpoken ||= !isSilent(started)
-    this.hasCalled ||= started["type"] === "tool_use"
-    return ended + numbered("content_block_start", event, json, block)
+    this.plainHead = index === block.number ? `${deltaHead}${block.number}${textHead}` : none
+    // Until a block says something, another host may still take over.
+    this.hasSpoken ||= !((type === "text" && !text) || (type === "thinking" && !thinking))
+    this.hasCalled ||= isCall
+    if (!isWrong) return ended + numbered("content_block_start", event, json, block)
+    const begun = { ...event, index: block.number, content_block: { ...started, input: {} } }
+    return ended + sseNamed("content_block_start", JSON.stringify(begun))
   }
 
   /** The end of the answer. `choice`: how it ended, where the host did not say so. */
@@ -114,16 +122,11 @@ export class NativeEvents implements NativeWriter {
     let text = ""
     for (const block of this.open.values()) text += stopped(block)
     this.open.clear()
-    const own = ending(choice?.finish_reason ?? "stop", choice?.native_finish_reason, "")
-    const delta = isJsonObject(this.last?.["delta"]) ? this.last["delta"] : {}
-    const isEnded = typeof delta["stop_reason"] === "string"
-    const isForCalls = this.hasCalled && delta["stop_reason"] === "end_turn"
-    const written = {
-      ...this.last,
-      type: "message_delta",
-      delta: isForCalls ? { ...delta, stop_reason: "tool_use" } : isEnded ? delta : { ...own, ...withoutReason(delta) },
-      usage: usageWithCost(laterUsage(this.startUsage, this.last?.["usage"]), charge),
-    }
+    const { stop_reason: word, ...rest } = objectIn(this.last?.["delta"])
+    const isEnded = typeof word === "string"
+    const own = isEnded ? { stop_reason: wordBesideCalls(word, this.hasCalled) } : ending(choice, this.hasCalled, "")
+    const usage = usageWithCost(laterUsage(this.startUsage, this.last?.["usage"]), charge)
+    const written = { ...this.last, type: "message_delta", delta: { ...own, ...rest }, usage }
     return text + sseNamed("message_delta", JSON.stringify(written))
   }
 
@@ -135,7 +138,7 @@ export class NativeEvents implements NativeWriter {
     const { generationId, model } = this.names
     const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
     // Clients read the usage here without looking whether it is there.
-    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageAtStart(this.names) }
+    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageAtStart(this.names.promptTokens) }
     return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names, ...usage } }))
   }
 
@@ -161,35 +164,22 @@ const endOfText = (json: string): number => {
   return json.charCodeAt(at) === 34 ? at : -1
 }
 
-/** The text of a JSON string without its quotes; `undefined`: it is none. */
-const readString = (inside: string): string | undefined => {
-  try {
-    const text: unknown = JSON.parse(`"${inside}"`)
-    return typeof text === "string" ? text : undefined
-  } catch {
-    return undefined
-  }
+const stopped = (block: Block): string =>
+  inputLeft(block) + sseNamed("content_block_stop", JSON.stringify({ type: "content_block_stop", index: block.number }))
+
+/** Input that stood at the start of its block alone, as the piece that clients read it from. */
+const inputLeft = ({ number, input }: Block): string => {
+  if (input === "") return ""
+  const delta = { type: "input_json_delta", partial_json: JSON.stringify(inputOf(input)) }
+  return sseNamed("content_block_delta", JSON.stringify({ type: "content_block_delta", index: number, delta }))
 }
 
-const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
-
-const withoutReason = ({ stop_reason: _, ...delta }: JsonObject): JsonObject => delta
-
-const stopped = (index: number): string =>
-  sseNamed("content_block_stop", JSON.stringify({ type: "content_block_stop", index }))
-
 /** The event with the number of its block. */
-const numbered = (type: string, event: JsonObject, json: string, block: number): string =>
-  event["index"] === block ? passed(type, event, json) : sseNamed(type, JSON.stringify({ ...event, index: block }))
+const numbered = (type: string, event: JsonObject, json: string, { number }: Block): string =>
+  event["index"] === number ? passed(type, event, json) : sseNamed(type, JSON.stringify({ ...event, index: number }))
 
 /** A line break in the name or the JSON would begin a line of its own. */
 const passed = (type: string, event: JsonObject, json: string): string => {
   if (!/^[a-z0-9_.]+$/i.test(type)) return ""
   return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
-}
-
-/** Whether the start of a block says nothing yet, so that another host may still take over. */
-const isSilent = (block: unknown): boolean => {
-  const { type, text, thinking }: JsonObject = objectIn(block)
-  return (type === "text" && !text) || (type === "thinking" && !thinking)
 }

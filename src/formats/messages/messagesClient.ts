@@ -2,11 +2,12 @@
 
 import { ownNamesIn } from "../../domain/request/placedParameters.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { messagesErrorBody } from "./messagesErrorBody.ts"
-import { messagesForm } from "./nativeMessages.ts"
-import { decodeMessages, messagesTable } from "./readMessagesRequest.ts"
-import { answerWriter, namesFor } from "./writeMessagesAnswer.ts"
-import { messagesWriter } from "./writeMessagesStream.ts"
+import { answerWriter } from "./messagesAnswer.ts"
+import { messagesErrorBody } from "./messagesError.ts"
+import { messagesForm, messagesTable } from "./messagesMembers.ts"
+import { decodeMessages } from "./messagesRequest.ts"
+import { MessagesWriter } from "./messagesStream.ts"
+import { namesFor } from "./messagesThinking.ts"
 
 const ownNames = new Map([...ownNamesIn("messages"), ["user", "metadata.user_id"]])
 
@@ -18,7 +19,7 @@ export const messages: ClientFormat = {
   answer: (names, request) => answerWriter(namesFor(names, request)),
   stream: (common, request) => {
     const names = namesFor(common, request)
-    return (host) => messagesWriter(names, host)
+    return (host) => new MessagesWriter(names, host)
   },
   error: messagesErrorBody,
   schema: messagesTable.schema,

@@ -6,16 +6,17 @@ import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
-import { encodeNative, messagesForm } from "./nativeMessages.ts"
-import { messagesAnswer } from "./readMessagesAnswer.ts"
-import { messagesHttpError } from "./readMessagesError.ts"
-import { messagesDecoder } from "./readMessagesStream.ts"
-import type { ThinkingKind } from "./Thinking.ts"
-import { encodeMessages } from "./writeMessagesRequest.ts"
+import { messagesAnswer } from "./messagesAnswer.ts"
+import { messagesHttpError } from "./messagesError.ts"
+import { messagesForm } from "./messagesMembers.ts"
+import { encodeMessages } from "./messagesRequest.ts"
+import { MessagesDecoder } from "./messagesStream.ts"
+import type { ThinkingKind } from "./messagesThinking.ts"
+import { encodeNative } from "./nativeMessages.ts"
 
 export interface MessagesOptions {
   /**
-   * How thinking is requested from a model, by the host's own name of it (`Thinking.ts`). Default `budget`.
+   * How thinking is requested from a model, by the host's own name of it (`messagesThinking.ts`). Default `budget`.
    */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }
@@ -39,6 +40,6 @@ export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions 
       encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
     },
     decode: (_head, body) => messagesAnswer(body),
-    decoder: () => messagesDecoder(),
+    decoder: () => new MessagesDecoder(),
     error: messagesHttpError,
   })

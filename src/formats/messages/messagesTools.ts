@@ -1,14 +1,14 @@
-/** Tools of the Messages form, and the choice among them. */
+/** Tools of the Messages format and the choice among them: their checks, and both ways to and from the canonical ones. */
 
 import {
   anyObject,
+  type Check,
   type CheckFunction,
   checkOf,
   described,
   filledText,
   flag,
   hasMember,
-  type JsonSchema,
   listOf,
   matching,
   objectOf,
@@ -18,12 +18,14 @@ import {
   report,
   text,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
-import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
+import { isJsonObject, type JsonObject, objectIn } from "../../domain/json/json.ts"
+import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
+import { offeredTools } from "../plainTools.ts"
 import type { Dropped } from "../request/Dropped.ts"
 import { most, sharedMembers } from "../request/members.ts"
 import { reachesNothing } from "../request/operatorMembers.ts"
+import { exactSchema } from "./messagesSchema.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
 
@@ -74,67 +76,101 @@ const choiceShape = objectOf(
   "type",
 )
 
-/** Where `type` has this value, another member must be given. */
-export const needsWhere = (type: string, member: string): JsonSchema => ({
-  anyOf: [{ not: { properties: { type: { const: type } } } }, { required: [member] }],
-})
+/** The check of an object in which a type requires another member. */
+export const requiredWhere = (shape: Check, type: string, member: string): Check =>
+  refined(
+    shape,
+    { anyOf: [{ not: { properties: { type: { const: type } } } }, { required: [member] }] },
+    (value, path, issues) => {
+      if (isJsonObject(value) && value["type"] === type && value[member] === undefined)
+        report(issues, `${path}.${member}`, "is required")
+    },
+  )
 
-export const toolChoice = refined(choiceShape, needsWhere("tool", "name"), (value, path, issues) => {
-  if (isJsonObject(value) && value["type"] === "tool" && value["name"] === undefined) {
-    report(issues, `${path}.name`, "is required")
-  }
-})
+export const toolChoice = requiredWhere(choiceShape, "tool", "name")
 
 /** Members of a custom tool that the canonical form has no counterpart for. */
 const untranslatedMembers = ["input_examples", "eager_input_streaming", "defer_loading", "allowed_callers"]
 
-/** A checked tool in the canonical form. Anthropic's own keep their form: a host of another one cannot have them. */
-export const toolOf = (tool: JsonObject, path: string, untranslated: Dropped): Tool => {
-  if (!isCustom(tool)) return hostTool(tool)
-  for (const member of untranslatedMembers) if (tool[member] != null) untranslated.push(`${path}.${member}`)
-  return functionTool(tool)
-}
-
-const hostTool = ({ function: _, type, ...rest }: JsonObject): HostTool => ({ ...rest, type: String(type) })
-
-const functionTool = ({
-  name,
-  description,
-  input_schema: schema,
-  strict,
-  cache_control: mark,
-}: JsonObject): FunctionTool => ({
-  type: "function",
-  function: {
-    name: String(name),
-    ...(typeof description === "string" ? { description } : {}),
-    ...(isJsonObject(schema) ? { parameters: schema } : {}),
-    ...(typeof strict === "boolean" ? { strict } : {}),
-  },
-  ...(isMark(mark) ? { cache_control: mark } : {}),
-})
-
 /** A checked `cache_control`. */
 export const isMark = (mark: unknown): mark is NonNullable<FunctionTool["cache_control"]> => isJsonObject(mark)
 
-/** A checked choice in the canonical form. */
-export const choiceOf = (choice: JsonObject): ToolChoice => {
-  switch (choice["type"]) {
-    case "any":
-      return "required"
-    case "none":
-      return "none"
-    case "tool":
-      return { type: "function", function: { name: choice["name"] } }
-    default:
-      return "auto"
+/** A checked tool in the canonical form. Anthropic's own keep their form: a host of another one cannot have them. */
+export const readTool = (tool: JsonObject, path: string, untranslated: Dropped): Tool => {
+  const { function: _, type, ...others } = tool
+  if (!isCustom(tool)) return { ...others, type: String(type) }
+  for (const member of untranslatedMembers) if (tool[member] != null) untranslated.push(`${path}.${member}`)
+  const { name, description, input_schema: schema, strict, cache_control: mark } = tool
+  return {
+    type: "function",
+    function: {
+      name: String(name),
+      ...(typeof description === "string" ? { description } : {}),
+      ...(isJsonObject(schema) ? { parameters: schema } : {}),
+      ...(typeof strict === "boolean" ? { strict } : {}),
+    },
+    ...(isMark(mark) ? { cache_control: mark } : {}),
   }
 }
 
-export const parallelOf = (choice: JsonObject): { readonly parallel_tool_calls?: boolean } =>
-  typeof choice["disable_parallel_tool_use"] === "boolean"
-    ? { parallel_tool_calls: !choice["disable_parallel_tool_use"] }
-    : {}
+/** A function tool is translated. Other kinds are Anthropic's own, or will be refused by the host. */
+const writtenTool = (tool: Tool, isStrict: boolean): JsonObject => {
+  if (tool.function === undefined) return tool
+  const { name, description, parameters } = tool.function
+  const cache = tool["cache_control"] ?? tool.function["cache_control"]
+  const schema = isJsonObject(parameters) ? { type: "object", ...parameters } : { type: "object", properties: {} }
+  return {
+    name,
+    ...(typeof description === "string" ? { description } : {}),
+    input_schema: isStrict ? exactSchema(schema) : schema,
+    ...(isStrict ? { strict: true } : {}),
+    ...(cache == null ? {} : { cache_control: cache }),
+  }
+}
+
+/** A checked choice in the canonical form. */
+export const readChoice = (choice: JsonObject): Pick<ChatPayload, "tool_choice" | "parallel_tool_calls"> => {
+  const { type, name, disable_parallel_tool_use: isAlone } = choice
+  const parallel = typeof isAlone === "boolean" ? { parallel_tool_calls: !isAlone } : {}
+  if (type === "tool") return { tool_choice: { type: "function", function: { name } }, ...parallel }
+  return { tool_choice: type === "any" ? "required" : type === "none" ? "none" : "auto", ...parallel }
+}
+
+const writtenChoice = (choice: ToolChoice | null | undefined, isAlone: boolean): JsonObject | undefined => {
+  const alone = isAlone ? { disable_parallel_tool_use: true } : {}
+  if (choice === "none") return { type: "none" }
+  if (choice === "required") return { type: "any", ...alone }
+  if (choice == null && !isAlone) return undefined
+  if (choice == null || choice === "auto") return { type: "auto", ...alone }
+  const named = choice["function"]
+  return isJsonObject(named) ? { type: "tool", name: named["name"], ...alone } : { ...choice, ...alone }
+}
+
+/** The members for a host, and the places of what it is not sent. Without tools it refuses a choice. */
+export const writtenTools = (
+  payload: ChatPayload,
+  takesSchemas: boolean,
+): { readonly fields: JsonObject; readonly dropped: ReadonlyArray<string> } => {
+  const { tools, choice: wanted, dropped } = offeredTools(payload)
+  if (tools.length === 0) return { fields: {}, dropped }
+  const choice = writtenChoice(wanted, payload.parallel_tool_calls === false)
+  const isStrict = (tool: Tool): boolean => tool.function?.strict === true
+  // Models without structured outputs refuse `strict`.
+  const loose = tools.flatMap(([at, tool]) => (isStrict(tool) && !takesSchemas ? [`tools[${at}].function.strict`] : []))
+  return {
+    fields: {
+      tools: tools.map(([, tool]) => writtenTool(tool, isStrict(tool) && takesSchemas)),
+      ...(choice === undefined ? {} : { tool_choice: choice }),
+    },
+    dropped: [...dropped, ...loose],
+  }
+}
+
+/** Whether a tool must be called. */
+export const isForced = (choice: unknown): boolean => {
+  const { type } = objectIn(choice)
+  return type === "any" || type === "tool"
+}
 
 /** The first tool that only a host of the form can have. */
 export const ownToolAmong = (tools: ReadonlyArray<unknown>): number =>

@@ -5,18 +5,17 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
-import { lacksThinking, type ThinkingKind, thinkingFor } from "./Thinking.ts"
-import type { Turn } from "./writeMessagesContent.ts"
-import { isForced, parameters, samplingParameters, tierField, version } from "./writeMessagesRequest.ts"
-
-/** Name of the form. */
-export const messagesForm = "messages"
+import { parameters } from "./messagesMembers.ts"
+import { outputBound, samplingParameters, tierField, version } from "./messagesRequest.ts"
+import { lacksThinking, type ThinkingKind, thinkingFor, withinBound } from "./messagesThinking.ts"
+import { isForced } from "./messagesTools.ts"
+import type { Turn } from "./messagesTurns.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([
@@ -40,31 +39,45 @@ export const encodeNative = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
-  const maxTokens = Math.min(request.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
+  const maxTokens = outputBound(request, host)
   const sent: Record<string, unknown> = {}
   const dropped: Array<string> = []
   for (const name in body) {
-    if (!known.has(name) && host.extraMembers?.includes(name) !== true) {
-      if (body[name] !== null && !isEmpty(body[name])) dropped.push(name)
-      continue
-    }
+    const value = body[name]
+    const saysNothing = value === null || isEmpty(value)
     const counterpart = counterparts.get(name)
-    const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(body[name])
-    if (body[name] !== null && !isLacking) sent[name] = body[name]
+    const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(value)
+    if (!known.has(name) && host.extraMembers?.includes(name) !== true) {
+      if (!saysNothing) dropped.push(name)
+    } else if (value !== null && !isLacking) sent[name] = value
     else if (name === "tools" || name === "tool_choice") addHosted(sent, name, body)
+  }
+  const drop = (name: string) => {
+    if (sent[name] !== undefined) dropped.push(name)
+    delete sent[name]
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
   sent["messages"] = withoutForeignThinking(body["messages"])
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
-  setTier(sent, request, dropped)
-  setChoice(sent, request)
+  // The host's tier, where it has one, in place of the caller's.
+  const tier = tierField(payload.service_tier)
+  if (tier["service_tier"] === undefined) drop("service_tier")
+  else Object.assign(sent, tier)
+  if (isJsonObject(sent["tool_choice"]) && payload.parallel_tool_calls === undefined)
+    sent["tool_choice"] = without(sent["tool_choice"], ["disable_parallel_tool_use"])
   setOutput(sent, request)
-  setThinking(sent, kind, request, maxTokens, dropped)
-  if (maxTokens !== body["max_tokens"]) boundThinking(sent, maxTokens, dropped)
+  setThinking(sent, kind, request, maxTokens, drop)
+  const { thinking } = sent
+  // A budget has to stay below the output bound, which is not the caller's here.
+  if (isJsonObject(thinking) && maxTokens !== body["max_tokens"]) {
+    const bounded = withinBound(thinking, maxTokens)
+    if (bounded === undefined) drop("thinking")
+    else sent["thinking"] = bounded
+  }
   // A host that did not think, or whose thinking this one cannot read, has made the calls whose results come now.
-  if (hasBudget(sent["thinking"]) && lacksThinking(turnsOf(sent["messages"]))) drop(sent, "thinking", dropped)
+  if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(turnsOf(sent["messages"]))) drop("thinking")
   return Either.right({
     path: "/messages",
     headers: { "anthropic-version": version, ...pricedBetas(headers, host, dropped) },
@@ -73,31 +86,28 @@ export const encodeNative = (
   })
 }
 
+/** An empty list of tools asks for nothing, and has no counterpart. */
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+
 /**
  * Tools that the host runs, and a choice of one: they have no counterpart. Those that it is not to run were taken out of the body
  * before.
  */
 const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice", body: JsonObject): void => {
   const hosted = objectsIn(body["tools"]).filter((tool) => runnerOf(tool) !== "client")
-  const choice = body["tool_choice"]
+  const choice = objectIn(body["tool_choice"])
   if (name === "tools" && hosted.length > 0) sent[name] = hosted
-  else if (isJsonObject(choice) && hosted.some((tool) => choice["type"] === "tool" && tool["name"] === choice["name"]))
+  if (name === "tool_choice" && choice["type"] === "tool" && hosted.some((tool) => tool["name"] === choice["name"]))
     sent[name] = choice
 }
 
-/** An empty list of tools asks for nothing, and has no counterpart. */
-const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-
 /** At most as many searches as the reservation pays for (`mostSearches`). */
 const boundSearches = (sent: Record<string, unknown>): void => {
-  const { tools } = sent
-  if (!Array.isArray(tools)) return
-  const isUnbounded = (tool: unknown): tool is JsonObject =>
-    isJsonObject(tool) &&
-    runnerOf(tool) === "web_search" &&
-    !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
-  if (!tools.some(isUnbounded)) return
-  sent["tools"] = tools.map((tool: unknown) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
+  const isUnbounded = (tool: JsonObject): boolean =>
+    runnerOf(tool) === "web_search" && !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
+  const tools = objectsIn(sent["tools"])
+  if (tools.some(isUnbounded))
+    sent["tools"] = tools.map((tool) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
 
 /**
@@ -111,8 +121,8 @@ const pricedBetas = (
 ): Readonly<Record<string, string>> => {
   const { "anthropic-beta": betas, ...others } = headers
   if (betas === undefined || contextLength >= longContext || !betas.includes(longContextBeta)) return headers
-  const kept = betas.split(",").filter((name) => !name.startsWith(longContextBeta))
   dropped.push("anthropic-beta")
+  const kept = betas.split(",").filter((name) => !name.startsWith(longContextBeta))
   return kept.length === 0 ? others : { ...others, "anthropic-beta": kept.join(",") }
 }
 
@@ -121,45 +131,30 @@ const longContext = 1_000_000
 
 /** Reasoning of other vendors, which earlier turns may have from other hosts, would be refused. */
 const withoutForeignThinking = (messages: unknown): unknown => {
-  if (!Array.isArray(messages)) return messages
-  const contentOf = (message: unknown): unknown => (isJsonObject(message) ? message["content"] : undefined)
-  const hasForeign = (message: unknown) => {
-    const content = contentOf(message)
+  const hasForeign = (message: unknown): boolean => {
+    const { content } = objectIn(message)
     return Array.isArray(content) && content.some(isForeign)
   }
-  if (!messages.some(hasForeign)) return messages
+  if (!Array.isArray(messages) || !messages.some(hasForeign)) return messages
   return messages.flatMap((message: unknown) => {
-    const content = contentOf(message)
+    const { content } = objectIn(message)
     if (!isJsonObject(message) || !Array.isArray(content)) return [message]
     const kept = content.filter((block) => !isForeign(block))
     return kept.length === 0 && content.length > 0 ? [] : [{ ...message, content: kept }]
   })
 }
 
-/** The host's tier, where it has one, in place of the caller's. */
-const setTier = (sent: Record<string, unknown>, { payload }: ChatRequest, dropped: Array<string>): void => {
-  const { service_tier: tier }: JsonObject = tierField(payload.service_tier)
-  if (tier !== undefined) sent["service_tier"] = tier
-  else drop(sent, "service_tier", dropped)
-}
-
-const setChoice = (sent: Record<string, unknown>, { payload }: ChatRequest): void => {
-  const choice = sent["tool_choice"]
-  if (!isJsonObject(choice) || payload.parallel_tool_calls !== undefined) return
-  const { disable_parallel_tool_use: _, ...rest }: JsonObject = choice
-  sent["tool_choice"] = rest
-}
+/** An object without members that stand for parameters which the host lacks. */
+const without = (value: JsonObject, lacking: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(Object.entries(value).filter(([name, inner]) => inner !== null && !lacking.includes(name)))
 
 const setOutput = (sent: Record<string, unknown>, { payload, reasoning }: ChatRequest): void => {
-  const config = sent["output_config"]
-  if (!isJsonObject(config)) return
-  const hasEffort = payload.verbosity !== undefined || reasoning.effort !== undefined
-  const hasFormat = payload.response_format !== undefined
-  const kept = Object.entries(config).filter(
-    ([name, value]) => value !== null && (name !== "effort" || hasEffort) && (name !== "format" || hasFormat),
-  )
-  if (kept.length === 0) delete sent["output_config"]
-  else sent["output_config"] = Object.fromEntries(kept)
+  if (!isJsonObject(sent["output_config"])) return
+  const lacking: Array<string> = []
+  if (payload.verbosity === undefined && reasoning.effort === undefined) lacking.push("effort")
+  if (payload.response_format === undefined) lacking.push("format")
+  sent["output_config"] = without(sent["output_config"], lacking)
+  if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
 }
 
 /** Thinking as the caller asks for it; else as the variant of the model's name does. */
@@ -168,42 +163,22 @@ const setThinking = (
   kind: ThinkingKind,
   request: ChatRequest,
   maxTokens: number,
-  dropped: Array<string>,
+  drop: (name: string) => void,
 ): void => {
   const { thinking, tool_choice: choice } = sent
   const wish = reasoningWish(request.reasoning)
-  if (!isJsonObject(thinking)) {
-    if (wish === undefined || wish === "off") return
+  if (isJsonObject(thinking)) {
+    // The host does not reason, and requestFor says so.
+    if (wish === undefined && thinking["type"] !== "disabled") delete sent["thinking"]
+  } else if (wish !== undefined && wish !== "off") {
     const asked = thinkingFor(kind, request, maxTokens, isForced(choice), turnsOf(sent["messages"]))
     if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
-    if (!asked.sampling) for (const { at } of samplingParameters) drop(sent, at, dropped)
-    return
+    if (!asked.sampling) for (const { at } of samplingParameters) drop(at)
   }
-  // The host does not reason, and requestFor says so.
-  if (wish === undefined && thinking["type"] !== "disabled") delete sent["thinking"]
-}
-
-/** The host requires a budget below the output bound, which is not the caller's here. */
-const boundThinking = (sent: Record<string, unknown>, maxTokens: number, dropped: Array<string>): void => {
-  const { thinking } = sent
-  const budget = isJsonObject(thinking) ? thinking["budget_tokens"] : undefined
-  if (!isJsonObject(thinking) || typeof budget !== "number" || budget < maxTokens) return
-  if (maxTokens > leastBudget) sent["thinking"] = { ...thinking, budget_tokens: maxTokens - 1 }
-  else drop(sent, "thinking", dropped)
-}
-
-const hasBudget = (thinking: unknown): boolean => isJsonObject(thinking) && thinking["type"] === "enabled"
-
-const leastBudget = 1024
-
-const drop = (sent: Record<string, unknown>, name: string, dropped: Array<string>): void => {
-  if (sent[name] === undefined) return
-  delete sent[name]
-  dropped.push(name)
 }
 
 const turnsOf = (messages: unknown): ReadonlyArray<Turn> =>
-  (Array.isArray(messages) ? messages : []).map((message: unknown) => {
-    const { role, content }: JsonObject = isJsonObject(message) ? message : {}
-    return { role: role === "assistant" ? role : "user", content: Array.isArray(content) ? content : [] }
-  })
+  objectsIn(messages).map(({ role, content }) => ({
+    role: role === "assistant" ? role : "user",
+    content: objectsIn(content),
+  }))

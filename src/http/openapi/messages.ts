@@ -1,5 +1,5 @@
 /** `POST /messages` and `/messages/count_tokens`. */
-import { messagesTable } from "../../formats/messages/readMessagesRequest.ts"
+import { messagesTable } from "../../formats/messages/messagesMembers.ts"
 import { countTokensPath, formPath } from "../dataPaths.ts"
 import { costing, generationId } from "./answers.ts"
 import { type Paths, post } from "./operation.ts"

@@ -5,7 +5,7 @@ import type { Host } from "../../../src/domain/hosts/Host.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatChunk, ChatResponse } from "../../../src/domain/request/chat.ts"
 import { messagesProtocol } from "../../../src/formats/messages/messagesHost.ts"
-import type { ThinkingKind } from "../../../src/formats/messages/Thinking.ts"
+import type { ThinkingKind } from "../../../src/formats/messages/messagesThinking.ts"
 import { sseReader } from "../../../src/wire/framing/sse.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 

@@ -4,9 +4,11 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatChunk, ChatMessage, ReasoningDetail } from "../../../src/domain/request/chat.ts"
-import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
-import { answerWriter, nothing } from "../../../src/formats/messages/writeMessagesAnswer.ts"
-import { messagesWriter } from "../../../src/formats/messages/writeMessagesStream.ts"
+import { deltasOf } from "../../../src/formats/delta.ts"
+import { answerWriter } from "../../../src/formats/messages/messagesAnswer.ts"
+import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
+import { MessagesWriter } from "../../../src/formats/messages/messagesStream.ts"
+import { noCharge } from "../../../src/formats/routerUsage.ts"
 import { readMessagesStream } from "../../../src/testing/grammar/messages.ts"
 import { answerNames } from "../../support/formats/answerNames.ts"
 import { assembled, eventText } from "../../support/hosts/messages.ts"
@@ -87,7 +89,7 @@ const gathered = (content: Blocks): JsonObject => {
 }
 
 const names = { ...answerNames(), thinking: "shown" as const, promptTokens: 1 }
-const charge = { ...nothing, waived: null, estimated: false }
+const charge = { ...noCharge, waived: null, estimated: false }
 
 /** The history of a Messages client that was answered so: it is translated, as for a host of another form. */
 const asHistory = (content: unknown): JsonObject => {
@@ -96,15 +98,16 @@ const asHistory = (content: unknown): JsonObject => {
   if (message === undefined) throw new Error("no message")
   return message
 }
-const wholeToMessages = (content: Blocks): JsonObject => {
+const written = (content: Blocks): unknown => {
   const response = read(answer(content))
   choiceOf(response)
   if (!("choices" in response)) throw response
   const text = answerWriter(names)(hostFor("claude-x"), response, undefined)(charge)
-  return asHistory(JSON.parse(String(text)).content)
+  return JSON.parse(String(text)).content
 }
+const wholeToMessages = (content: Blocks): JsonObject => asHistory(written(content))
 const streamedToMessages = (content: Blocks): JsonObject => {
-  const writer = messagesWriter(names, undefined)
+  const writer = new MessagesWriter(names, undefined)
   const chunks = chunksOf(content)
   const last = chunks.findLast(({ choices }) => choices.some((choice) => choice.finish_reason !== null))
   if (last === undefined) throw new Error("no finish")
@@ -144,4 +147,28 @@ test("thinking whose order a client lost is left out, and named", () => {
   const { body, dropped } = encoded({ messages: [...hello, lost, user("more")] })
   expect(body["messages"]).toMatchObject([{}, { content: [toolUse("c1", {}), toolUse("c2", {})] }, {}])
   expect(dropped).toEqual(["order"])
+})
+
+test("citations of a whole answer stay with the text that they were read from, as a stream too", () => {
+  const cited = (of: string) => ({
+    ...{ type: "web_search_result_location", url: `https://${of}.test`, title: of },
+    ...{ cited_text: of, encrypted_index: "" },
+  })
+  const content = [
+    { type: "text", text: "one", citations: [cited("a"), cited("b")] },
+    toolUse("c1", {}),
+    { type: "text", text: "two", citations: null },
+    { type: "thinking", thinking: "A", signature: "a" },
+    { type: "text", text: "three", citations: [cited("c")] },
+  ]
+  expect(written(content)).toEqual(content)
+  const response = read(answer(content))
+  if (!("choices" in response)) throw response
+  const deltas = deltasOf(choiceOf(response).message, null).map(({ delta }) => delta)
+  const inDeltas = deltas.flatMap(({ content: text, annotations = [] }) => annotations.map((one) => [text, one]))
+  expect(inDeltas).toMatchObject([
+    ["one", { url_citation: { title: "a" } }],
+    ["one", { url_citation: { title: "b" } }],
+    ["three", { url_citation: { title: "c" } }],
+  ])
 })

@@ -175,6 +175,24 @@ const messageRows: ReadonlyArray<Row> = [
     dropped: ["messages[0].name"],
   },
   {
+    name: "an image that a model made is named as dropped: it was lost in silence",
+    body: {
+      messages: [
+        ...hello,
+        assistant({ content: "Here.", images: [{ type: "image_url", image_url: { url: png } }] }),
+        user("more"),
+      ],
+    },
+    expected: {
+      messages: [
+        user([textBlock("hello")]),
+        { role: "assistant", content: [textBlock("Here.")] },
+        user([textBlock("more")]),
+      ],
+    },
+    dropped: ["messages[1].images"],
+  },
+  {
     name: "files: PDF, text in two encodings, address",
     body: {
       messages: [

@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatRequest } from "../../../src/domain/request/request.ts"
 import { messagesProtocol } from "../../../src/formats/messages/messagesHost.ts"
-import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
+import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
 import { hostFor } from "../../support/recordings/recordings.ts"
 
 const decode = (body: JsonObject, headers: Record<string, string> = {}) => {

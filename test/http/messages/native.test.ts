@@ -292,6 +292,17 @@ describe("a whole answer", () => {
     expect(rows).toMatchObject([{ form: "messages", promptTokens: 30, rareUsage: { webSearches: 2 } }])
   })
 
+  test("has an object for the input of each call, where the host writes JSON text", async () => {
+    const call = (id: string, input: unknown) => ({ type: "tool_use", id, name: "f", input, future: 1 })
+    const text = { type: "text", text: "Look", citations: null }
+    const { gateway } = await withHost(() =>
+      nativeAnswer([text, call("a", '{"x":1}'), call("b", { y: 2 }), call("c", "cut {")], { stop_reason: "tool_use" }),
+    )
+    expect(await (await ask(gateway)).json()).toMatchObject({
+      content: [text, call("a", { x: 1 }), call("b", { y: 2 }), call("c", { arguments: "cut {" })],
+    })
+  })
+
   test("of summaries that the host made counts their tokens", async () => {
     const usage = {
       ...{ input_tokens: 10, output_tokens: 5 },
@@ -442,6 +453,22 @@ describe("a stream", () => {
     expect(read.flatMap(({ type, index }) => (type === "content_block_start" ? [index] : []))).toEqual([0, 1, 2])
     expect(read.flatMap(({ type, index }) => (type === "content_block_stop" ? [index] : []))).toEqual([0, 1, 2])
     expect(assembled(read)).toMatchObject({ stop_reason: "tool_use", content: [{}, { text: "c" }, call] })
+  })
+
+  test.each([
+    ["that is JSON text", '{"x":1}', [], { x: 1 }],
+    ["that is blank", " ", [], {}],
+    ["that is cut", '{"x"', [], { arguments: '{"x"' }],
+    ["that is a list", [1], [], {}],
+    ["that comes again in pieces", '{"x":1}', ["", '{"y"', ":2}"], { y: 2 }],
+  ])("has an object for the input of a call %s", async (_, input, pieces, expected) => {
+    const deltas = pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+    const call = { type: "tool_use", id: "a", name: "f", input }
+    const read = await afterABeginning([...blockEvents(1, call, deltas), ...endEvents("tool_use")])
+    expect(read.find((event) => event["type"] === "content_block_start" && event["index"] === 1)).toMatchObject({
+      content_block: { input: {} },
+    })
+    expect(assembled(read)).toMatchObject({ content: [{}, { ...call, input: expected }] })
   })
 
   test("falls back as long as the host has said nothing", async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatDelta } from "../../../src/domain/request/chat.ts"
-import { messagesWriter } from "../../../src/formats/messages/writeMessagesStream.ts"
+import { MessagesWriter } from "../../../src/formats/messages/messagesStream.ts"
 import { answerNames } from "../../support/formats/answerNames.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/hosts/host.ts"
@@ -476,14 +476,14 @@ describe("a writer", () => {
   const names = { ...answerNames(), thinking: "shown" as const, promptTokens: 7 }
 
   test("shows that it is alive by a comment, and once the message has begun by a ping", () => {
-    const writer = messagesWriter(names, undefined)
+    const writer = new MessagesWriter(names, undefined)
     expect(writer.heartbeat).toBe(": GW PROCESSING\n\n")
     writer.chunk({ choices: [{ index: 0, delta: { content: "H" }, finish_reason: null }] })
     expect(writer.heartbeat).toBe('event: ping\ndata: {"type":"ping"}\n\n')
   })
 
   test("keeps the text of reasoning whose pieces have only encrypted data", () => {
-    const writer = messagesWriter(names, undefined)
+    const writer = new MessagesWriter(names, undefined)
     const delta: ChatDelta = {
       reasoning: "Hm",
       reasoning_details: [{ type: "reasoning.encrypted", data: "ZGF0YQ", format: "openai-responses-v1" }],

@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { promptTokens } from "../../../src/domain/money/Charge.ts"
 import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
-import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
+import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
 import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 
 const model = "acme/small"

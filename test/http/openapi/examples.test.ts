@@ -9,7 +9,7 @@ import { decodeCompletions } from "../../../src/formats/completions/completionsR
 import { decodeEmbeddings } from "../../../src/formats/embeddings/embeddingsRequest.ts"
 import { embeddingsBody } from "../../../src/formats/generateContent/generateContentEmbeddings.ts"
 import { decodeGenerateContent } from "../../../src/formats/generateContent/generateContentRequest.ts"
-import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
+import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
 import { decodeRerank } from "../../../src/formats/rerank/rerankRequest.ts"
 import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 import { decodeCompact } from "../../../src/formats/responses/responsesCompactRequest.ts"

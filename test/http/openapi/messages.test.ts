@@ -1,7 +1,7 @@
 /** The description of the Messages form against its decoder. Within blocks of content the schema has only their types. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeMessages } from "../../../src/formats/messages/readMessagesRequest.ts"
+import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
 import { agreement, values } from "../../support/clients/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import type { HostReason } from "../../../src/domain/failures/HostReason.ts"
 import { errorInBody, httpError } from "../../../src/formats/httpError.ts"
-import { messagesErrorInBody, messagesHttpError } from "../../../src/formats/messages/readMessagesError.ts"
+import { messagesErrorInBody, messagesHttpError } from "../../../src/formats/messages/messagesError.ts"
 
 const invalid = (message: string) => ({ type: "invalid_request_error", message })
 

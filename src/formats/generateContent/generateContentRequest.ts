@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { translatedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
+import { withFunctions } from "../customTools.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { conversationOf } from "./generateContentContents.ts"
@@ -28,12 +29,13 @@ export const encodeGenerateContent = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> =>
   Either.gen(function* () {
-    const { payload } = request
+    const lost: Array<string> = []
+    const payload = withFunctions(request.payload, lost)
     const reader: Reader = { vertex, facts: modelFacts(host.upstreamModel) }
     yield* soundOf(payload)
     const { system, contents, dropped } = yield* conversationOf(payload.messages, reader)
     const tools = yield* toolFields(payload, reader)
-    const config = generationConfig(request, host, reader.facts)
+    const config = generationConfig({ ...request, payload }, host, reader.facts)
     const tier = tierOf(payload.service_tier)
     const body = given({
       contents,
@@ -48,7 +50,7 @@ export const encodeGenerateContent = (
       path: `${modelPath(host.upstreamModel, vertex)}:${method}`,
       ...(vertex && tier !== undefined ? { headers: { "x-vertex-ai-llm-shared-request-type": tier } } : {}),
       ...jsonBody(body),
-      dropped: [...droppedOf(request, reader, config), ...droppedOfTools(payload), ...dropped],
+      dropped: [...lost, ...droppedOf(request, reader, config), ...droppedOfTools(payload), ...dropped],
     }
   })
 

@@ -16,6 +16,7 @@ import {
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
+import { withFunctions } from "../customTools.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { type OfferedTools, offeredTools } from "../plainTools.ts"
@@ -61,7 +62,8 @@ export const encodeMessages = (
   request: ChatRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
-  const { payload } = request
+  const lost: Array<string> = []
+  const payload = withFunctions(request.payload, lost)
   const unsupported = unsupportedIn(payload.messages)
   if (unsupported !== undefined) return Either.left(unsupported)
   const conversation = conversationOf(payload.messages)
@@ -92,6 +94,7 @@ export const encodeMessages = (
     ...jsonBody(body),
     dropped: [
       ...conversation.dropped,
+      ...lost,
       ...offered.dropped,
       ...looseIn(offered, host).map((at) => `tools[${at}].function.strict`),
       ...droppedOf(request, body),

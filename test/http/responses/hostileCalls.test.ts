@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { CustomToolInput } from "../../../src/formats/responses/output/CustomToolInput.ts"
+import { CustomToolInput } from "../../../src/formats/customTools.ts"
 import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 import { postResponses, responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { chunkOf, sse } from "../../support/hosts/host.ts"

@@ -8,8 +8,8 @@ import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domai
 import type { Content } from "../../../domain/request/chat.ts"
 import { runnerOf } from "../../../domain/request/hostedTools.ts"
 import { innerJson } from "../../../wire/jsonDepth.ts"
+import { functionOfCustom, hasGrammar, jsonOfInput } from "../../customTools.ts"
 import type { Dropped } from "../../request/Dropped.ts"
-import { jsonOfInput } from "../output/CustomToolInput.ts"
 import { translatedContent } from "../responsesParts.ts"
 
 /** What makes a tool of the caller the one that it is: no two have all three. */
@@ -115,26 +115,11 @@ export const functionKind: CallerToolKind = {
   itemOf: (text) => ({ arguments: text }),
 }
 
-/** The description has the grammar of a custom tool, but nothing enforces it. */
-const inputSchema = ({ format }: JsonObject): JsonObject => {
-  const { type, syntax, definition }: JsonObject = isJsonObject(format) ? format : {}
-  const grammar =
-    type === "grammar" && typeof definition === "string"
-      ? ` It must match this ${textOr(syntax, "")} grammar:\n${definition}`
-      : ""
-  return schemaOf({ input: { type: "string", description: `The text, as it is meant.${grammar}` } }, "input")
-}
-
-const freeText = "Takes free text, given as `input`."
-
 const customKind: CallerToolKind = {
   type: "custom",
   isNamed: true,
   members: new Set(["type", "name", "description", "format"]),
-  offered: (tool) => ({
-    description: [textOr(tool["description"], ""), freeText].filter((text) => text !== "").join("\n\n"),
-    parameters: inputSchema(tool),
-  }),
+  offered: functionOfCustom,
   call: { type: "custom_tool_call", id: "ctc", members: callMembers("name", "namespace", "input") },
   result: { type: "custom_tool_call_output", members: resultMembers("name", "namespace") },
   argumentsOf: (call) => jsonOfInput(textOr(call["input"], "")),
@@ -299,9 +284,8 @@ export const identityOf = (kind: CallerToolKind, { name, namespace }: JsonObject
   namespace: kind.isNamed && typeof namespace === "string" && namespace !== "" ? namespace : undefined,
 })
 
-/** Whether a format of a custom tool asks for more than text. */
-export const hasGrammar = (tool: JsonObject): boolean =>
-  tool["type"] === "custom" && isJsonObject(tool["format"]) && tool["format"]["type"] !== "text"
+/** Whether a custom tool asks for more than text. */
+export const asksGrammar = (tool: JsonObject): boolean => tool["type"] === "custom" && hasGrammar(tool)
 
 /** Tools within a namespace. */
 export const membersOf = (space: JsonObject): ReadonlyArray<JsonObject> => objectsIn(space["tools"])

@@ -29,8 +29,8 @@ import { most } from "../../request/members.ts"
 import { offeredIn, pathOfOffered } from "../../request/offered.ts"
 import { reachesNothing } from "../../request/operatorMembers.ts"
 import {
+  asksGrammar,
   functionKind,
-  hasGrammar,
   identityOf,
   kindOfChoice,
   kindOfTool,
@@ -234,7 +234,7 @@ const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length ===
 const functionTool = ({ identity, tool, path }: CallerTool, names: ToolNames, dropped: Dropped): FunctionTool => {
   const { kind } = identity
   dropOthers(tool, kind.members, path, dropped)
-  if (hasGrammar(tool)) dropped.push(`${path}.format`)
+  if (asksGrammar(tool)) dropped.push(`${path}.format`)
   const { description, parameters } = kind.offered(tool)
   const { strict, cache_control: mark }: JsonObject = kind === functionKind ? tool : {}
   return {

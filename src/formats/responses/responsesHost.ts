@@ -8,9 +8,8 @@ import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import { encodeNative, responsesForm } from "./nativeResponses.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
-import { responsesAnswer } from "./readResponsesAnswer.ts"
-import { responsesDecoder } from "./readResponsesStream.ts"
 import { encodeCompact } from "./responsesCompactRequest.ts"
+import { responsesAnswer, responsesDecoder } from "./responsesStream.ts"
 import { encodeResponses } from "./writeResponsesRequest.ts"
 
 /** Not `gpt-35-turbo`, as Azure calls one of its models. */

@@ -1,44 +1,157 @@
 /**
- * Reads the events of a streamed response. What a host sends only whole, in the event that ends an item, is passed on then.
+ * The events of a streamed response: read from a host, and written for a client. A whole answer of a host is read as the events
+ * that would stream it.
  */
 
-import type { HostFailed } from "../../domain/failures/Failure.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
-import type { ChatChunk, ChatChunkChoice, ReasoningDetail } from "../../domain/request/chat.ts"
+import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Charge } from "../../domain/money/Charge.ts"
+import { noCost } from "../../domain/price/price.ts"
+import { noUsage } from "../../domain/price/Usage.ts"
+import type {
+  Annotation,
+  ChatChunk,
+  ChatChunkChoice,
+  ChatResponse,
+  OutputImage,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/request/chat.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
+import { sseComment } from "../../wire/sse.ts"
+import { callIdOf } from "../callId.ts"
 import { PartOrder } from "../conversation.ts"
-import { chunkOf } from "../delta.ts"
+import { answerFrom, chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
+import { isFinal, type Rendered } from "../Rendered.ts"
+import type { StreamWriter } from "../StreamWriter.ts"
 import {
-  annotationsOf,
-  callOf,
-  compactedBytes,
   ended,
+  endOf,
   failureIn,
   finishOf,
-  givenIn,
-  imageOf,
-  isText,
   isUnfinished,
-  nothingGiven,
-  partsOfMessage,
-  tierOf,
-} from "./readResponsesAnswer.ts"
+  itemStatusOf,
+  type ResponseNames,
+  type ResponseState,
+  responseBody,
+} from "./responsesAnswer.ts"
 import { responsesFailure } from "./responsesError.ts"
+import { callInputs, EventSink, kindOfEvent, type PartKind, partKinds } from "./responsesEvents.ts"
+import { NativeEvents } from "./responsesNativeStream.ts"
+import { OutputItems } from "./responsesOutput.ts"
 import { commonOf } from "./responsesReasoning.ts"
-import { isSearch, usageOf } from "./responsesUsage.ts"
+import { isSearch, usageBody, usageOf } from "./responsesUsage.ts"
+
+// --- items of a host
+
+/** Citations with an address, of a text that begins at `offset` of the whole answer's. */
+const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Annotation> =>
+  objectsIn(cited).flatMap(
+    ({ type, url, title, start_index: start, end_index: end, ...rest }): ReadonlyArray<Annotation> =>
+      type === "url_citation" && typeof url === "string"
+        ? [
+            {
+              type,
+              url_citation: {
+                ...rest,
+                url,
+                title: textOr(title, ""),
+                ...(typeof start === "number" ? { start_index: start + offset } : {}),
+                ...(typeof end === "number" ? { end_index: end + offset } : {}),
+              },
+            },
+          ]
+        : [],
+  )
+
+/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text in place of JSON. */
+const callOf = ({ type, call_id: id, name }: JsonObject): ToolCall | undefined => {
+  const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
+  return kind && { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: "" } }
+}
+
+/** What a call gives its tool: JSON, which some hosts write as the object itself, or the text of a custom tool. */
+const givenIn = ({ type, input, arguments: given }: JsonObject): string => {
+  if (type === "custom_tool_call") return textOr(input, "")
+  return isJsonObject(given) ? JSON.stringify(given) : textOr(given, "")
+}
+
+/** A function that is given nothing gets an empty object, unless its call was cut off. */
+const nothingGiven = ({ type, status }: JsonObject): string =>
+  type === "function_call" && status !== "incomplete" ? "{}" : ""
+
+const imageOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> => {
+  if (typeof result !== "string" || result === "") return []
+  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
+  return [{ type: "image_url", image_url: { url } }]
+}
+
+type PlacedPart = readonly [kind: PartKind, at: number, part: JsonObject]
+
+/** The parts of an item, each with its kind. SGLang called texts `text` (sglang#12652), and a text may stand for its only part. */
+const partsOf = ({ type, content, summary }: JsonObject): ReadonlyArray<PlacedPart> => {
+  if (type === "reasoning") {
+    const { summary_text, reasoning_text } = partKinds
+    return [
+      ...objectsIn(summary).map((part, at) => [summary_text, at, part] as const),
+      ...objectsIn(content).map((part, at) => [reasoning_text, at, part] as const),
+    ]
+  }
+  const parts = typeof content === "string" ? [{ type: "output_text", text: content }] : objectsIn(content)
+  return parts.flatMap((part: JsonObject, at): ReadonlyArray<PlacedPart> => {
+    if (part["type"] === "refusal") return [[partKinds.refusal, at, part]]
+    return part["type"] === "output_text" || part["type"] === "text" ? [[partKinds.output_text, at, part]] : []
+  })
+}
+
+/**
+ * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other
+ * forms do not have. Encrypted reasoning is counted as reasoning.
+ */
+const compactedBytes = ({ encrypted_content: data }: JsonObject): number => bytesOf(data)
+
+const unseenOf = (bytes: number): ReadonlyArray<ChatChunk> => (bytes === 0 ? nothing : [{ choices: [], unseen: bytes }])
+
+// --- from a host
 
 const nothing: ReadonlyArray<ChatChunk> = []
+
+/** A whole answer. `format`: of its reasoning. */
+export const responsesAnswer = (body: unknown, format: string): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  const { output, status, usage } = body
+  // Usage comes with the end, whatever the status says then.
+  const isOver = isJsonObject(usage) && Array.isArray(output) && output.length > 0
+  const unfinished = isUnfinished(status) && !isOver
+  const items: unknown = output ?? (unfinished ? [] : undefined)
+  const failure = failureIn(body) ?? (Array.isArray(items) && items.every(isItem) ? undefined : malformed())
+  if (failure !== undefined || !Array.isArray(items)) return failure ?? malformed()
+  const decoder = responsesDecoder(format)
+  const response = { ...body, output: [] }
+  return answerFrom({ event: (name, data) => (name === "end" ? decoder.end() : decoder.event(name, data)) }, [
+    ...items.map((item: unknown, at) => ["response.output_item.done", { output_index: at, item }] as const),
+    ...(unfinished
+      ? ([
+          ["response.queued", { response: { ...response, background: true } }],
+          ["end", undefined],
+        ] as const)
+      : ([["response.completed", { response }]] as const)),
+  ])
+}
+
+const isItem = (item: unknown): item is JsonObject =>
+  isJsonObject(item) &&
+  (item["type"] !== "message" || Array.isArray(item["content"]) || typeof item["content"] === "string")
 
 /** Tokens of a preview of an image (OpenAI, guide to image generation, 2025-11), as bytes of text. */
 const previewBytes = bytesOfTokens(100)
 
 /** Output for tools that the host itself runs, which the caller is not sent. */
-const unseen = ({ delta, partial_image_b64: preview }: JsonObject): ReadonlyArray<ChatChunk> => {
-  const bytes = typeof preview === "string" ? previewBytes : bytesOf(delta)
-  return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
-}
+const unseen = ({ delta, partial_image_b64: preview }: JsonObject): ReadonlyArray<ChatChunk> =>
+  unseenOf(typeof preview === "string" ? previewBytes : bytesOf(delta))
 
 const isListed = (logprobs: unknown): logprobs is ReadonlyArray<unknown> =>
   Array.isArray(logprobs) && logprobs.length > 0
@@ -48,17 +161,22 @@ interface Item {
   readonly begun: JsonObject
   /** Of its call among the calls of the answer. */
   readonly call: number | undefined
+  /** Whether its call has been given something. */
+  isGiven: boolean
   /** The number of its reasoning among the parts of the answer, once it has said something. */
   thought: number | undefined
-  /** Parts that have come, or begun to: `text 0`. */
-  readonly said: Set<string>
-  /** Where each part of its text begins in the whole answer. */
-  readonly starts: Map<number, number>
+  /** The parts that have come, or begun to, by kind: of each, where it begins in the text of the whole answer. */
+  readonly said: Readonly<Record<PartKind["type"], Map<number, number>>>
+  /** The texts whose citations have come. */
+  readonly cited: Set<number>
   isClosed: boolean
 }
 
 /** The place of a part, which hosts with one part may leave out. */
 const placeOf = (part: unknown): number => (typeof part === "number" ? part : 0)
+
+const tierOf = ({ service_tier: tier }: JsonObject): { readonly service_tier?: string } =>
+  typeof tier === "string" ? { service_tier: tier } : {}
 
 /** `format`: of its reasoning. */
 export const responsesDecoder = (format: string): Decoder => new ResponsesDecoder(format)
@@ -82,44 +200,37 @@ class ResponsesDecoder implements Decoder {
 
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
-    switch (data["type"] ?? name) {
-      case "response.output_text.delta":
-        return this.text(data)
-      case "response.function_call_arguments.delta":
-      case "response.custom_tool_call_input.delta":
-        return this.arguments(this.items.get(data["output_index"]), data["delta"])
-      case "response.reasoning_summary_text.delta":
-        return this.summary(data, data["delta"])
-      case "response.reasoning_text.delta":
-        return this.thought(data, data["delta"])
-      case "response.refusal.delta":
-        return this.refusal(data)
-      case "response.output_text.done":
-        return this.whole("text", data, data["text"])
-      case "response.refusal.done":
-        return this.whole("refusal", data, data["refusal"])
-      case "response.reasoning_summary_text.done":
-        return this.whole("summary", data, data["text"])
-      case "response.reasoning_text.done":
-        return this.whole("thought", data, data["text"])
-      case "response.function_call_arguments.done":
-      case "response.custom_tool_call_input.done":
-        return this.whole("arguments", data, undefined)
+    const type = data["type"] ?? name
+    const said = kindOfEvent.get(type)
+    if (said !== undefined) {
+      const { kind, isDelta } = said
+      return isDelta ? this.say(kind, data, data["delta"]) : this.whole(kind, data, data[kind.text])
+    }
+    const { output_index: place, response } = data
+    switch (type) {
+      case `${callInputs.arguments}.delta`:
+      case `${callInputs.input}.delta`:
+        return this.arguments(this.items.get(place), data["delta"])
+      case `${callInputs.arguments}.done`:
+      case `${callInputs.input}.done`: {
+        const item = this.items.get(place)
+        return item?.isGiven === false ? this.arguments(item, givenIn({ ...data, type: item.begun["type"] })) : nothing
+      }
       case "response.output_item.added":
-        return this.begin(data["output_index"], data["item"])
+        return this.begin(place, data["item"])
       case "response.output_item.done":
-        return this.close(data["output_index"], data["item"])
+        return this.close(place, data["item"])
       case "response.output_text.annotation.added":
         return this.annotate(data)
       case "response.created":
       case "response.queued":
-        return [...chunkOf({ role: "assistant", content: "" }), ...this.background(data["response"])]
+        return [...chunkOf({ role: "assistant", content: "" }), ...this.background(response)]
       case "response.completed":
-        return this.finish(data["response"], "completed")
+        return this.finish(response, "completed")
       case "response.incomplete":
-        return this.finish(data["response"], "incomplete")
+        return this.finish(response, "incomplete")
       case "response.failed":
-        return isJsonObject(data["response"]) ? this.failed(data["response"]) : malformed()
+        return isJsonObject(response) ? this.failed(response) : malformed()
       case "error":
         return responsesFailure(data["error"] ?? data)
       default:
@@ -152,24 +263,27 @@ class ResponsesDecoder implements Decoder {
   private background(response: unknown): ReadonlyArray<ChatChunk> {
     if (!isJsonObject(response) || (response["background"] !== true && response["status"] !== "queued")) return nothing
     this.unfinished = isUnfinished(response["status"]) ? response["status"] : "in_progress"
-    return [{ choices: [], unfinished: true }]
+    return [{ choices: [], unfinished: true, ...this.counted(response) }]
+  }
+
+  private counted(response: JsonObject): Pick<ChatChunk, "usage" | "service_tier"> {
+    const usage = usageOf(response, this.searches)
+    return usage === undefined ? tierOf(response) : { usage, ...tierOf(response) }
   }
 
   private begin(place: unknown, item: unknown): ReadonlyArray<ChatChunk> {
     if (!isJsonObject(item)) return nothing
     const call = callOf(item)
     const index = this.calls
-    const known: Item = {
-      ...{ begun: item, call: call === undefined ? undefined : index, thought: undefined, isClosed: false },
-      ...{ said: new Set(), starts: new Map() },
-    }
-    this.items.set(place, known)
+    this.items.set(place, {
+      ...{ begun: item, call: call && index, isGiven: false, thought: undefined, cited: new Set(), isClosed: false },
+      said: { output_text: new Map(), refusal: new Map(), reasoning_text: new Map(), summary_text: new Map() },
+    })
     if (call === undefined) return nothing
     this.calls += 1
-    const { id, type, function: called } = call
-    this.order.call(id)
+    this.order.call(call.id)
     // What it was begun with may come once more in deltas.
-    return chunkOf({ tool_calls: [{ index, id, type, function: { ...called, arguments: "" } }] })
+    return chunkOf({ tool_calls: [{ index, ...call }] })
   }
 
   /** The item as a whole: what did not come in deltas is passed on now. */
@@ -187,115 +301,76 @@ class ResponsesDecoder implements Decoder {
   }
 
   private rest(known: Item, place: unknown, item: JsonObject): ReadonlyArray<ChatChunk> {
+    const { encrypted_content: data } = item
     switch (item["type"]) {
       case "function_call":
       case "custom_tool_call":
-        return known.said.has("arguments")
+        return known.isGiven
           ? nothing
           : this.arguments(known, givenIn(item) || givenIn(known.begun) || nothingGiven(item))
       case "message":
-        return partsOfMessage(item).flatMap((part, at) => {
-          const where = { output_index: place, content_index: at }
-          if (part["type"] === "refusal") return this.whole("refusal", where, part["refusal"])
-          if (!isText(part)) return nothing
-          const said = this.whole("text", { ...where, logprobs: part["logprobs"] }, part["text"])
-          if (known.said.has(`annotations ${at}`)) return said
-          const annotations = annotationsOf(part["annotations"], known.starts.get(at) ?? this.textLength)
+        return partsOf(item).flatMap(([kind, at, part]) => {
+          const { logprobs, annotations: cited } = part
+          const said = this.whole(kind, { output_index: place, [kind.index]: at, logprobs }, part[kind.text])
+          if (kind !== partKinds.output_text || known.cited.has(at)) return said
+          const annotations = annotationsOf(cited, known.said.output_text.get(at) ?? this.textLength)
           return annotations.length === 0 ? said : [...said, ...chunkOf({ annotations })]
         })
       case "reasoning":
-        return this.closeReasoning(known, place, item)
+        return [
+          ...partsOf(item).flatMap(([kind, at, part]) =>
+            this.whole(kind, { output_index: place, [kind.index]: at }, part[kind.text]),
+          ),
+          ...(typeof data === "string" && data !== ""
+            ? chunkOf({ reasoning_details: [this.piece(known, { type: "reasoning.encrypted", data })] })
+            : nothing),
+        ]
       case "image_generation_call": {
-        const image = imageOf(item)
-        return image === undefined ? nothing : chunkOf({ images: [image] })
+        const images = imageOf(item)
+        return images.length === 0 ? nothing : chunkOf({ images })
       }
-      default: {
-        const bytes = compactedBytes(item)
-        return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
-      }
+      default:
+        return unseenOf(compactedBytes(item))
     }
-  }
-
-  private closeReasoning(known: Item, place: unknown, item: JsonObject): ReadonlyArray<ChatChunk> {
-    const { encrypted_content: data } = item
-    const where = { output_index: place }
-    return [
-      ...objectsIn(item["summary"]).flatMap((part, at) =>
-        this.whole("summary", { ...where, summary_index: at }, part["text"]),
-      ),
-      ...objectsIn(item["content"]).flatMap((part, at) =>
-        this.whole("thought", { ...where, content_index: at }, part["text"]),
-      ),
-      ...(typeof data === "string" && data !== ""
-        ? chunkOf({ reasoning_details: [this.piece(known, { type: "reasoning.encrypted", data })] })
-        : nothing),
-    ]
   }
 
   /** A part at its end, where nothing of it has come before. */
-  private whole(
-    kind: "text" | "refusal" | "summary" | "thought" | "arguments",
-    data: JsonObject,
-    text: unknown,
-  ): ReadonlyArray<ChatChunk> {
+  private whole(kind: PartKind, data: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
     const item = this.items.get(data["output_index"])
-    if (item === undefined) return nothing
-    const part = placeOf(kind === "summary" ? data["summary_index"] : data["content_index"])
-    if (item.said.has(kind === "arguments" ? kind : `${kind} ${part}`)) return nothing
-    switch (kind) {
-      case "text":
-        return this.text({ ...data, delta: text })
+    return item === undefined || item.said[kind.type].has(placeOf(data[kind.index]))
+      ? nothing
+      : this.say(kind, data, text)
+  }
+
+  /** More of a part's text. */
+  private say(kind: PartKind, data: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
+    const item = this.items.get(data["output_index"])
+    if (typeof text !== "string" || text === "") return nothing
+    const at = placeOf(data[kind.index])
+    const said = item?.said[kind.type]
+    if (said?.has(at) === false) said.set(at, this.textLength)
+    switch (kind.type) {
+      case "output_text": {
+        const { logprobs } = data
+        this.textLength += text.length
+        this.order.text(text)
+        return chunkOf({ content: text }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
+      }
       case "refusal":
-        return this.refusal({ ...data, delta: text })
-      case "summary":
-        return this.summary(data, text)
-      case "thought":
-        return this.thought(data, text)
-      case "arguments":
-        return this.arguments(item, givenIn({ ...data, type: item.begun["type"] }))
+        return chunkOf({ refusal: text })
     }
-  }
-
-  private text(data: JsonObject): ReadonlyArray<ChatChunk> {
-    const { delta, output_index: place, content_index: part, logprobs } = data
-    if (typeof delta !== "string" || delta === "") return nothing
-    const item = this.items.get(place)
-    const at = placeOf(part)
-    if (item !== undefined && !item.starts.has(at)) {
-      item.starts.set(at, this.textLength)
-      item.said.add(`text ${at}`)
-    }
-    this.textLength += delta.length
-    this.order.text(delta)
-    return chunkOf({ content: delta }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
-  }
-
-  private refusal({ delta, output_index: place, content_index: part }: JsonObject): ReadonlyArray<ChatChunk> {
-    if (typeof delta !== "string" || delta === "") return nothing
-    this.items.get(place)?.said.add(`refusal ${placeOf(part)}`)
-    return chunkOf({ refusal: delta })
+    if (item === undefined) return nothing
+    const piece =
+      kind.type === "summary_text"
+        ? this.piece(item, { type: "reasoning.summary", summary: text }, at)
+        : this.piece(item, { type: "reasoning.text", text })
+    return chunkOf({ reasoning: text, reasoning_details: [piece] })
   }
 
   private arguments(item: Item | undefined, json: unknown): ReadonlyArray<ChatChunk> {
     if (item?.call === undefined || typeof json !== "string" || json === "") return nothing
-    item.said.add("arguments")
+    item.isGiven = true
     return chunkOf({ tool_calls: [{ index: item.call, function: { arguments: json } }] })
-  }
-
-  private summary({ output_index: place, summary_index: part }: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
-    const item = this.items.get(place)
-    if (item === undefined || typeof text !== "string" || text === "") return nothing
-    const at = placeOf(part)
-    item.said.add(`summary ${at}`)
-    const piece = this.piece(item, { type: "reasoning.summary", summary: text }, at)
-    return chunkOf({ reasoning: text, reasoning_details: [piece] })
-  }
-
-  private thought({ output_index: place, content_index: part }: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
-    const item = this.items.get(place)
-    if (item === undefined || typeof text !== "string" || text === "") return nothing
-    item.said.add(`thought ${placeOf(part)}`)
-    return chunkOf({ reasoning: text, reasoning_details: [this.piece(item, { type: "reasoning.text", text })] })
   }
 
   /** A piece of the item's reasoning. `at`: of its summary, whose texts have a number each. */
@@ -308,8 +383,9 @@ class ResponsesDecoder implements Decoder {
 
   private annotate({ annotation, output_index: place, content_index: part }: JsonObject): ReadonlyArray<ChatChunk> {
     const item = this.items.get(place)
-    item?.said.add(`annotations ${placeOf(part)}`)
-    const annotations = annotationsOf([annotation], item?.starts.get(placeOf(part)) ?? this.textLength)
+    const at = placeOf(part)
+    item?.cited.add(at)
+    const annotations = annotationsOf([annotation], item?.said.output_text.get(at) ?? this.textLength)
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
 
@@ -326,16 +402,8 @@ class ResponsesDecoder implements Decoder {
     if (!isJsonObject(response)) return malformed()
     if (failureIn(response) !== undefined) return this.failed(response)
     const missed = this.missed(response["output"], status === "completed")
-    const usage = usageOf(response, this.searches)
-    return [
-      ...missed,
-      {
-        choices: [this.last(ended(response, status))],
-        ...(usage === undefined ? {} : { usage }),
-        unfinished: false,
-        ...tierOf(response),
-      },
-    ]
+    const wasUnfinished = this.unfinished === undefined ? {} : { unfinished: false }
+    return [...missed, { choices: [this.last(ended(response, status))], ...this.counted(response), ...wasUnfinished }]
   }
 
   /**
@@ -351,10 +419,132 @@ class ResponsesDecoder implements Decoder {
       return kinds.has(item["type"]) ? nothing : this.close(`at the end ${at}`, item)
     })
     for (const item of this.items.values()) {
-      const { begun, said, isClosed } = item
-      if (isClosed || said.has("arguments") || callOf(begun) === undefined) continue
+      const { begun, isGiven, isClosed } = item
+      if (isClosed || isGiven || item.call === undefined) continue
       chunks.push(...this.arguments(item, givenIn(begun) || (isCompleted ? nothingGiven(begun) : "")))
     }
     return chunks
   }
 }
+
+// --- to a client
+
+const noCharge = { usage: noUsage, cost: noCost, upstream: noCost }
+
+export const responseWriter = (names: ResponseNames, host: Host | undefined): StreamWriter =>
+  new ResponseWriter(names, host)
+
+/** What surrounds the text of a plain delta where a host's chunk is exchanged without being parsed (`wire/splice.ts`). */
+const before = '{"delta":{"content":"'
+const after = '"}}'
+
+class ResponseWriter implements StreamWriter {
+  readonly native: NativeEvents
+  readonly heartbeat = sseComment
+  readonly spliceable = {
+    json: () => `${before}${JSON.stringify(this.lastText).slice(1, -1)}${after}`,
+    text: (json: string) => this.plain(json.slice(before.length, -after.length)),
+  }
+  private readonly names: ResponseNames
+  private readonly host: Host | undefined
+  private readonly events = new EventSink()
+  private readonly items: OutputItems
+  private hasBegun = false
+  /** Of the latest delta. */
+  private lastText = ""
+
+  constructor(names: ResponseNames, host: Host | undefined) {
+    this.names = names
+    this.host = host
+    this.items = new OutputItems(names, this.events)
+    this.native = new NativeEvents(names, host)
+  }
+
+  chunk({ choices, service_tier: tier }: ChatChunk): string {
+    this.begin(tier)
+    this.add(choices)
+    return this.events.take()
+  }
+
+  finish(chunk: ChatChunk, charge: Charge): string {
+    const { choices, service_tier: tier } = chunk
+    if (this.native.hasStarted) return this.native.finish(choices[0], charge)
+    this.begin(tier)
+    this.add(choices)
+    return this.end(endOf(choices.find(({ index }) => index === 0)), tier, charge)
+  }
+
+  failure(failure: Failure | undefined, charge: Charge | undefined): string {
+    const rendered = this.names.rendered(failure)
+    if (this.native.hasStarted) {
+      return this.native.ended(
+        isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
+        charge ?? noCharge,
+      )
+    }
+    const hadBegun = this.hasBegun
+    this.begin(undefined)
+    return this.end(
+      hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
+      undefined,
+      charge ?? noCharge,
+    )
+  }
+
+  private begin(tier: unknown): void {
+    if (this.hasBegun) return
+    this.hasBegun = true
+    const response = responseBody(this.names, this.host, { status: "in_progress" }, undefined, tier)
+    this.events.event("response.created", { response })
+    this.events.event("response.in_progress", { response })
+  }
+
+  private add(choices: ChatChunk["choices"]): void {
+    for (const { index, delta, logprobs } of choices) {
+      if (index !== 0) {
+        this.items.addCalls(index, delta.tool_calls ?? [])
+        continue
+      }
+      this.items.add(delta, logprobs)
+      this.lastText = delta.content ?? ""
+    }
+  }
+
+  /** A text delta, as it stands in the host's JSON. */
+  private plain(written: string): string {
+    const text: unknown = written.includes("\\") ? JSON.parse(`"${written}"`) : written
+    if (typeof text === "string") this.items.add({ content: text })
+    return this.events.take()
+  }
+
+  /**
+   * Open items end with the response, unless it failed: they are in its output then, as incomplete. An agent carries out a
+   * call when it has ended, and a call of an answer that broke off may not be what the model meant.
+   */
+  private end(state: ResponseState, tier: unknown, charge: Parameters<typeof usageBody>[0]): string {
+    if (state.status !== "failed") this.items.close(itemStatusOf(state))
+    const response = responseBody(this.names, this.host, state, this.items, tier)
+    this.events.event(`response.${state.status}`, { response: { ...response, usage: usageBody(charge) } })
+    return this.events.take()
+  }
+}
+
+/** Failures in the middle of an answer that only say that it would become too long. */
+const isLength = ({ errorType }: Rendered): boolean => errorType === "context_length_exceeded"
+
+/**
+ * The OpenAI code that makes agents react as to the same failure before a stream: they stop at `invalid_prompt`,
+ * compact a prompt that is too long, and retry at the other codes.
+ */
+const codeOf = (rendered: Rendered): string => {
+  const { errorType } = rendered
+  if (errorType === "rate_limit_exceeded" || errorType === "context_length_exceeded") return errorType
+  return isFinal(rendered) ? "invalid_prompt" : "server_error"
+}
+
+const failedOf = (rendered: Rendered): ResponseState => ({
+  status: "failed",
+  code: codeOf(rendered),
+  message: rendered.message,
+  errorType: rendered.errorType,
+})

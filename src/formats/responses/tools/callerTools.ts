@@ -43,8 +43,8 @@ export interface CallerToolKind {
   readonly argumentsOf: (call: JsonObject) => string
   /** What a result says. `path`: of the item. */
   readonly contentOf: (result: JsonObject, path: string, dropped: Dropped) => Content
-  /** The member that is streamed in deltas, and how the names of their events begin. `undefined`: the item comes as a whole. */
-  readonly streamed: { readonly member: "arguments" | "input"; readonly event: string } | undefined
+  /** The member that is streamed in deltas (`callInputs`). Absent: the item comes as a whole. */
+  readonly streamed?: "arguments" | "input"
   /** Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its input. */
   readonly itemOf: (text: string) => JsonObject
   /** Whether the vendor knows no status `incomplete` of its calls. Default false. */
@@ -111,7 +111,7 @@ export const functionKind: CallerToolKind = {
   result: { type: "function_call_output", members: resultMembers("name", "namespace") },
   argumentsOf: (call) => textOr(call["arguments"], ""),
   contentOf: outputContent,
-  streamed: { member: "arguments", event: "response.function_call_arguments" },
+  streamed: "arguments",
   itemOf: (text) => ({ arguments: text }),
 }
 
@@ -124,7 +124,7 @@ const customKind: CallerToolKind = {
   result: { type: "custom_tool_call_output", members: resultMembers("name", "namespace") },
   argumentsOf: (call) => jsonOfInput(textOr(call["input"], "")),
   contentOf: outputContent,
-  streamed: { member: "input", event: "response.custom_tool_call_input" },
+  streamed: "input",
   itemOf: (text) => ({ input: text }),
 }
 
@@ -141,7 +141,6 @@ const searchKind: CallerToolKind = {
   argumentsOf: ({ arguments: given }) => (typeof given === "string" ? given : JSON.stringify(given ?? {})),
   // The tools that were found have names that only the request knows: `resultOf` in `toolItems.ts`.
   contentOf: () => "",
-  streamed: undefined,
   itemOf: (text) => ({ execution: "client", arguments: text === "" ? {} : (objectOf(text) ?? text) }),
 }
 
@@ -166,7 +165,6 @@ const localShellKind: CallerToolKind = {
   result: { type: "local_shell_call_output", members: resultMembers() },
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? without(action, "type") : {}),
   contentOf: outputContent,
-  streamed: undefined,
   itemOf: (text) => {
     const { command, env, ...rest } = objectOf(text) ?? {}
     // A line in place of a list is meant for a shell.
@@ -201,7 +199,6 @@ const shellKind: CallerToolKind = {
   result: { type: "shell_call_output", members: resultMembers("max_output_length") },
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? action : {}),
   contentOf: ({ output }) => (typeof output === "string" ? output : JSON.stringify(output)),
-  streamed: undefined,
   itemOf: (text) => {
     const { commands, timeout_ms, max_output_length, ...rest } = objectOf(text) ?? {}
     const lines = typeof commands === "string" ? [commands] : textsIn(commands)
@@ -238,7 +235,6 @@ const patchKind: CallerToolKind = {
   argumentsOf: ({ operation }) => JSON.stringify(isJsonObject(operation) ? operation : {}),
   contentOf: ({ status, output }) =>
     typeof output === "string" && output !== "" ? `${textOr(status, "")}: ${output}` : textOr(status, ""),
-  streamed: undefined,
   itemOf: (text) => {
     const { type, path, diff, ...rest } = objectOf(text) ?? {}
     const isDelete = type === "delete_file"

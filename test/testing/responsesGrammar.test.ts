@@ -9,7 +9,7 @@ import { noUsage } from "../../src/domain/price/Usage.ts"
 import type { ChatChunk, ChatDelta, FinishReason } from "../../src/domain/request/chat.ts"
 import type { ResponseNames } from "../../src/formats/responses/responsesAnswer.ts"
 import { responseWriter } from "../../src/formats/responses/responsesStream.ts"
-import { ToolNames } from "../../src/formats/responses/tools/ToolNames.ts"
+import { ToolNames } from "../../src/formats/responses/responsesToolNames.ts"
 import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
 import { answerNames } from "../support/formats/answerNames.ts"
 

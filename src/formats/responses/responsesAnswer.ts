@@ -11,8 +11,8 @@ import { malformed } from "../httpError.ts"
 import { tierOf } from "../routerUsage.ts"
 import { responsesFailure } from "./responsesError.ts"
 import { type ItemNames, OutputItems } from "./responsesOutput.ts"
+import { answerNamesOf } from "./responsesToolNames.ts"
 import { usageBody } from "./responsesUsage.ts"
-import { answerNamesOf } from "./tools/ToolNames.ts"
 
 /** What all states of one response have in common. */
 export interface ResponseNames extends AnswerNames, ItemNames {

@@ -21,7 +21,7 @@ import {
   saysReasoning,
 } from "./responsesOutputItems.ts"
 import { itemId } from "./responsesReasoning.ts"
-import type { ToolNames } from "./tools/ToolNames.ts"
+import type { ToolNames } from "./responsesToolNames.ts"
 
 /** What the items of a response are named by. */
 export interface ItemNames {

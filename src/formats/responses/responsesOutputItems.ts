@@ -1,7 +1,9 @@
-/** Output items as they are made of what a model says: messages, reasoning, images, and calls of the caller's tools. */
+/** Output items: a client's, made of what a model says, and a host's, as they are read. */
 
-import { type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
-import type { Annotation, ReasoningDetail } from "../../domain/request/chat.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Annotation, OutputImage, ReasoningDetail, ToolCall } from "../../domain/request/chat.ts"
+import { bytesOf } from "../../domain/request/estimate.ts"
+import { callIdOf } from "../callId.ts"
 import { CustomToolInput } from "../customTools.ts"
 import {
   callInputs,
@@ -13,7 +15,7 @@ import {
   partKinds,
 } from "./responsesEvents.ts"
 import { sealedContent, signedContent, withFormat } from "./responsesReasoning.ts"
-import type { ToolIdentity } from "./tools/callerTools.ts"
+import type { ToolIdentity } from "./responsesToolKinds.ts"
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete"
 
@@ -315,3 +317,71 @@ export class CallOutput implements OutputItem {
     if (this.head !== undefined) this.events?.delta(this.head, text)
   }
 }
+
+// --- of a host
+
+/** Citations with an address, of a text that begins at `offset` of the whole answer's. */
+export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Annotation> =>
+  objectsIn(cited).flatMap(
+    ({ type, url, title, start_index: start, end_index: end, ...rest }): ReadonlyArray<Annotation> =>
+      type === "url_citation" && typeof url === "string"
+        ? [
+            {
+              type,
+              url_citation: {
+                ...rest,
+                url,
+                title: textOr(title, ""),
+                ...(typeof start === "number" ? { start_index: start + offset } : {}),
+                ...(typeof end === "number" ? { end_index: end + offset } : {}),
+              },
+            },
+          ]
+        : [],
+  )
+
+/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text in place of JSON. */
+export const callOf = ({ type, call_id: id, name }: JsonObject): ToolCall | undefined => {
+  const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
+  return kind && { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: "" } }
+}
+
+/** What a call gives its tool: JSON, which some hosts write as the object itself, or the text of a custom tool. */
+export const givenIn = ({ type, input, arguments: given }: JsonObject): string => {
+  if (type === "custom_tool_call") return textOr(input, "")
+  return isJsonObject(given) ? JSON.stringify(given) : textOr(given, "")
+}
+
+/** A function that is given nothing gets an empty object, unless its call was cut off. */
+export const nothingGiven = ({ type, status }: JsonObject): string =>
+  type === "function_call" && status !== "incomplete" ? "{}" : ""
+
+export const imagesOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> => {
+  if (typeof result !== "string" || result === "") return []
+  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
+  return [{ type: "image_url", image_url: { url } }]
+}
+
+type PlacedPart = readonly [kind: PartKind, at: number, part: JsonObject]
+
+/** The parts of an item, each with its kind. SGLang called texts `text` (sglang#12652), and a text may stand for its only part. */
+export const partsOf = ({ type, content, summary }: JsonObject): ReadonlyArray<PlacedPart> => {
+  if (type === "reasoning") {
+    const { summary_text, reasoning_text } = partKinds
+    return [
+      ...objectsIn(summary).map((part, at) => [summary_text, at, part] as const),
+      ...objectsIn(content).map((part, at) => [reasoning_text, at, part] as const),
+    ]
+  }
+  const parts = typeof content === "string" ? [{ type: "output_text", text: content }] : objectsIn(content)
+  return parts.flatMap((part: JsonObject, at): ReadonlyArray<PlacedPart> => {
+    if (part["type"] === "refusal") return [[partKinds.refusal, at, part]]
+    return part["type"] === "output_text" || part["type"] === "text" ? [[partKinds.output_text, at, part]] : []
+  })
+}
+
+/**
+ * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other
+ * forms do not have. Encrypted reasoning is counted as reasoning.
+ */
+export const compactedBytes = ({ encrypted_content: data }: JsonObject): number => bytesOf(data)

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts
 import type { ReasoningDetail } from "../../domain/request/chat.ts"
 import { unwrapped, wrappedWhole } from "../foreignReasoning.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
-import type { CallId } from "./tools/callerTools.ts"
+import type { CallId } from "./responsesToolKinds.ts"
 
 const partsOfType = (type: string): Check => listOf(objectOf({ type: oneOf(type), text }, "type", "text"))
 

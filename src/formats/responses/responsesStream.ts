@@ -5,22 +5,13 @@
 
 import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import { noCost } from "../../domain/price/price.ts"
 import { noUsage } from "../../domain/price/Usage.ts"
-import type {
-  Annotation,
-  ChatChunk,
-  ChatChunkChoice,
-  ChatResponse,
-  OutputImage,
-  ReasoningDetail,
-  ToolCall,
-} from "../../domain/request/chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatResponse, ReasoningDetail } from "../../domain/request/chat.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
 import { sseComment } from "../../wire/sse.ts"
-import { callIdOf } from "../callId.ts"
 import { PartOrder } from "../conversation.ts"
 import { answerFrom, chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
@@ -42,82 +33,23 @@ import { responsesFailure } from "./responsesError.ts"
 import { callInputs, EventSink, kindOfEvent, type PartKind, partKinds } from "./responsesEvents.ts"
 import { NativeEvents } from "./responsesNativeStream.ts"
 import { OutputItems } from "./responsesOutput.ts"
+import {
+  annotationsOf,
+  callOf,
+  compactedBytes,
+  givenIn,
+  imagesOf,
+  nothingGiven,
+  partsOf,
+} from "./responsesOutputItems.ts"
 import { commonOf } from "./responsesReasoning.ts"
 import { isSearch, usageBody, usageOf } from "./responsesUsage.ts"
-
-// --- items of a host
-
-/** Citations with an address, of a text that begins at `offset` of the whole answer's. */
-const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Annotation> =>
-  objectsIn(cited).flatMap(
-    ({ type, url, title, start_index: start, end_index: end, ...rest }): ReadonlyArray<Annotation> =>
-      type === "url_citation" && typeof url === "string"
-        ? [
-            {
-              type,
-              url_citation: {
-                ...rest,
-                url,
-                title: textOr(title, ""),
-                ...(typeof start === "number" ? { start_index: start + offset } : {}),
-                ...(typeof end === "number" ? { end_index: end + offset } : {}),
-              },
-            },
-          ]
-        : [],
-  )
-
-/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text in place of JSON. */
-const callOf = ({ type, call_id: id, name }: JsonObject): ToolCall | undefined => {
-  const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
-  return kind && { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: "" } }
-}
-
-/** What a call gives its tool: JSON, which some hosts write as the object itself, or the text of a custom tool. */
-const givenIn = ({ type, input, arguments: given }: JsonObject): string => {
-  if (type === "custom_tool_call") return textOr(input, "")
-  return isJsonObject(given) ? JSON.stringify(given) : textOr(given, "")
-}
-
-/** A function that is given nothing gets an empty object, unless its call was cut off. */
-const nothingGiven = ({ type, status }: JsonObject): string =>
-  type === "function_call" && status !== "incomplete" ? "{}" : ""
-
-const imageOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> => {
-  if (typeof result !== "string" || result === "") return []
-  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
-  return [{ type: "image_url", image_url: { url } }]
-}
-
-type PlacedPart = readonly [kind: PartKind, at: number, part: JsonObject]
-
-/** The parts of an item, each with its kind. SGLang called texts `text` (sglang#12652), and a text may stand for its only part. */
-const partsOf = ({ type, content, summary }: JsonObject): ReadonlyArray<PlacedPart> => {
-  if (type === "reasoning") {
-    const { summary_text, reasoning_text } = partKinds
-    return [
-      ...objectsIn(summary).map((part, at) => [summary_text, at, part] as const),
-      ...objectsIn(content).map((part, at) => [reasoning_text, at, part] as const),
-    ]
-  }
-  const parts = typeof content === "string" ? [{ type: "output_text", text: content }] : objectsIn(content)
-  return parts.flatMap((part: JsonObject, at): ReadonlyArray<PlacedPart> => {
-    if (part["type"] === "refusal") return [[partKinds.refusal, at, part]]
-    return part["type"] === "output_text" || part["type"] === "text" ? [[partKinds.output_text, at, part]] : []
-  })
-}
-
-/**
- * UTF-8 bytes of what the host has made of a conversation, whatever it calls the item: output that is no text, and that other
- * forms do not have. Encrypted reasoning is counted as reasoning.
- */
-const compactedBytes = ({ encrypted_content: data }: JsonObject): number => bytesOf(data)
-
-const unseenOf = (bytes: number): ReadonlyArray<ChatChunk> => (bytes === 0 ? nothing : [{ choices: [], unseen: bytes }])
 
 // --- from a host
 
 const nothing: ReadonlyArray<ChatChunk> = []
+
+const unseenOf = (bytes: number): ReadonlyArray<ChatChunk> => (bytes === 0 ? nothing : [{ choices: [], unseen: bytes }])
 
 /** A whole answer. `format`: of its reasoning. */
 export const responsesAnswer = (body: unknown, format: string): ChatResponse | HostFailed => {
@@ -326,7 +258,7 @@ class ResponsesDecoder implements Decoder {
             : nothing),
         ]
       case "image_generation_call": {
-        const images = imageOf(item)
+        const images = imagesOf(item)
         return images.length === 0 ? nothing : chunkOf({ images })
       }
       default:

@@ -4,13 +4,13 @@
  * See docs/decisions/0052-tools-of-the-caller.md.
  */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
-import type { Content } from "../../../domain/request/chat.ts"
-import { runnerOf } from "../../../domain/request/hostedTools.ts"
-import { innerJson } from "../../../wire/jsonDepth.ts"
-import { functionOfCustom, hasGrammar, jsonOfInput } from "../../customTools.ts"
-import type { Dropped } from "../../request/Dropped.ts"
-import { translatedContent } from "../responsesParts.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Content } from "../../domain/request/chat.ts"
+import { runnerOf } from "../../domain/request/hostedTools.ts"
+import { innerJson } from "../../wire/jsonDepth.ts"
+import { functionOfCustom, hasGrammar, jsonOfInput } from "../customTools.ts"
+import type { Dropped } from "../request/Dropped.ts"
+import { translatedContent } from "./responsesParts.ts"
 
 /** What makes a tool of the caller the one that it is: no two have all three. */
 export interface ToolIdentity {
@@ -139,7 +139,7 @@ const searchKind: CallerToolKind = {
   call: { type: "tool_search_call", id: "tsc", members: callMembers("execution", "arguments") },
   result: { type: "tool_search_output", members: resultMembers("execution", "tools") },
   argumentsOf: ({ arguments: given }) => (typeof given === "string" ? given : JSON.stringify(given ?? {})),
-  // The tools that were found have names that only the request knows: `resultOf` in `toolItems.ts`.
+  // The tools that were found have names that only the request knows: `resultOf` in `responsesToolItems.ts`.
   contentOf: () => "",
   itemOf: (text) => ({ execution: "client", arguments: text === "" ? {} : (objectOf(text) ?? text) }),
 }

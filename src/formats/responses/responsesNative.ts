@@ -12,12 +12,9 @@ import { effortAsked, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { callIdHere } from "./responsesItems.ts"
 import { readableParts } from "./responsesParts.ts"
-import { callIdHere } from "./writeResponsesInput.ts"
-import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./writeResponsesRequest.ts"
-
-/** Name of the form. */
-export const responsesForm = "responses"
+import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./responsesRequest.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([

@@ -13,14 +13,14 @@ import {
   refined,
   report,
   text,
-} from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
-import type { Message, ToolCall } from "../../../domain/request/chat.ts"
-import { type Dropped, dropOthers } from "../../request/Dropped.ts"
-import { agentContent, inputContent, readableParts, translatedContent } from "../responsesParts.ts"
-import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
+} from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Message, ToolCall } from "../../domain/request/chat.ts"
+import { type Dropped, dropOthers } from "../request/Dropped.ts"
+import { agentContent, inputContent, readableParts, translatedContent } from "./responsesParts.ts"
+import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./responsesToolKinds.ts"
+import type { ToolNames } from "./responsesToolNames.ts"
 import { tools } from "./responsesTools.ts"
-import type { ToolNames } from "./ToolNames.ts"
 
 /** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
 const byClient = exactly("client", 'must be "client": this gateway passes on no search of tools that hosts run')

@@ -198,11 +198,12 @@ export class CustomCalls {
   /** What is left of the calls of a choice that ends. */
   private ends(choice: number): ReadonlyArray<ToolCallDelta> {
     const isOfChoice = (place: string): boolean => place.startsWith(`${choice} `)
-    const unnamed = [...this.unnamed].flatMap(([place, piece]) => (isOfChoice(place) ? [piece] : []))
+    const unnamed = [...this.unnamed].filter(([place]) => isOfChoice(place))
+    for (const [place] of unnamed) this.unnamed.delete(place)
     const rest = [...this.calls].flatMap(([place, input]) =>
       isOfChoice(place) && input !== undefined ? more(Number(place.split(" ")[1]), input.end()) : [],
     )
-    return [...unnamed, ...rest]
+    return [...unnamed.map(([, piece]) => piece), ...rest]
   }
 }
 

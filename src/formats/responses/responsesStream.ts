@@ -133,6 +133,8 @@ class ResponsesDecoder implements Decoder {
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
     const type = data["type"] ?? name
+    // Nearly all events, so it is asked for first.
+    if (type === "response.output_text.delta") return this.text(data, data["delta"])
     const said = kindOfEvent.get(type)
     if (said !== undefined) {
       const { kind, isDelta } = said
@@ -276,27 +278,29 @@ class ResponsesDecoder implements Decoder {
 
   /** More of a part's text. */
   private say(kind: PartKind, data: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
+    if (kind.type === "output_text") return this.text(data, text)
     const item = this.items.get(data["output_index"])
     if (typeof text !== "string" || text === "") return nothing
     const at = placeOf(data[kind.index])
-    const said = item?.said[kind.type]
-    if (said?.has(at) === false) said.set(at, this.textLength)
-    switch (kind.type) {
-      case "output_text": {
-        const { logprobs } = data
-        this.textLength += text.length
-        this.order.text(text)
-        return chunkOf({ content: text }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
-      }
-      case "refusal":
-        return chunkOf({ refusal: text })
-    }
+    item?.said[kind.type].set(at, this.textLength)
+    if (kind.type === "refusal") return chunkOf({ refusal: text })
     if (item === undefined) return nothing
     const piece =
       kind.type === "summary_text"
         ? this.piece(item, { type: "reasoning.summary", summary: text }, at)
         : this.piece(item, { type: "reasoning.text", text })
     return chunkOf({ reasoning: text, reasoning_details: [piece] })
+  }
+
+  private text(data: JsonObject, text: unknown): ReadonlyArray<ChatChunk> {
+    if (typeof text !== "string" || text === "") return nothing
+    const { output_index: place, content_index: part, logprobs } = data
+    const starts = this.items.get(place)?.said.output_text
+    const at = placeOf(part)
+    if (starts?.has(at) === false) starts.set(at, this.textLength)
+    this.textLength += text.length
+    this.order.text(text)
+    return chunkOf({ content: text }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
   }
 
   private arguments(item: Item | undefined, json: unknown): ReadonlyArray<ChatChunk> {

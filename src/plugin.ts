@@ -112,6 +112,7 @@ export {
   type Said,
   saidInOrder,
 } from "./formats/conversation.ts"
+export { withFunctions } from "./formats/customTools.ts"
 export { answerFrom, chunkOf } from "./formats/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./formats/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./formats/embeddings/embeddingsHost.ts"

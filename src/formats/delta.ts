@@ -1,6 +1,6 @@
 /** Deltas of a stream: what they contain, and chunks of one. */
 import { HostFailed } from "../domain/failures/Failure.ts"
-import type { JsonObject } from "../domain/json/json.ts"
+import { type JsonObject, objectsIn } from "../domain/json/json.ts"
 import type {
   ChatChunk,
   ChatChunkChoice,
@@ -139,10 +139,12 @@ class WholeAnswer {
   private readonly images: Array<OutputImage> = []
   private finish: ChatChunkChoice | undefined
   private logprobs: JsonObject | null = null
+  private unseen = 0
   private readonly rest: Record<string, unknown> = {}
 
   add(chunk: ChatChunk): void {
-    for (const name in chunk) if (name !== "choices") this.rest[name] = chunk[name]
+    for (const name in chunk) if (name !== "choices" && name !== "unseen") this.rest[name] = chunk[name]
+    if (chunk.unseen !== undefined) this.unseen += chunk.unseen
     const [choice] = chunk.choices
     if (choice === undefined) return
     const { delta, finish_reason: reason } = choice
@@ -154,11 +156,11 @@ class WholeAnswer {
     for (const detail of delta.reasoning_details ?? []) this.think(detail)
     for (const call of delta.tool_calls ?? []) this.call(call)
     if (reason !== null) this.finish = choice
-    this.logprobs ??= choice.logprobs ?? null
+    if (choice.logprobs != null) this.logprobs = joinedLogprobs(this.logprobs, choice.logprobs)
   }
 
   answer(): ChatResponse {
-    const { text, refusal, reasoning, details, calls, annotations, images, finish, logprobs, rest } = this
+    const { text, refusal, reasoning, details, calls, annotations, images, finish, logprobs, unseen } = this
     const message: ChatMessage = {
       role: "assistant",
       content: text === "" && calls.length > 0 ? null : text,
@@ -170,7 +172,8 @@ class WholeAnswer {
       ...(images.length === 0 ? {} : { images }),
     }
     const { finish_reason = null, native_finish_reason = null } = finish ?? {}
-    return { choices: [{ index: 0, finish_reason, native_finish_reason, logprobs, message }], ...rest }
+    const choice = { index: 0, finish_reason, native_finish_reason, logprobs, message }
+    return { choices: [choice], ...this.rest, ...(unseen === 0 ? {} : { unseen }) }
   }
 
   /** Pieces of one text are one entry, as whole answers have them. */
@@ -181,12 +184,16 @@ class WholeAnswer {
     else this.details[this.details.length - 1] = { ...last, ...detail, text: textOfDetail(last) + textOfDetail(detail) }
   }
 
-  private call({ index, id = "", function: piece }: ToolCallDelta): void {
-    const { id: first, function: before } = this.calls[index] ?? {
-      id,
-      function: { name: piece?.name ?? "", arguments: "" },
-    }
-    const called = { ...before, arguments: before.arguments + (piece?.arguments ?? "") }
-    this.calls[index] = { id: first, type: "function", function: called }
+  private call({ index, id = "", type = "function", function: piece }: ToolCallDelta): void {
+    const name = piece?.name ?? ""
+    const call = this.calls[index] ?? { id, type, function: { name, arguments: "" } }
+    const given = call.function.arguments + (piece?.arguments ?? "")
+    this.calls[index] = { ...call, function: { ...call.function, arguments: given } }
   }
+}
+
+/** The tokens of a text that came in several pieces. */
+const joinedLogprobs = (before: JsonObject | null, more: JsonObject): JsonObject => {
+  if (before === null) return more
+  return { ...before, ...more, content: [...objectsIn(before["content"]), ...objectsIn(more["content"])] }
 }

@@ -1,6 +1,7 @@
 /** Tools for hosts that know functions, and a choice of one of them, alone; and the small things that some hosts lack. */
 import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/json.ts"
 import type { ChatPayload, ContentPart, Message, Tool, ToolChoice } from "../domain/request/chat.ts"
+import { isCustom, withFunctions } from "./customTools.ts"
 
 /** What a request says of tools, without what OpenAI alone has. */
 export interface OfferedTools {
@@ -8,7 +9,7 @@ export interface OfferedTools {
   readonly tools: ReadonlyArray<readonly [at: number, tool: Tool]>
   /** Never `allowed_tools` or a custom tool. */
   readonly choice: ToolChoice | null | undefined
-  /** Custom tools, whose calls have a form of their own. */
+  /** Custom tools, whose calls have a form of their own: those that `withFunctions` leaves. */
   readonly dropped: ReadonlyArray<string>
 }
 
@@ -29,11 +30,15 @@ export const offeredTools = ({ tools, tool_choice: choice }: ChatPayload): Offer
   return { tools: allowed, choice: within["mode"] === "required" ? "required" : "auto", dropped }
 }
 
-/** The payload with these tools. The same payload where it has nothing that OpenAI alone has. */
-export const withPlainTools = (payload: ChatPayload, dropped: Array<string>): ChatPayload => {
-  const { tools: given, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = payload
+/**
+ * The payload with functions in the place of custom tools, and of tools that are allowed these alone. The same payload where it
+ * has nothing that OpenAI alone has.
+ */
+export const withPlainTools = (given: ChatPayload, dropped: Array<string>): ChatPayload => {
+  const payload = withFunctions(given, dropped)
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = payload
   const isPlain = !isJsonObject(choice) || (choice.type !== "custom" && choice.type !== "allowed_tools")
-  if (isPlain && given?.some(isCustom) !== true) return payload
+  if (isPlain && tools?.some(isCustom) !== true) return payload
   const offered = offeredTools(payload)
   dropped.push(...offered.dropped)
   if (offered.tools.length === 0) return rest
@@ -44,8 +49,6 @@ export const withPlainTools = (payload: ChatPayload, dropped: Array<string>): Ch
     ...(parallel == null ? {} : { parallel_tool_calls: parallel }),
   }
 }
-
-const isCustom = (tool: Tool): boolean => tool.type === "custom" && tool.function === undefined
 
 /** Chat has the name of a function within `function`, Responses beside its type. */
 const nameOf = (tool: JsonObject): unknown => (isJsonObject(tool["function"]) ? tool["function"]["name"] : tool["name"])

@@ -269,7 +269,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a parameter under a name of its own in the route",
-    file: "src/formats/responses/readResponsesRequest.ts",
+    file: "src/formats/responses/responsesRequest.ts",
     from: 'names.push("max_tokens")',
     to: 'names.push("max_output_tokens")',
     tests: ["test/http/responses/parameters.test.ts"],
@@ -346,7 +346,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a compaction reserves money for a usual answer, although its host is sent no bound",
-    file: "src/formats/responses/responsesCompactRequest.ts",
+    file: "src/formats/responses/responsesCompact.ts",
     from: "    maxTokens: most.tokens,\n",
     to: "",
     tests: ["test/http/responses/compact.test.ts"],

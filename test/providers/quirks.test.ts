@@ -458,19 +458,33 @@ describe("custom tools and allowed_tools (F7)", () => {
       })
       expect(namesIn(body["tools"])).toEqual(["a", "c"])
       expect(body["tool_choice"]).toBe(id in required ? required[id] : "required")
-      expect(dropped).toContain("tools[2]")
+      expect(dropped).not.toContain("tools[2]")
     },
   )
 
-  test.each(["deepseek", "mistral", "cohere", "ollama"])("%s gets no custom tool, and no choice of it", async (id) => {
-    const { body, dropped } = await sentTo(id, {
-      tools: [custom],
-      tool_choice: { type: "custom", custom: { name: "patch" } },
-      parallel_tool_calls: true,
-    })
-    expect(body["tools"] ?? []).toEqual([])
-    expect(body).not.toHaveProperty("tool_choice")
-    expect(dropped).toEqual(expect.arrayContaining(["tools[0]", "tool_choice"]))
+  test.each([
+    ...["deepseek", "mistral", "cohere", "ollama", "minimax"].map((id) => [id, "chat"] as const),
+    ...([
+      ["anthropic", "messages"],
+      ["google-ai-studio", "generate_content"],
+    ] as const),
+  ])("%s gets a custom tool as a function, by its choice, and its earlier call (%s)", async (id, name) => {
+    const { protocols } = await providerOfPlugin(id)
+    const protocol = protocols[name] ?? expect.unreachable()
+    const call = { id: "c1", type: "custom", custom: { name: "patch", input: "*** Begin" } }
+    const messages = [
+      ...hi,
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: "c1", content: "ok" },
+    ]
+    const tool_choice = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [custom] } }
+    const asked = requestWith({ messages, tools: [tool("a"), custom], tool_choice })
+    const { body, dropped } = encodedBy(protocol, asked, hostFor("m"))
+    const written = JSON.stringify(body)
+    expect(written).toContain("Takes free text, given as `input`.")
+    expect(written).toMatch(/\*\*\* Begin/)
+    expect(written).not.toContain('"custom"')
+    expect(dropped?.filter((name) => /tool/.test(name))).toEqual([])
   })
 
   test.each(["openai", "azure", "openrouter", "openai-compatible", "vllm"])("%s gets both as they are", async (id) => {

@@ -215,17 +215,27 @@ describe("a request", () => {
     expect(sent(body, nova).dropped).toEqual(["tool_choice"])
   })
 
-  test("tools that are allowed are the ones that are offered; a tool whose input is text is named as dropped", () => {
+  test("tools that are allowed are the ones that are offered; a custom tool is a function with one text", () => {
     const other = { type: "function", function: { name: "other" } }
-    const allowed_tools = { mode: "required", tools: [{ type: "function", function: { name: "weather" } }] }
-    const body = {
-      tools: [other, weather, { type: "custom", custom: { name: "patch" } }],
-      tool_choice: { type: "allowed_tools", allowed_tools },
-    }
-    const { body: written, dropped } = sent(body)
-    expect(written.toolConfig.tools.map(({ toolSpec }: Anything) => toolSpec.name)).toEqual(["weather"])
-    expect(written.toolConfig.toolChoice).toEqual({ any: {} })
-    expect(dropped).toEqual(["tools[2]"])
+    const custom = { type: "custom", custom: { name: "patch" } }
+    const chosen = (...tools: ReadonlyArray<JsonObject>) => ({
+      tools: [other, weather, custom],
+      tool_choice: { type: "allowed_tools", allowed_tools: { mode: "required", tools } },
+    })
+    const namesIn = ({ body }: Anything) => body.toolConfig.tools.map(({ toolSpec }: Anything) => toolSpec.name)
+    const written = sent(chosen({ type: "function", function: { name: "weather" } }))
+    expect(namesIn(written)).toEqual(["weather"])
+    expect(written.body.toolConfig.toolChoice).toEqual({ any: {} })
+    expect(written.dropped).toEqual([])
+    const call = { type: "custom", id: "c1", custom: { name: "patch", input: "a" } }
+    const messages = [
+      user,
+      { role: "assistant", tool_calls: [call] },
+      { role: "tool", tool_call_id: "c1", content: "ok" },
+    ]
+    const patching = sent({ messages, ...chosen(custom) })
+    expect(namesIn(patching)).toEqual(["patch"])
+    expect(patching.body.messages[1].content[0].toolUse).toMatchObject({ name: "patch", input: { input: "a" } })
   })
 
   test("thinking goes back where it was said; where a client lost the order, it is left out, and named", () => {

@@ -2,6 +2,7 @@
  * Whether the tool calls of an answer are sound: their arguments are JSON, and they name a tool of the request. Empty
  * arguments are sound, as hosts send them for tools without parameters. Calls of custom tools have text in place of JSON, and are not checked.
  */
+import { objectIn, textOr } from "../json/json.ts"
 import type { ChatChoice, Tool, ToolCallDelta } from "./chat.ts"
 
 interface Call {
@@ -52,7 +53,8 @@ const isCustom = ({ type }: { readonly type?: unknown }): boolean => type === "c
 type Names = ReadonlySet<string | undefined>
 
 /** Looked up, since a host may make thousands of calls, and a request may have thousands of tools. */
-const namesOf = (tools: ReadonlyArray<Tool>): Names => new Set(tools.map((tool) => tool.function?.name))
+const namesOf = (tools: ReadonlyArray<Tool>): Names =>
+  new Set(tools.map((tool) => textOr((tool.function ?? objectIn(tool["custom"]))["name"], undefined)))
 
 const isSound = (names: Names, call: Call | undefined): boolean =>
   call === undefined || (names.has(call.name) && isJson(call.arguments))

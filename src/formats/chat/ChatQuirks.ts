@@ -63,7 +63,7 @@ export interface ChatQuirks {
   readonly always?: (upstreamModel: string) => JsonObject
   /**
    * Whether the host knows `custom` tools and a choice of `allowed_tools`, as OpenAI does. Default: with `passes: "any"`, since
-   * it may. Elsewhere `allowed_tools` becomes the tools that are sent, and custom tools are named as dropped.
+   * it may. Elsewhere `allowed_tools` becomes the tools that are sent, and custom tools become functions.
    */
   readonly customTools?: boolean
   /** `false`: the host supports JSON objects but not JSON schemas. A schema is added to the instructions. */

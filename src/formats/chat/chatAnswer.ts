@@ -14,6 +14,7 @@ import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../canonicalUsage.ts"
 import type { AnswerShape } from "../choices.ts"
 import { detailsIn } from "../content.ts"
+import { withCustomCalls } from "../customTools.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { legacyChoice } from "./chatLegacyFunctions.ts"
@@ -277,3 +278,9 @@ const readCall = (call: unknown): ToolCall => {
 export const answers: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
 
 export const legacyAnswers: AnswerShape = { ...answers, choice: legacyChoice }
+
+/** For a request with these custom tools. */
+export const customAnswers = (names: ReadonlySet<string>): AnswerShape => ({
+  ...answers,
+  choice: (choice) => withCustomCalls(choice, names),
+})

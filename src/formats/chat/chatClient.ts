@@ -1,19 +1,27 @@
 /** `POST /chat/completions`: the canonical form itself. */
 import type { ClientFormat } from "../ClientFormat.ts"
 import { answerWriter, chunkWriters } from "../choices.ts"
+import { customNames, hasCustomTools } from "../customTools.ts"
 import { chatErrorBody } from "../errorBody.ts"
-import { answers, legacyAnswers } from "./chatAnswer.ts"
+import { answers, customAnswers, legacyAnswers } from "./chatAnswer.ts"
 import { chatTable, decodeChat } from "./chatRequest.ts"
-import { chunks, legacyChunks } from "./chatStream.ts"
+import { chunks, customChunks, legacyChunks } from "./chatStream.ts"
 
 export const chat: ClientFormat = {
   name: "chat",
   decode: decodeChat,
   prompt: "messages",
-  answer: (names, { reasoning, functionCalls }) =>
-    answerWriter(names, reasoning.exclude, functionCalls === true ? legacyAnswers : answers),
-  stream: (names, { usageChunk, functionCalls }) =>
-    chunkWriters(names, functionCalls === true ? legacyChunks : chunks, usageChunk === true),
+  answer: (names, { reasoning, functionCalls, payload }) => {
+    const shape = hasCustomTools(payload) ? customAnswers(customNames(payload)) : answers
+    return answerWriter(names, reasoning.exclude, functionCalls === true ? legacyAnswers : shape)
+  },
+  stream: (names, { usageChunk, functionCalls, payload }) => {
+    const hasUsageChunk = usageChunk === true
+    if (functionCalls === true) return chunkWriters(names, legacyChunks, hasUsageChunk)
+    if (!hasCustomTools(payload)) return chunkWriters(names, chunks, hasUsageChunk)
+    const customs = customNames(payload)
+    return (host) => chunkWriters(names, customChunks(customs), hasUsageChunk)(host)
+  },
   error: chatErrorBody,
   schema: chatTable.schema,
 }

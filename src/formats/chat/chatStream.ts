@@ -5,6 +5,7 @@ import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatUsage, ToolCallDelta } 
 import { sseEvent } from "../../wire/sse.ts"
 import { callIdOf } from "../callId.ts"
 import type { ChunkShape } from "../choices.ts"
+import { CustomCalls } from "../customTools.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
@@ -306,3 +307,9 @@ export const chunks: ChunkShape = {
 }
 
 export const legacyChunks: ChunkShape = { ...chunks, choice: (choice) => legacyPiece(chunkChoice(choice)) }
+
+/** For a request with these custom tools. Made for one answer. */
+export const customChunks = (names: ReadonlySet<string>): ChunkShape => {
+  const calls = new CustomCalls(names)
+  return { ...chunks, choice: (choice) => chunkChoice(calls.choice(choice)) }
+}

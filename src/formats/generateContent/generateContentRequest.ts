@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/j
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { translatedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest, NativeRequest, Reasoning } from "../../domain/request/request.ts"
+import { withFunctions } from "../customTools.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
@@ -170,12 +171,13 @@ export const encodeGenerateContent = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> =>
   Either.gen(function* () {
-    const { payload } = request
+    const lost: Array<string> = []
+    const payload = withFunctions(request.payload, lost)
     const reader: Reader = { vertex, facts: modelFacts(host.upstreamModel) }
     yield* soundOf(payload)
     const { system, contents, dropped } = yield* conversationOf(payload.messages, reader)
     const tools = yield* toolFields(payload, reader)
-    const config = writtenConfig(request, host, reader.facts)
+    const config = writtenConfig({ ...request, payload }, host, reader.facts)
     const body = {
       contents,
       systemInstruction: system.length === 0 ? undefined : { parts: system },
@@ -183,8 +185,8 @@ export const encodeGenerateContent = (
       generationConfig: Object.keys(config).length === 0 ? undefined : config,
       safetySettings: payload["safetySettings"] ?? undefined,
     }
-    const lost = [...droppedOf(request, reader, config), ...droppedOfTools(payload), ...dropped]
-    return encodedFor(vertex, request, host, body, lost)
+    const named = [...droppedOf(request, reader, config), ...droppedOfTools(payload), ...dropped]
+    return encodedFor(vertex, request, host, body, [...lost, ...named])
   })
 
 /** For Google's clients. */

@@ -20,6 +20,7 @@ import {
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest, FormNeed, Reasoning } from "../../domain/request/request.ts"
+import { withFunctions } from "../customTools.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
@@ -199,7 +200,8 @@ export const encodeMessages = (
   request: ChatRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
-  const { payload } = request
+  const lost: Array<string> = []
+  const payload = withFunctions(request.payload, lost)
   const conversation = conversationOf(payload.messages)
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const { system, turns } = conversation
@@ -227,7 +229,7 @@ export const encodeMessages = (
     path: "/messages",
     headers: headersFor(turns),
     ...jsonBody(body),
-    dropped: [...conversation.dropped, ...tools.dropped, ...droppedOf(request, body)],
+    dropped: [...conversation.dropped, ...lost, ...tools.dropped, ...droppedOf(request, body)],
   })
 }
 

@@ -2,11 +2,10 @@
 
 import { ownNamesIn } from "../../domain/request/placedParameters.ts"
 import type { ClientFormat } from "../ClientFormat.ts"
-import { responsesForm } from "./nativeResponses.ts"
-import { decodeResponses, responsesTable } from "./readResponsesRequest.ts"
+import { answerWriter, namesFor } from "./responsesAnswer.ts"
 import { responsesErrorBody } from "./responsesError.ts"
-import { answerWriter, namesFor } from "./writeResponsesAnswer.ts"
-import { responseWriter } from "./writeResponsesStream.ts"
+import { decodeResponses, responsesForm, responsesTable } from "./responsesRequest.ts"
+import { responseWriter } from "./responsesStream.ts"
 
 /** Members of the canonical form whose value comes from another member of this form. */
 const ownNames = new Map([...ownNamesIn("responses"), ["web_search_options", "tools"]])

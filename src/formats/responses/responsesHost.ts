@@ -6,12 +6,11 @@
 import type { Host } from "../../domain/hosts/Host.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
-import { encodeNative, responsesForm } from "./nativeResponses.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
-import { responsesAnswer } from "./readResponsesAnswer.ts"
-import { responsesDecoder } from "./readResponsesStream.ts"
-import { encodeCompact } from "./responsesCompactRequest.ts"
-import { encodeResponses } from "./writeResponsesRequest.ts"
+import { encodeCompact } from "./responsesCompact.ts"
+import { encodeNative } from "./responsesNative.ts"
+import { encodeResponses, responsesForm } from "./responsesRequest.ts"
+import { responsesAnswer, responsesDecoder } from "./responsesStream.ts"
 
 /** Not `gpt-35-turbo`, as Azure calls one of its models. */
 const fromGpt54 = /^(?:openai\/)?gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|[12]\d|daybreak)/

@@ -5,11 +5,11 @@
  */
 
 import { type Check, listOf, objectOf, oneOf, text } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type { ReasoningDetail } from "../../domain/request/chat.ts"
 import { unwrapped, wrappedWhole } from "../foreignReasoning.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
-import type { CallId } from "./tools/callerTools.ts"
+import type { CallId } from "./responsesToolKinds.ts"
 
 const partsOfType = (type: string): Check => listOf(objectOf({ type: oneOf(type), text }, "type", "text"))
 
@@ -101,32 +101,6 @@ export const readReasoning = (item: JsonObject): ReadReasoning => {
 }
 
 // --- of a host: from its answers, and back
-
-/**
- * The pieces of a reasoning item. Their index is 0, but further parts of the summary have one each, since pieces of one index
- * are fragments of one text.
- */
-export const detailsOf = (item: JsonObject, format: string): ReadonlyArray<ReasoningDetail> => {
-  const { encrypted_content: data } = item
-  const common = commonOf(item["id"], format)
-  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
-  return [
-    ...objectsIn(item["summary"]).map(
-      (part, at): ReasoningDetail => ({
-        type: "reasoning.summary",
-        summary: textOr(part["text"], ""),
-        ...common,
-        index: at,
-      }),
-    ),
-    ...texts
-      .filter((text) => text !== "")
-      .map((text): ReasoningDetail => ({ type: "reasoning.text", text, ...common, index: 0 })),
-    ...(typeof data === "string" && data !== ""
-      ? [{ type: "reasoning.encrypted" as const, data, ...common, index: 0 }]
-      : []),
-  ]
-}
 
 export const commonOf = (id: unknown, format: string) => ({ ...(typeof id === "string" ? { id } : {}), format })
 

@@ -1,7 +1,7 @@
 /** `POST /responses` and `/responses/compact`. */
 import { UpgradeRequired } from "../../domain/failures/Failure.ts"
-import { responsesTable } from "../../formats/responses/readResponsesRequest.ts"
-import { compactSchema } from "../../formats/responses/responsesCompactRequest.ts"
+import { compactSchema } from "../../formats/responses/responsesCompact.ts"
+import { responsesTable } from "../../formats/responses/responsesRequest.ts"
 import { formPath } from "../dataPaths.ts"
 import { costing } from "./answers.ts"
 import { operation, type Paths, post, refusedGet } from "./operation.ts"

@@ -36,9 +36,10 @@ class Deltas {
       this.calls.set(choice, known + 1)
       textIn(call, "id")
       textIn(call, "type")
-      textIn(objectIn(call, "function"), "name")
+      textIn(objectIn(call, call["type"] === "custom" ? "custom" : "function"), "name")
     }
-    const { function: called } = call
+    const { function: called, custom } = call
     if (isJsonObject(called) && called["arguments"] !== undefined) textIn(called, "arguments")
+    if (isJsonObject(custom)) textIn(custom, "input")
   }
 }

@@ -4,8 +4,8 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { type JsonObject, objectsIn } from "../../../src/domain/json/json.ts"
-import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
 import { responsesProtocol } from "../../../src/formats/responses/responsesHost.ts"
+import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 const protocol = responsesProtocol({ leastTokens: 16, efforts: () => ["low", "medium", "high"] })

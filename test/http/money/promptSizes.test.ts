@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { promptTokens } from "../../../src/domain/money/Charge.ts"
 import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
 import { decodeMessages } from "../../../src/formats/messages/messagesRequest.ts"
-import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
+import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
 
 const model = "acme/small"
 const long = "word ".repeat(6000)

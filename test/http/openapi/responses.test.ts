@@ -1,8 +1,8 @@
 /** The description of the Responses form against its decoder. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
-import { decodeCompact } from "../../../src/formats/responses/responsesCompactRequest.ts"
+import { decodeCompact } from "../../../src/formats/responses/responsesCompact.ts"
+import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/clients/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings/recordings.ts"
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
-import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
+import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
 import { errorOf, picodollars } from "../../support/clients/answers.ts"
 import { responseOf, responsesStreamOf } from "../../support/clients/responsesForm.ts"
 import { openAccount, type TestAccount } from "../../support/gateways/account.ts"

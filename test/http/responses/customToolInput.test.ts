@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { CustomToolInput, jsonOfInput } from "../../../src/formats/responses/output/CustomToolInput.ts"
+import { CustomToolInput, jsonOfInput } from "../../../src/formats/customTools.ts"
 
 /** The pieces that the fragments give, the rest last. */
 const read = (fragments: ReadonlyArray<string>): ReadonlyArray<string> => {

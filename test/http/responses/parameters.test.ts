@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { decodeChat } from "../../../src/formats/chat/chatRequest.ts"
-import { decodeResponses } from "../../../src/formats/responses/readResponsesRequest.ts"
+import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
 
 const parametersOf = (decode: typeof decodeChat, body: JsonObject): ReadonlyArray<string> =>
   Either.getOrThrow(decode({ model: "acme/small", ...body })).routing.parameters.toSorted()

@@ -14,13 +14,16 @@ import {
   reasoningWish,
   thinkingFor,
   Unsupported,
+  withFunctions,
 } from "headgate/plugin"
 import { type Family, familyOf, novaReasons, pathOf, thinkingKindOf } from "../model.ts"
 import { type Conversation, conversationOf, type Turn } from "./converseMessages.ts"
 import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
-  const { payload, stream } = request
+  const { stream } = request
+  const lost: Array<string> = []
+  const payload = withFunctions(request.payload, lost)
   const family = familyOf(host)
   const conversation = conversationOf(payload.messages, family)
   if (conversation instanceof Unsupported) return Either.left(conversation)
@@ -47,7 +50,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
     path: pathOf(host, stream ? "converse-stream" : "converse"),
     ...(stream ? { headers: { accept: "application/vnd.amazon.eventstream" } } : {}),
     ...jsonBody(body),
-    dropped: [...conversation.dropped, ...tools.dropped, ...droppedOf(request, body, own, tools)],
+    dropped: [...lost, ...conversation.dropped, ...tools.dropped, ...droppedOf(request, body, own, tools)],
   })
 }
 

@@ -5,19 +5,16 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
+import { callIdHere } from "./responsesItems.ts"
 import { readableParts } from "./responsesParts.ts"
-import { callIdHere } from "./writeResponsesInput.ts"
-import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./writeResponsesRequest.ts"
-
-/** Name of the form. */
-export const responsesForm = "responses"
+import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./responsesRequest.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([
@@ -170,7 +167,7 @@ const addedTools = (input: unknown): ReadonlyArray<unknown> =>
     ? input.flatMap((item: unknown): ReadonlyArray<unknown> => (addsTools(item) ? objectsIn(item["tools"]) : []))
     : []
 
-const isSearch = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) === "web_search"
+const isSearch = (tool: unknown): boolean => runnerOf(objectIn(tool)) === "web_search"
 
 /** Routers write the names of their tools with a prefix. */
 const withoutPrefix = (tool: unknown): unknown =>
@@ -207,12 +204,12 @@ const setReasoning = (
   host: Host,
   quirks: ResponsesQuirks,
 ): void => {
-  const { effort: _, max_tokens: __, enabled: ___, exclude, ...others }: JsonObject = isJsonObject(given) ? given : {}
+  const { effort: asked, max_tokens: _, enabled: __, exclude, ...others } = objectIn(given)
   const wish = reasoningWish(request.reasoning)
   const effort = wish === undefined ? undefined : effortAsked(wish, request, host, quirks)
   const kept: Record<string, unknown> = effort === undefined ? {} : { effort }
   // The host does not reason, and requestFor says so.
-  const lacks = isJsonObject(given) && given["effort"] != null && effort === undefined
+  const lacks = asked != null && effort === undefined
   for (const name in others) {
     const isShown = name !== "summary" || exclude !== true
     if (others[name] !== null && !lacks && isShown) kept[name] = others[name]

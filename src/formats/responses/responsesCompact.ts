@@ -11,11 +11,10 @@ import type { JsonObject } from "../../domain/json/json.ts"
 import { type ChatRequest, type NativeRequest, routerOnly } from "../../domain/request/request.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { most } from "../request/members.ts"
-import { compactionReason } from "./compaction.ts"
-import { inputOf, responsesForm } from "./nativeResponses.ts"
 import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
-import { decodeResponses, responsesTable } from "./readResponsesRequest.ts"
-import { refusedMembers } from "./refusedByResponses.ts"
+import { compactionReason } from "./responsesItems.ts"
+import { inputOf } from "./responsesNative.ts"
+import { decodeResponses, refusedMembers, responsesForm, responsesTable } from "./responsesRequest.ts"
 
 // --- from a client
 

@@ -1,17 +1,18 @@
-/** The response object of the Responses form: whole answers, and the state of a streamed one in its events. */
+/** The response object of the Responses form, in every state: how a host's stands, and how a client's is written. */
 
+import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import type { JsonObject } from "../../domain/json/json.ts"
-import { isJsonObject } from "../../domain/json/json.ts"
-import type { ChatChoice, ChatMessage, ChatResponse } from "../../domain/request/chat.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
+import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
 import { deltasOf, withoutReasoning } from "../delta.ts"
+import { malformed } from "../httpError.ts"
 import { tierOf } from "../routerUsage.ts"
-import { type ItemNames, OutputItems } from "./output/OutputItems.ts"
-import { ended } from "./readResponsesAnswer.ts"
+import { responsesFailure } from "./responsesError.ts"
+import { type ItemNames, OutputItems } from "./responsesOutput.ts"
+import { answerNamesOf } from "./responsesToolNames.ts"
 import { usageBody } from "./responsesUsage.ts"
-import { answerNamesOf } from "./tools/ToolNames.ts"
 
 /** What all states of one response have in common. */
 export interface ResponseNames extends AnswerNames, ItemNames {
@@ -67,7 +68,9 @@ const echoedText = (config: unknown): JsonObject =>
 const echoedTool = (tool: unknown): unknown =>
   isJsonObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool
 
-/** How a response stands. */
+// --- how a response stands
+
+/** A response that a client gets. */
 export type ResponseState =
   | { readonly status: "in_progress" | "completed" }
   | { readonly status: "incomplete"; readonly reason: "max_output_tokens" | "content_filter" }
@@ -85,6 +88,37 @@ export const endOf = (
   return { status: "failed", code: "server_error", message, errorType: "server" }
 }
 
+/** How a host's response ended, also in the host's words. `called`: whether it calls tools of the caller. */
+export const finishOf = (
+  { status, incomplete_details: details }: JsonObject,
+  called: boolean,
+): { readonly reason: FinishReason; readonly native: string } => {
+  const { reason } = objectIn(details)
+  if (typeof reason === "string") {
+    return { reason: reason === "content_filter" ? "content_filter" : "length", native: reason }
+  }
+  if (isUnfinished(status) || status === "incomplete") return { reason: "length", native: status }
+  return { reason: called ? "tool_calls" : "stop", native: textOr(status, "completed") }
+}
+
+/**
+ * Whether the host goes on with the response, and bills for it. Nobody fetches the rest, so its cost is never known. See
+ * docs/guarantees.md#g5.
+ */
+export const isUnfinished = (status: unknown): status is "queued" | "in_progress" =>
+  status === "queued" || status === "in_progress"
+
+/** A response that has ended with this status, which its host may not have brought up to date. */
+export const ended = (response: JsonObject, status: string): JsonObject =>
+  isUnfinished(response["status"]) ? { ...response, status } : response
+
+/** The failure in a response object, if it has one. A cancelled response is a failure too. */
+export const failureIn = ({ status, error }: JsonObject): HostFailed | undefined => {
+  if (error != null) return responsesFailure(error)
+  if (status === "failed") return responsesFailure({ code: "server_error" })
+  return status === "cancelled" ? malformed() : undefined
+}
+
 /** The status of the items of a response that ended so. */
 export const itemStatusOf = ({ status }: ResponseState) => (status === "completed" ? "completed" : "incomplete")
 
@@ -96,6 +130,8 @@ export const stateMembers = (names: ResponseNames, state: ResponseState): JsonOb
   ...(state.status === "failed" ? { error_type: state.errorType } : {}),
   incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
 })
+
+// --- the object that a client gets
 
 /** The response without its usage. `tier`: the service tier in the host's words. */
 export const responseBody = (

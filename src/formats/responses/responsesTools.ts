@@ -19,25 +19,25 @@ import {
   report,
   text,
   titled,
-} from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
-import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/request/chat.ts"
-import { chatParameters } from "../../../domain/request/chatParameters.ts"
-import { reachesOut, runnerOf } from "../../../domain/request/hostedTools.ts"
-import { type Dropped, dropOthers } from "../../request/Dropped.ts"
-import { most } from "../../request/members.ts"
-import { offeredIn, pathOfOffered } from "../../request/offered.ts"
-import { reachesNothing } from "../../request/operatorMembers.ts"
+} from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { ChatPayload, FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../domain/request/chat.ts"
+import { chatParameters } from "../../domain/request/chatParameters.ts"
+import { reachesOut, runnerOf } from "../../domain/request/hostedTools.ts"
+import { type Dropped, dropOthers } from "../request/Dropped.ts"
+import { most } from "../request/members.ts"
+import { offeredIn, pathOfOffered } from "../request/offered.ts"
+import { reachesNothing } from "../request/operatorMembers.ts"
 import {
+  asksGrammar,
   functionKind,
-  hasGrammar,
   identityOf,
   kindOfChoice,
   kindOfTool,
   membersOf,
   type ToolIdentity,
-} from "./callerTools.ts"
-import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./ToolNames.ts"
+} from "./responsesToolKinds.ts"
+import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./responsesToolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -234,7 +234,7 @@ const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length ===
 const functionTool = ({ identity, tool, path }: CallerTool, names: ToolNames, dropped: Dropped): FunctionTool => {
   const { kind } = identity
   dropOthers(tool, kind.members, path, dropped)
-  if (hasGrammar(tool)) dropped.push(`${path}.format`)
+  if (asksGrammar(tool)) dropped.push(`${path}.format`)
   const { description, parameters } = kind.offered(tool)
   const { strict, cache_control: mark }: JsonObject = kind === functionKind ? tool : {}
   return {
@@ -285,3 +285,74 @@ export const translatedFormat = (config: unknown): ResponseFormat | undefined =>
     },
   }
 }
+
+// --- to a host
+
+/** Without tools a choice among them says nothing, and hosts refuse it. */
+export const toolFields = (payload: ChatPayload): JsonObject => {
+  const { tools, tool_choice: choice } = payload
+  const search = writtenSearch(payload["web_search_options"])
+  const listed = [...(tools ?? []).map(toolOf), ...(search === undefined ? [] : [search])]
+  if (listed.length === 0) return {}
+  return { tools: listed, ...(choice == null ? {} : { tool_choice: choiceOf(choice) }) }
+}
+
+/** `strict` is on by default in this form, and off in the canonical one. Tools of other kinds that callers run are alike in both. */
+const toolOf = (tool: Tool): JsonObject => {
+  if (tool.function === undefined) return tool.type === "custom" ? customTool(tool) : tool
+  const { name, description, parameters, strict } = tool.function
+  return {
+    type: "function",
+    name,
+    ...(typeof description === "string" ? { description } : {}),
+    parameters: parameters ?? { type: "object", properties: {} },
+    strict: strict ?? false,
+  }
+}
+
+/** The members of a tool stand beside its type in this form: `{ type: "custom", custom: { ... } }` loses a level. */
+const customTool = (tool: JsonObject): JsonObject => {
+  const { name, description, format }: JsonObject = isJsonObject(tool["custom"]) ? tool["custom"] : tool
+  return {
+    type: "custom",
+    name,
+    ...(typeof description === "string" ? { description } : {}),
+    ...(isJsonObject(format) ? { format: formatOfCustom(format) } : {}),
+  }
+}
+
+/** A grammar stands a level deeper in the canonical form. */
+const formatOfCustom = ({ type, grammar, ...rest }: JsonObject): JsonObject =>
+  isJsonObject(grammar)
+    ? { type: "grammar", syntax: grammar["syntax"], definition: grammar["definition"] }
+    : { ...rest, type: type === "text" ? "text" : "grammar" }
+
+const choiceOf = (choice: ToolChoice): unknown => {
+  if (typeof choice === "string") return choice
+  const { type, allowed_tools: allowed } = choice
+  if (type !== "allowed_tools") return namedTool(choice)
+  const { mode, tools }: JsonObject = isJsonObject(allowed) ? allowed : choice
+  return { type, mode: mode === "required" ? mode : "auto", tools: objectsIn(tools).map(namedTool) }
+}
+
+/** A tool by its name, or by its type alone. */
+const namedTool = (tool: JsonObject): JsonObject => {
+  const { type } = tool
+  if (type !== "function" && type !== "custom") return { type }
+  const inner = tool[type]
+  return { type, name: isJsonObject(inner) ? inner["name"] : tool["name"] }
+}
+
+const writtenSearch = (options: unknown): JsonObject | undefined => {
+  if (!isJsonObject(options)) return undefined
+  const { search_context_size: size, user_location: place } = options
+  const { approximate, ...rest }: JsonObject = isJsonObject(place) ? place : {}
+  return {
+    type: "web_search",
+    ...(size == null ? {} : { search_context_size: size }),
+    ...(place == null ? {} : { user_location: { ...rest, ...(isJsonObject(approximate) ? approximate : {}) } }),
+  }
+}
+
+export const writtenFormat = (format: NonNullable<ChatPayload["response_format"]>): JsonObject =>
+  format.json_schema === undefined ? format : { ...format.json_schema, type: format.type }

@@ -6,15 +6,13 @@
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
 import { sseNamed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
-import { NativeItem } from "./output/NativeItem.ts"
-import { ended } from "./readResponsesAnswer.ts"
-import { usageBody } from "./responsesUsage.ts"
 import {
+  ended,
   endOf,
   exchanged,
   itemStatusOf,
@@ -22,7 +20,9 @@ import {
   type ResponseState,
   shownItem,
   stateMembers,
-} from "./writeResponsesAnswer.ts"
+} from "./responsesAnswer.ts"
+import { callInputs, endingsOf, kindOfEvent, type PartKind, partKinds } from "./responsesEvents.ts"
+import { usageBody } from "./responsesUsage.ts"
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
@@ -85,7 +85,7 @@ export class NativeEvents implements NativeWriter {
     for (const [at, item] of this.items.entries()) {
       if (item.done !== undefined) continue
       const isHidden = this.names.hidesReasoning && item.begun["type"] === "reasoning"
-      for (const { type, members } of isHidden ? [] : item.endings(at)) text += this.numbered(type, members)
+      for (const [type, members] of isHidden ? [] : item.endings(at)) text += this.numbered(type, members)
       item.done = { ...item.written(), status: itemStatusOf(state) }
       text += this.numbered("response.output_item.done", { output_index: at, item: this.shown(item) })
     }
@@ -149,26 +149,111 @@ export class NativeEvents implements NativeWriter {
   private passed(type: string, event: JsonObject, json: string): string {
     // A line break in the name or the JSON would begin a line of its own.
     if (!/^[a-z0-9_.]+$/i.test(type)) return ""
-    if (this.names.hidesReasoning && this.isOfReasoning(event)) {
-      const { item } = event
-      // Its parts are left out, so further events are numbered anew.
-      if (item === undefined) return ""
-      const { sequence_number: _, type: __, ...others } = event
-      return this.numbered(type, { ...others, item: shownItem(this.names, item) })
+    if (!this.names.hidesReasoning) {
+      this.count(event)
+      return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
     }
-    if (this.names.hidesReasoning) {
-      const { sequence_number: _, type: __, ...others } = event
-      return this.numbered(type, others)
-    }
-    this.count(event)
-    return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
-  }
-
-  private isOfReasoning({ output_index: at }: JsonObject): boolean {
-    return typeof at === "number" && this.items[at]?.begun["type"] === "reasoning"
+    // Parts of reasoning are left out, so further events are numbered anew.
+    const { sequence_number: _, type: __, ...others } = event
+    const isOfReasoning = this.items[Number(event["output_index"])]?.begun["type"] === "reasoning"
+    if (!isOfReasoning) return this.numbered(type, others)
+    return event["item"] === undefined
+      ? ""
+      : this.numbered(type, { ...others, item: shownItem(this.names, event["item"]) })
   }
 
   private count({ sequence_number: number }: JsonObject): void {
     this.next = typeof number === "number" ? number + 1 : this.next + 1
+  }
+}
+
+interface Part {
+  readonly kind: PartKind
+  readonly begun: JsonObject
+  text: string
+  isTextEnded: boolean
+  isEnded: boolean
+}
+
+const writtenPart = ({ kind, begun, text }: Part): JsonObject => ({ ...begun, [kind.text]: text })
+
+/** The kinds of parts by their types, which hosts name. */
+const kindOfType: ReadonlyMap<unknown, PartKind> = new Map(Object.entries(partKinds))
+
+/**
+ * An output item of the host, as far as it has come: where the gateway ends a stream in the place of the host, the item and its
+ * parts have to be ended with what was said.
+ */
+class NativeItem {
+  readonly begun: JsonObject
+  /** As its host ended it. */
+  done: JsonObject | undefined
+  private readonly parts = { content: new Map<number, Part>(), summary: new Map<number, Part>() }
+  /** The member of a call that comes in pieces. */
+  private readonly member: "arguments" | "input" | undefined
+  private input = ""
+  private isInputEnded = false
+
+  constructor(begun: JsonObject) {
+    this.begun = begun
+    this.member = (["arguments", "input"] as const).find((member) => typeof begun[member] === "string")
+  }
+
+  add(type: string, event: JsonObject): void {
+    const isDone = type.endsWith(".done")
+    if (type.startsWith(callInputs.arguments) || type.startsWith(callInputs.input)) {
+      if (isDone) this.isInputEnded = true
+      else this.input += textOr(event["delta"], "")
+      return
+    }
+    const kind = kindOfEvent.get(type)?.kind
+    const part = this.part(kind ?? kindOfType.get(objectIn(event["part"])["type"]), event)
+    if (part === undefined) return
+    if (type.endsWith(".delta")) part.text += textOr(event["delta"], "")
+    if (isDone) part.isTextEnded = true
+    if (isDone && kind === undefined) part.isEnded = true
+  }
+
+  /** What ends the parts that are open. */
+  endings(at: number): ReadonlyArray<readonly [type: string, members: JsonObject]> {
+    const place = { item_id: this.begun["id"], output_index: at }
+    const endings: Array<readonly [type: string, members: JsonObject]> = []
+    for (const list of [this.parts.summary, this.parts.content]) {
+      for (const [index, part] of list) {
+        const { kind, text, isTextEnded, isEnded } = part
+        const [ofText, ofPart] = endingsOf(kind, { ...place, [kind.index]: index }, text, writtenPart(part))
+        if (!isTextEnded) endings.push(ofText)
+        if (!isEnded) endings.push(ofPart)
+      }
+    }
+    const { member, input, isInputEnded } = this
+    if (member !== undefined && !isInputEnded)
+      endings.push([`${callInputs[member]}.done`, { ...place, [member]: input }])
+    return endings
+  }
+
+  /** The item as its host ended it, or as far as it has come. */
+  written(): JsonObject {
+    if (this.done !== undefined) return this.done
+    const { begun, member, input } = this
+    const { content, summary } = this.parts
+    return {
+      ...begun,
+      ...(content.size === 0 ? {} : { content: Array.from(content.values(), writtenPart) }),
+      ...(summary.size === 0 ? {} : { summary: Array.from(summary.values(), writtenPart) }),
+      ...(member === undefined ? {} : { [member]: input }),
+      status: "incomplete",
+    }
+  }
+
+  private part(kind: PartKind | undefined, event: JsonObject): Part | undefined {
+    const index = kind && event[kind.index]
+    if (kind === undefined || typeof index !== "number") return undefined
+    const known = this.parts[kind.list].get(index)
+    if (known !== undefined) return known
+    const begun = isJsonObject(event["part"]) ? event["part"] : { type: kind.type }
+    const part = { kind, begun, text: "", isTextEnded: false, isEnded: false }
+    this.parts[kind.list].set(index, part)
+    return part
   }
 }

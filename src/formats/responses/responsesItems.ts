@@ -1,11 +1,17 @@
-/** The input of the Responses form: its items, checked, and translated to canonical messages. */
+/**
+ * The items of a conversation in the Responses form: those of a client's input, checked and read as canonical messages; and messages
+ * as the input of a host.
+ */
 
+import type { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Host } from "../../domain/hosts/Host.ts"
 import {
   anyObject,
   type Check,
   type CheckFunction,
   checkOf,
   choiceSchema,
+  filledText,
   hasMember,
   type JsonSchema,
   objectOf,
@@ -15,16 +21,61 @@ import {
   text,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
-import type { AssistantMessage, Content, Message, OutputImage } from "../../domain/request/chat.ts"
-import { type AssistantPart, saidInOrder } from "../conversation.ts"
+import type {
+  AssistantMessage,
+  Content,
+  ContentPart,
+  HostToolCall,
+  Message,
+  OutputImage,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/request/chat.ts"
+import type { FormNeed } from "../../domain/request/request.ts"
+import { callIdWithin } from "../callId.ts"
+import { type AssistantPart, partsInOrder, saidInOrder } from "../conversation.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { ruleOf } from "../request/rules.ts"
-import { compactionItems, isCompaction } from "./compaction.ts"
-import { notStored } from "./refusedByResponses.ts"
-import { inputContent, outputContent, textContent, translatedContent } from "./responsesParts.ts"
-import { readReasoning, reasoningItem, reasoningMembers } from "./responsesReasoning.ts"
-import type { ToolNames } from "./tools/ToolNames.ts"
-import { agentMessage, callOf, type ItemContext, itemContext, resultOf, toolItems } from "./tools/toolItems.ts"
+import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
+import {
+  inputContent,
+  notStored,
+  outputContent,
+  outputPart,
+  textContent,
+  translatedContent,
+  unsupportedIn,
+  writtenContent,
+} from "./responsesParts.ts"
+import { readReasoning, reasoningItem, reasoningItems, reasoningMembers } from "./responsesReasoning.ts"
+import { agentMessage, callOf, type ItemContext, itemContext, resultOf, toolItems } from "./responsesToolItems.ts"
+import type { ToolNames } from "./responsesToolNames.ts"
+
+// --- items by which a host of the form compacts a conversation. The result is encrypted, and only such a host can read it.
+// Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other names.
+
+const compacted = objectOf({ encrypted_content: filledText }, "encrypted_content")
+
+/** Item types with their checks. */
+const compactionItems: ReadonlyMap<string, Check> = new Map([
+  ["compaction_trigger", anyObject],
+  ["compaction", compacted],
+  ["compaction_summary", compacted],
+  ["context_compaction", objectOf({ encrypted_content: text })],
+])
+
+export const isCompaction = (item: unknown): boolean =>
+  isJsonObject(item) && typeof item["type"] === "string" && compactionItems.has(item["type"])
+
+/** What only hosts of this form can do with such an item. */
+export const compactionNeed = (input: unknown): FormNeed | undefined => {
+  const at = Array.isArray(input) ? input.findIndex(isCompaction) : -1
+  return at === -1 ? undefined : { path: `input[${at}]`, reason: compactionReason }
+}
+
+export const compactionReason = "only hosts of the Responses format compact a conversation"
+
+// --- from a client
 
 /** See docs/guarantees.md#g30. */
 const most = { items: 4096 }
@@ -292,4 +343,105 @@ const imageOf = (result: string): OutputImage => {
   const type = imageTypes.find(([start]) => result.startsWith(start))?.[1] ?? "image/png"
   const url = /^(?:https?:|data:)/i.test(result) ? result : `data:${type};base64,${result}`
   return { type: "image_url", image_url: { url } }
+}
+
+// --- to a host
+
+/** The items, or the first part of the conversation that the form cannot carry. */
+export const inputOf = (
+  messages: ReadonlyArray<Message>,
+  quirks: ResponsesQuirks,
+  host: Host,
+  dropped: Array<string>,
+): ReadonlyArray<JsonObject> | Unsupported => {
+  const items: Array<JsonObject> = []
+  /** Results of custom tools have a type of their own. */
+  const customIds = new Set<unknown>()
+  for (const [at, message] of messages.entries()) {
+    const wrong = unsupportedIn(message, `messages[${at}]`, host)
+    if (wrong !== undefined) return wrong
+    switch (message.role) {
+      case "assistant":
+        for (const { type, id } of message.tool_calls ?? []) if (type === "custom") customIds.add(id)
+        items.push(...assistantItems(message, quirks, dropped))
+        break
+      case "tool":
+        items.push({
+          type: customIds.has(message.tool_call_id) ? "custom_tool_call_output" : "function_call_output",
+          call_id: callIdHere(message.tool_call_id),
+          output: writtenContent(message.content),
+        })
+        break
+      default:
+        items.push({ type: "message", role: message.role, content: writtenContent(message.content) })
+    }
+  }
+  return items
+}
+
+/** OpenAI refuses longer ids of calls (9router#393, 2026-03; Aether#829, 2026-09). Ids of other hosts may have any length. */
+const longestCallId = 64
+
+/** The id of a call, and of its result, at a host of this form. */
+export const callIdHere = <Id>(id: Id): Id | string => (typeof id === "string" ? callIdWithin(id, longestCallId) : id)
+
+/** A call of a custom tool, as the canonical form has it: its members, and no others. `undefined`: it is of another kind. */
+export const customCallOf = ({ type, id, custom }: HostToolCall): JsonObject | undefined =>
+  type === "custom" && isJsonObject(custom)
+    ? { type: "custom_tool_call", call_id: callIdHere(id), name: custom["name"], input: custom["input"] }
+    : undefined
+
+/** The items of what an assistant said, in its order. */
+const assistantItems = (
+  message: AssistantMessage,
+  quirks: ResponsesQuirks,
+  dropped: Array<string>,
+): ReadonlyArray<JsonObject> => {
+  const { parts, isInOrder } = partsInOrder(message)
+  if (!isInOrder && !dropped.includes("order")) dropped.push("order")
+  const items: Array<JsonObject> = []
+  const isText = typeof message.content === "string"
+  /** Parts of one kind that follow each other. */
+  let said: Array<ContentPart> = []
+  let thought: Array<ReasoningDetail> = []
+  const flush = (): void => {
+    const [only, more] = said
+    const text = isText && more === undefined && only?.type === "text" ? only.text : undefined
+    if (said.length > 0) items.push({ type: "message", role: "assistant", content: text ?? said.map(outputPart) })
+    items.push(...reasoningItems(thought, quirks))
+    said = []
+    thought = []
+  }
+  for (const part of withRefusal(parts, message.refusal)) {
+    if (part.type === "content" ? thought.length > 0 : said.length > 0) flush()
+    if (part.type === "content") said.push(part.content)
+    else if (part.type === "reasoning") thought.push(...part.details)
+    else {
+      flush()
+      items.push(...callItem(part.call))
+    }
+  }
+  flush()
+  return items
+}
+
+/** A refusal ends what was said before the calls. */
+const withRefusal = (
+  parts: ReadonlyArray<AssistantPart>,
+  refusal: string | null | undefined,
+): ReadonlyArray<AssistantPart> => {
+  if (!refusal) return parts
+  const said = parts.findLastIndex(({ type }) => type === "content")
+  const called = parts.findIndex(({ type }) => type === "call")
+  const at = said !== -1 ? said + 1 : called !== -1 ? called : parts.length
+  return parts.toSpliced(at, 0, { type: "content", content: { type: "refusal", refusal } })
+}
+
+const callItem = (call: ToolCall | HostToolCall): ReadonlyArray<JsonObject> => {
+  if (call.function === undefined) return [customCallOf(call) ?? []].flat()
+  const { name, arguments: written } = call.function
+  const callId = callIdHere(call.id)
+  return call.type === "custom"
+    ? [{ type: "custom_tool_call", call_id: callId, name, input: written }]
+    : [{ type: "function_call", call_id: callId, name, arguments: written === "" ? "{}" : written }]
 }

@@ -7,22 +7,22 @@
  * ends.
  */
 
-import type { JsonObject } from "../../../domain/json/json.ts"
-import type {
-  Annotation,
-  ChatDelta,
-  OutputImage,
-  ReasoningDetail,
-  ToolCallDelta,
-} from "../../../domain/request/chat.ts"
-import { citationsIn } from "../../content.ts"
-import { isOrderEntry } from "../../conversation.ts"
-import { itemId } from "../responsesReasoning.ts"
-import type { ToolNames } from "../tools/ToolNames.ts"
-import { CallOutput } from "./CallOutput.ts"
-import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
-import { ReasoningOutput, saysReasoning } from "./ReasoningOutput.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import type { Annotation, ChatDelta, OutputImage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
+import { citationsIn } from "../content.ts"
+import { isOrderEntry } from "../conversation.ts"
 import type { EventSink } from "./responsesEvents.ts"
+import {
+  CallOutput,
+  ImageOutput,
+  type ItemStatus,
+  MessageOutput,
+  type OutputItem,
+  ReasoningOutput,
+  saysReasoning,
+} from "./responsesOutputItems.ts"
+import { itemId } from "./responsesReasoning.ts"
+import type { ToolNames } from "./responsesToolNames.ts"
 
 /** What the items of a response are named by. */
 export interface ItemNames {

@@ -4,13 +4,27 @@
  * See docs/decisions/0052-tools-of-the-caller.md.
  */
 
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
-import type { Content } from "../../../domain/request/chat.ts"
-import { runnerOf } from "../../../domain/request/hostedTools.ts"
-import { innerJson } from "../../../wire/jsonDepth.ts"
-import type { Dropped } from "../../request/Dropped.ts"
-import { jsonOfInput } from "../output/CustomToolInput.ts"
-import { translatedContent } from "../responsesParts.ts"
+import {
+  anyObject,
+  anything,
+  type Check,
+  exactly,
+  filledText,
+  hasMember,
+  listOf,
+  objectOf,
+  oneOf,
+  refined,
+  report,
+  text,
+} from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Content } from "../../domain/request/chat.ts"
+import { runnerOf } from "../../domain/request/hostedTools.ts"
+import { innerJson } from "../../wire/jsonDepth.ts"
+import { functionOfCustom, hasGrammar, jsonOfInput } from "../customTools.ts"
+import type { Dropped } from "../request/Dropped.ts"
+import { inputContent, translatedContent } from "./responsesParts.ts"
 
 /** What makes a tool of the caller the one that it is: no two have all three. */
 export interface ToolIdentity {
@@ -27,6 +41,13 @@ interface OfferedFunction {
   readonly parameters: JsonObject | undefined
 }
 
+/** An item that is a call or a result. `members`: those that are carried. */
+interface ItemOfTool {
+  readonly type: string
+  readonly check: Check
+  readonly members: ReadonlySet<string>
+}
+
 export interface CallerToolKind {
   /** Of the tool. */
   readonly type: string
@@ -35,16 +56,15 @@ export interface CallerToolKind {
   /** Members of the tool that are carried. */
   readonly members: ReadonlySet<string>
   readonly offered: (tool: JsonObject) => OfferedFunction
-  /** Of an item that is a call. `id`: how ids of ours begin. `members`: those that are carried, beside its type, ids and status. */
-  readonly call: { readonly type: string; readonly id: CallId; readonly members: ReadonlySet<string> }
-  /** Of an item that is a result. */
-  readonly result: { readonly type: string; readonly members: ReadonlySet<string> }
+  /** The item that is a call. `id`: how ids of ours begin. */
+  readonly call: ItemOfTool & { readonly id: CallId }
+  readonly result: ItemOfTool
   /** The arguments of a call, as the JSON of a function. */
   readonly argumentsOf: (call: JsonObject) => string
   /** What a result says. `path`: of the item. */
   readonly contentOf: (result: JsonObject, path: string, dropped: Dropped) => Content
-  /** The member that is streamed in deltas, and how the names of their events begin. `undefined`: the item comes as a whole. */
-  readonly streamed: { readonly member: "arguments" | "input"; readonly event: string } | undefined
+  /** The member that is streamed in deltas (`callInputs`). Absent: the item comes as a whole. */
+  readonly streamed?: "arguments" | "input"
   /** Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its input. */
   readonly itemOf: (text: string) => JsonObject
   /** Whether the vendor knows no status `incomplete` of its calls. Default false. */
@@ -53,11 +73,47 @@ export interface CallerToolKind {
 
 export type CallId = "fc" | "ctc" | "tsc" | "lsh" | "sh" | "apc"
 
-const callMembers = (...more: ReadonlyArray<string>): ReadonlySet<string> =>
-  new Set(["type", "id", "status", "call_id", ...more])
+/** Of the checks of items: what the item carries beside its type, id and status. */
+const itemOfTool = (type: string, members: Readonly<Record<string, Check>>, ...required: ReadonlyArray<string>) => ({
+  type,
+  check: objectOf(members, ...required),
+  members: new Set(["type", "id", "status", ...Object.keys(members)]),
+})
 
-const resultMembers = (...more: ReadonlyArray<string>): ReadonlySet<string> =>
-  new Set(["type", "id", "status", "call_id", "output", ...more])
+const callOf = (
+  type: string,
+  id: CallId,
+  members: Readonly<Record<string, Check>>,
+  ...required: ReadonlyArray<string>
+) => ({
+  id,
+  ...itemOfTool(type, { call_id: filledText, ...members }, "call_id", ...required),
+})
+
+const resultOf = (type: string, members: Readonly<Record<string, Check>>, ...required: ReadonlyArray<string>) =>
+  itemOfTool(type, { call_id: filledText, ...members }, "call_id", ...required)
+
+const named = { name: filledText, namespace: anything }
+
+/** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
+export const byClient = exactly("client", 'must be "client": this gateway passes on no search of tools that hosts run')
+
+/** The vendor's types have the call's id in `id`. */
+const localResult = itemOfTool(
+  "local_shell_call_output",
+  { id: filledText, call_id: filledText, output: text },
+  "output",
+)
+const localOutput = refined(
+  localResult.check,
+  { anyOf: [hasMember("id"), hasMember("call_id")] },
+  (value, path, issues) => {
+    if (isJsonObject(value) && value["id"] == null && value["call_id"] == null)
+      report(issues, `${path}.call_id`, "is required")
+  },
+)
+
+const patch = objectOf({ type: oneOf("create_file", "update_file", "delete_file"), path: text }, "type", "path")
 
 const outputContent = (result: JsonObject, path: string, dropped: Dropped): Content =>
   translatedContent(result["output"], `${path}.output`, dropped)
@@ -73,7 +129,7 @@ const schemaOf = (properties: JsonObject, ...required: ReadonlyArray<string>): J
 })
 
 /** The arguments as an object; `undefined`: the model wrote something else, or nested it too deeply. */
-const objectOf = (given: string): JsonObject | undefined => {
+const argumentsIn = (given: string): JsonObject | undefined => {
   const parsed = innerJson(given)
   return isJsonObject(parsed) ? parsed : undefined
 }
@@ -107,39 +163,24 @@ export const functionKind: CallerToolKind = {
     description: textOr(description, undefined),
     parameters: isJsonObject(parameters) ? readableSchema(parameters) : undefined,
   }),
-  call: { type: "function_call", id: "fc", members: callMembers("name", "namespace", "arguments") },
-  result: { type: "function_call_output", members: resultMembers("name", "namespace") },
+  call: callOf("function_call", "fc", { ...named, arguments: text }, "name", "arguments"),
+  result: resultOf("function_call_output", { ...named, name: anything, output: inputContent }, "output"),
   argumentsOf: (call) => textOr(call["arguments"], ""),
   contentOf: outputContent,
-  streamed: { member: "arguments", event: "response.function_call_arguments" },
+  streamed: "arguments",
   itemOf: (text) => ({ arguments: text }),
 }
-
-/** The description has the grammar of a custom tool, but nothing enforces it. */
-const inputSchema = ({ format }: JsonObject): JsonObject => {
-  const { type, syntax, definition }: JsonObject = isJsonObject(format) ? format : {}
-  const grammar =
-    type === "grammar" && typeof definition === "string"
-      ? ` It must match this ${textOr(syntax, "")} grammar:\n${definition}`
-      : ""
-  return schemaOf({ input: { type: "string", description: `The text, as it is meant.${grammar}` } }, "input")
-}
-
-const freeText = "Takes free text, given as `input`."
 
 const customKind: CallerToolKind = {
   type: "custom",
   isNamed: true,
   members: new Set(["type", "name", "description", "format"]),
-  offered: (tool) => ({
-    description: [textOr(tool["description"], ""), freeText].filter((text) => text !== "").join("\n\n"),
-    parameters: inputSchema(tool),
-  }),
-  call: { type: "custom_tool_call", id: "ctc", members: callMembers("name", "namespace", "input") },
-  result: { type: "custom_tool_call_output", members: resultMembers("name", "namespace") },
+  offered: functionOfCustom,
+  call: callOf("custom_tool_call", "ctc", { ...named, input: text }, "name", "input"),
+  result: resultOf("custom_tool_call_output", { ...named, name: anything, output: inputContent }, "output"),
   argumentsOf: (call) => jsonOfInput(textOr(call["input"], "")),
   contentOf: outputContent,
-  streamed: { member: "input", event: "response.custom_tool_call_input" },
+  streamed: "input",
   itemOf: (text) => ({ input: text }),
 }
 
@@ -151,13 +192,13 @@ const searchKind: CallerToolKind = {
     description: textOr(description, "Finds further tools, which can be called from then on."),
     parameters: isJsonObject(parameters) ? parameters : { type: "object" },
   }),
-  call: { type: "tool_search_call", id: "tsc", members: callMembers("execution", "arguments") },
-  result: { type: "tool_search_output", members: resultMembers("execution", "tools") },
+  call: callOf("tool_search_call", "tsc", { execution: byClient, arguments: anything }, "arguments"),
+  // Its tools are checked with the others (`responsesToolItems.ts`).
+  result: resultOf("tool_search_output", { execution: byClient, tools: anything, output: anything }, "tools"),
   argumentsOf: ({ arguments: given }) => (typeof given === "string" ? given : JSON.stringify(given ?? {})),
-  // The tools that were found have names that only the request knows: `resultOf` in `toolItems.ts`.
+  // The tools that were found have names that only the request knows: `resultOf` in `responsesToolItems.ts`.
   contentOf: () => "",
-  streamed: undefined,
-  itemOf: (text) => ({ execution: "client", arguments: text === "" ? {} : (objectOf(text) ?? text) }),
+  itemOf: (text) => ({ execution: "client", arguments: text === "" ? {} : (argumentsIn(text) ?? text) }),
 }
 
 const localShellKind: CallerToolKind = {
@@ -177,13 +218,12 @@ const localShellKind: CallerToolKind = {
       "command",
     ),
   }),
-  call: { type: "local_shell_call", id: "lsh", members: callMembers("action") },
-  result: { type: "local_shell_call_output", members: resultMembers() },
+  call: callOf("local_shell_call", "lsh", { action: objectOf({ command: listOf(text) }, "command") }, "action"),
+  result: { ...localResult, check: localOutput },
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? without(action, "type") : {}),
   contentOf: outputContent,
-  streamed: undefined,
   itemOf: (text) => {
-    const { command, env, ...rest } = objectOf(text) ?? {}
+    const { command, env, ...rest } = argumentsIn(text) ?? {}
     // A line in place of a list is meant for a shell.
     const words = typeof command === "string" ? ["bash", "-lc", command] : textsIn(command)
     return { action: { type: "exec", ...without(rest, "type"), command: words, env: isJsonObject(env) ? env : {} } }
@@ -212,13 +252,17 @@ const shellKind: CallerToolKind = {
       "commands",
     ),
   }),
-  call: { type: "shell_call", id: "sh", members: callMembers("action", "environment") },
-  result: { type: "shell_call_output", members: resultMembers("max_output_length") },
+  call: callOf(
+    "shell_call",
+    "sh",
+    { action: objectOf({ commands: listOf(text) }, "commands"), environment: anything },
+    "action",
+  ),
+  result: resultOf("shell_call_output", { output: listOf(anyObject), max_output_length: anything }, "output"),
   argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? action : {}),
   contentOf: ({ output }) => (typeof output === "string" ? output : JSON.stringify(output)),
-  streamed: undefined,
   itemOf: (text) => {
-    const { commands, timeout_ms, max_output_length, ...rest } = objectOf(text) ?? {}
+    const { commands, timeout_ms, max_output_length, ...rest } = argumentsIn(text) ?? {}
     const lines = typeof commands === "string" ? [commands] : textsIn(commands)
     return {
       action: {
@@ -248,14 +292,13 @@ const patchKind: CallerToolKind = {
       "path",
     ),
   }),
-  call: { type: "apply_patch_call", id: "apc", members: callMembers("operation") },
-  result: { type: "apply_patch_call_output", members: resultMembers() },
+  call: callOf("apply_patch_call", "apc", { operation: patch }, "operation"),
+  result: resultOf("apply_patch_call_output", { status: oneOf("completed", "failed"), output: text }, "status"),
   argumentsOf: ({ operation }) => JSON.stringify(isJsonObject(operation) ? operation : {}),
   contentOf: ({ status, output }) =>
     typeof output === "string" && output !== "" ? `${textOr(status, "")}: ${output}` : textOr(status, ""),
-  streamed: undefined,
   itemOf: (text) => {
-    const { type, path, diff, ...rest } = objectOf(text) ?? {}
+    const { type, path, diff, ...rest } = argumentsIn(text) ?? {}
     const isDelete = type === "delete_file"
     return {
       operation: {
@@ -269,7 +312,7 @@ const patchKind: CallerToolKind = {
   hasNoIncomplete: true,
 }
 
-const callerToolKinds: ReadonlyArray<CallerToolKind> = [
+export const callerToolKinds: ReadonlyArray<CallerToolKind> = [
   ...[functionKind, customKind, searchKind, localShellKind, shellKind, patchKind],
 ]
 
@@ -299,9 +342,8 @@ export const identityOf = (kind: CallerToolKind, { name, namespace }: JsonObject
   namespace: kind.isNamed && typeof namespace === "string" && namespace !== "" ? namespace : undefined,
 })
 
-/** Whether a format of a custom tool asks for more than text. */
-export const hasGrammar = (tool: JsonObject): boolean =>
-  tool["type"] === "custom" && isJsonObject(tool["format"]) && tool["format"]["type"] !== "text"
+/** Whether a custom tool asks for more than text. */
+export const asksGrammar = (tool: JsonObject): boolean => tool["type"] === "custom" && hasGrammar(tool)
 
 /** Tools within a namespace. */
 export const membersOf = (space: JsonObject): ReadonlyArray<JsonObject> => objectsIn(space["tools"])

@@ -2,10 +2,10 @@
  * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other forms are
  * sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
  */
-import type { JsonObject } from "../../../domain/json/json.ts"
-import { isJsonObject, textOr } from "../../../domain/json/json.ts"
-import { hasAddedTools, offeredIn, pathOfOffered } from "../../request/offered.ts"
-import { functionKind, identityOf, kindOfTool, type ToolIdentity } from "./callerTools.ts"
+import type { JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, textOr } from "../../domain/json/json.ts"
+import { hasAddedTools, offeredIn, pathOfOffered } from "../request/offered.ts"
+import { functionKind, identityOf, kindOfTool, type ToolIdentity } from "./responsesToolKinds.ts"
 
 /** A tool that may be called. */
 export interface CallerTool {

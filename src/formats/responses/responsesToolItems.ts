@@ -1,67 +1,27 @@
 /** Items about tools that the caller runs: their checks, and their translation to the canonical form. */
 
+import { anyObject, type Check, filledText, listOf, objectOf, oneOf, text } from "../../domain/json/checks.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import type { Message, ToolCall } from "../../domain/request/chat.ts"
+import { type Dropped, dropOthers } from "../request/Dropped.ts"
+import { agentContent, readableParts, translatedContent } from "./responsesParts.ts"
 import {
-  anyObject,
-  anything,
-  type Check,
-  exactly,
-  filledText,
-  hasMember,
-  listOf,
-  objectOf,
-  oneOf,
-  refined,
-  report,
-  text,
-} from "../../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/json/json.ts"
-import type { Message, ToolCall } from "../../../domain/request/chat.ts"
-import { type Dropped, dropOthers } from "../../request/Dropped.ts"
-import { agentContent, inputContent, readableParts, translatedContent } from "../responsesParts.ts"
-import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
+  byClient,
+  callerToolKinds,
+  identityOf,
+  kindOfCall,
+  kindOfResult,
+  kindOfTool,
+  membersOf,
+} from "./responsesToolKinds.ts"
+import type { ToolNames } from "./responsesToolNames.ts"
 import { tools } from "./responsesTools.ts"
-import type { ToolNames } from "./ToolNames.ts"
-
-/** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
-const byClient = exactly("client", 'must be "client": this gateway passes on no search of tools that hosts run')
-
-const shellAction = objectOf({ commands: listOf(text) }, "commands")
-const localAction = objectOf({ command: listOf(text) }, "command")
-const patch = objectOf({ type: oneOf("create_file", "update_file", "delete_file"), path: text }, "type", "path")
-
-/** The vendor's types have the call's id in `id`. */
-const localOutput = refined(
-  objectOf({ id: filledText, call_id: filledText, output: text }, "output"),
-  { anyOf: [hasMember("id"), hasMember("call_id")] },
-  (value, path, issues) => {
-    if (isJsonObject(value) && value["id"] == null && value["call_id"] == null)
-      report(issues, `${path}.call_id`, "is required")
-  },
-)
 
 export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
-  [
-    "function_call",
-    objectOf({ call_id: filledText, name: filledText, arguments: text }, "call_id", "name", "arguments"),
-  ],
-  ["function_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
-  ["custom_tool_call", objectOf({ call_id: filledText, name: filledText, input: text }, "call_id", "name", "input")],
-  ["custom_tool_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
-  ["additional_tools", objectOf({ role: oneOf("developer"), tools }, "tools")],
-  [
-    "tool_search_call",
-    objectOf({ call_id: filledText, execution: byClient, arguments: anything }, "call_id", "arguments"),
-  ],
+  ...callerToolKinds.flatMap(({ call, result }) => [call, result].map(({ type, check }) => [type, check] as const)),
+  // In the place of the kind's own, which does not check the tools.
   ["tool_search_output", objectOf({ call_id: filledText, execution: byClient, tools }, "call_id", "tools")],
-  ["local_shell_call", objectOf({ call_id: filledText, action: localAction }, "call_id", "action")],
-  ["local_shell_call_output", localOutput],
-  ["shell_call", objectOf({ call_id: filledText, action: shellAction }, "call_id", "action")],
-  ["shell_call_output", objectOf({ call_id: filledText, output: listOf(anyObject) }, "call_id", "output")],
-  ["apply_patch_call", objectOf({ call_id: filledText, operation: patch }, "call_id", "operation")],
-  [
-    "apply_patch_call_output",
-    objectOf({ call_id: filledText, status: oneOf("completed", "failed"), output: text }, "call_id", "status"),
-  ],
+  ["additional_tools", objectOf({ role: oneOf("developer"), tools }, "tools")],
   ["computer_call", objectOf({ call_id: filledText, action: anyObject, actions: listOf(anyObject) }, "call_id")],
   ["computer_call_output", objectOf({ call_id: filledText, output: anyObject }, "call_id", "output")],
   ["agent_message", objectOf({ author: text, recipient: text, content: agentContent }, "content")],

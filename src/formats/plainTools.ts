@@ -19,9 +19,11 @@ export const offeredTools = ({ tools, tool_choice: choice }: ChatPayload): Offer
   const functions = customs.length === 0 ? placed : placed.filter(([, tool]) => !isCustom(tool))
   const dropped = customs.map(([at]) => `tools[${at}]`)
   if (!isJsonObject(choice)) return { tools: functions, choice, dropped }
-  if (choice.type === "custom") return { tools: functions, choice: undefined, dropped: [...dropped, "tool_choice"] }
   const within = isJsonObject(choice["allowed_tools"]) ? choice["allowed_tools"] : choice
-  if (choice.type !== "allowed_tools" || !Array.isArray(within["tools"])) return { tools: functions, choice, dropped }
+  const isList = choice.type === "allowed_tools"
+  if (choice.type === "custom" || (isList && !Array.isArray(within["tools"])))
+    return { tools: functions, choice: undefined, dropped: [...dropped, "tool_choice"] }
+  if (!isList) return { tools: functions, choice, dropped }
   const listed = objectsIn(within["tools"])
   const isAllowed = (tool: Tool): boolean =>
     listed.some((one) => one["type"] === tool.type && (tool.function === undefined || nameOf(one) === nameOf(tool)))

@@ -188,7 +188,7 @@ describe("a request", () => {
   test("no tools may be called: they are left out, but for conversations that need them", () => {
     expect(sent({ tools: [weather], tool_choice: "none" }).body.toolConfig).toBeUndefined()
     expect(unsupported({ tools: [{ type: "web_search" }] })[0]).toBe("tools[0]")
-    expect(unsupported({ tools: [weather], tool_choice: { type: "allowed_tools" } })[0]).toBe("tool_choice")
+    expect(unsupported({ tools: [weather], tool_choice: { type: "other" } })[0]).toBe("tool_choice")
     const foreign = { role: "assistant", tool_calls: [{ type: "custom", id: "a" }] }
     expect(unsupported({ messages: [user, foreign], tools: [weather] })[0]).toBe("messages[1].tool_calls[0]")
   })

@@ -4,6 +4,8 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import { type Issues, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
+import { isCustom } from "../customTools.ts"
+import { lostStrict, offeredTools } from "../plainTools.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { given, givenSome, objectIn } from "./generateContentJson.ts"
 import type { Reader } from "./generateContentParts.ts"
@@ -50,7 +52,7 @@ export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<
   const own = searches ? [{ googleSearch: {} }] : []
   const tools = declarations.length === 0 ? own : [{ functionDeclarations: declarations }, ...own]
   if (tools.length === 0) return Either.right({})
-  return Either.map(callingOf(payload.tool_choice, declarations.length > 0), (functionCallingConfig) => {
+  return Either.map(callingOf(payload, declarations.length > 0), (functionCallingConfig) => {
     // The Gemini API requires this where functions stand beside its own tools.
     const isMixed = declarations.length > 0 && searches && reader.facts.isThird && !reader.vertex
     const includeServerSideToolInvocations = isMixed ? true : undefined
@@ -58,20 +60,17 @@ export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<
   })
 }
 
-/** What Google has no words for: a function's exact schema, and tools whose input is text. */
-export const droppedOfTools = ({ tools }: ChatPayload): ReadonlyArray<string> =>
-  (tools ?? []).flatMap((tool, at) => {
-    if (isCustom(tool)) return [`tools[${at}]`]
-    return isFunction(tool) && tool.function.strict === true ? [`tools[${at}].function.strict`] : []
-  })
+/** What Google has no words for: tools whose input is text, a choice of one, and a function's exact schema. */
+export const droppedOfTools = (payload: ChatPayload): ReadonlyArray<string> => [
+  ...offeredTools(payload).dropped,
+  ...lostStrict(payload.tools ?? []),
+]
 
 /** Whether functions are declared. Before Gemini 3, such a request may not ask for JSON. */
 export const hasFunctions = ({ tools, tool_choice: choice }: ChatPayload): boolean =>
   choice !== "none" && (tools ?? []).some(isFunction)
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
-
-const isCustom = ({ type }: Tool): boolean => type === "custom"
 
 /** The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price list. */
 const isSearch = ({ type }: Tool): boolean => type.includes("web_search")
@@ -115,23 +114,22 @@ export const readChoice = (toolConfig: unknown, issues: Issues): { readonly tool
   return plain === undefined ? {} : { tool_choice: plain }
 }
 
-const callingOf = (
-  choice: ToolChoice | null | undefined,
-  hasFunctions: boolean,
-): Either.Either<JsonObject | undefined, Unsupported> => {
+const callingOf = (payload: ChatPayload, hasFunctions: boolean): Either.Either<JsonObject | undefined, Unsupported> => {
+  const { tools, choice } = offeredTools(payload)
   if (choice == null || !hasFunctions) return Either.right(undefined)
+  const [, allowed] = isList(payload.tool_choice) ? (among.find(([name]) => name === choice) ?? []) : []
   const [, mode] = modes.find(([name]) => name === choice) ?? []
+  const names = tools.flatMap(([, { function: one }]) => (one === undefined ? [] : [one.name]))
+  if (allowed !== undefined && names.length > 0) return Either.right({ mode: allowed, allowedFunctionNames: names })
   if (mode !== undefined) return Either.right({ mode })
-  const { type, function: named, allowed_tools: allowed }: JsonObject = isJsonObject(choice) ? choice : {}
+  const { type, function: named }: JsonObject = isJsonObject(choice) ? choice : {}
   if (type === "function" && isJsonObject(named))
     return Either.right({ mode: "ANY", allowedFunctionNames: [named["name"]] })
-  if (type === "allowed_tools" && isJsonObject(allowed) && Array.isArray(allowed["tools"])) {
-    const allowedFunctionNames = allowed["tools"].map((tool) => objectIn(tool, "function")["name"])
-    const [, its] = among.find(([name]) => name === allowed["mode"]) ?? among[1]
-    return Either.right({ mode: its, allowedFunctionNames })
-  }
   return Either.left(new Unsupported({ path: "tool_choice", reason: "this host has no such choice" }))
 }
+
+/** All tools are declared, and those that are allowed are named. */
+const isList = (choice: ChatPayload["tool_choice"]): boolean => isJsonObject(choice) && choice.type === "allowed_tools"
 
 // --- schemas
 

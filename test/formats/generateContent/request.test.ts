@@ -253,7 +253,7 @@ describe("messages", () => {
     ["another host's tool", { tools: [{ type: "computer_2026" }] }, "tools[0]: this host has no such tool"],
     [
       "another choice",
-      { tools: [tool("a")], tool_choice: { type: "custom", custom: {} } },
+      { tools: [tool("a")], tool_choice: { type: "other" } },
       "tool_choice: this host has no such choice",
     ],
     [
@@ -305,9 +305,25 @@ describe("tools", () => {
       },
       { mode: "ANY", allowedFunctionNames: ["a"] },
     ],
+    [
+      { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "a" }] },
+      { mode: "VALIDATED", allowedFunctionNames: ["a"] },
+    ],
+    [
+      { type: "allowed_tools", allowed_tools: { mode: "required", tools: [{ type: "function", name: "c" }, null] } },
+      { mode: "NONE" },
+    ],
   ])("the choice %j", (choice, functionCallingConfig) => {
     const body = sent({ tools: [tool("a"), tool("b")], tool_choice: choice })
     expect(body["toolConfig"]).toEqual({ functionCallingConfig })
+  })
+
+  test.each([
+    { type: "custom", custom: { name: "a" } },
+    { type: "allowed_tools", allowed_tools: { mode: "auto" } },
+  ])("a choice that means no function is named as dropped: %j", (choice) => {
+    const { body, dropped } = encoded({ tools: [tool("a")], tool_choice: choice })
+    expect([body["toolConfig"], dropped]).toEqual([undefined, ["tool_choice"]])
   })
 
   test("a search, by options or as a tool", () => {

@@ -88,10 +88,27 @@ export class History {
     else if (parts != null && !Array.isArray(parts)) report(this.issues, `${path}.parts`, "must be an array")
     if (!Array.isArray(parts)) return []
     return parts.flatMap((one: unknown, at): ReadonlyArray<Placed> => {
-      if (isJsonObject(one)) return [{ part: one, path: `${path}.parts[${at}]` }]
-      report(this.issues, `${path}.parts[${at}]`, "must be an object")
-      return []
+      const place = `${path}.parts[${at}]`
+      if (!isJsonObject(one)) {
+        report(this.issues, place, "must be an object")
+        return []
+      }
+      this.files(one, place)
+      return [{ part: one, path: place }]
     })
+  }
+
+  /** Google's hosts get all parts as they came, so that a file is looked at wherever it stands, and beside whatever else. */
+  private files({ fileData, functionResponse }: JsonObject, path: string): void {
+    if (isJsonObject(functionResponse))
+      for (const inner of objectsIn(functionResponse["parts"])) this.files(inner, `${path}.functionResponse.parts`)
+    if (!isJsonObject(fileData)) return
+    const { fileUri: uri } = fileData
+    if (typeof uri !== "string") report(this.issues, `${path}.fileData.fileUri`, "must be a string")
+    else if (isOperatorsAddress(uri)) {
+      const reason = "refers to something in the account of the operator, which is not allowed"
+      report(this.issues, `${path}.fileData.fileUri`, reason)
+    }
   }
 
   private user(parts: ReadonlyArray<Placed>, path: string): void {
@@ -149,12 +166,7 @@ export class History {
       if (typeof mimeType === "string" && typeof data === "string") return [embeddedPart(mimeType, data)]
       report(this.issues, `${path}.inlineData`, "must have the strings mimeType and data")
     } else if (isJsonObject(fileData)) {
-      const { fileUri: uri } = fileData
-      if (typeof uri !== "string") report(this.issues, `${path}.fileData.fileUri`, "must be a string")
-      else if (isOperatorsAddress(uri)) {
-        const reason = "refers to something in the account of the operator, which is not allowed"
-        report(this.issues, `${path}.fileData.fileUri`, reason)
-      } else return [addressedPart(textOr(fileData["mimeType"], ""), uri)]
+      return [addressedPart(textOr(fileData["mimeType"], ""), textOr(fileData["fileUri"], ""))]
     } else if (text !== undefined) report(this.issues, `${path}.text`, "must be a string")
     else if (Object.keys(others).some((name) => name !== "thoughtSignature")) this.untranslated.push(path)
     return []

@@ -39,8 +39,11 @@ const isOperators = (host: string, vertex: boolean): boolean =>
   /(?:^|\.)storage\.cloud\.google\.com$/.test(host) ||
   (vertex && /(?:^|\.)storage\.googleapis\.com$/.test(host))
 
-/** Whether an address may be of what belongs to the operator, at either of Google's APIs. */
-export const isOperatorsAddress = (url: string): boolean => isOperators(hostOf(url) ?? "", true)
+/** Whether an address may be of what belongs to the operator, at either of Google's APIs: so is a mere name, `files/a`. */
+export const isOperatorsAddress = (url: string): boolean => {
+  const host = hostOf(url)
+  return host === undefined || isOperators(host, true)
+}
 
 /** The Gemini API fetches addresses for models from 2.5 on (its page on file input methods, 2026-11). */
 const fetches = ({ vertex, facts }: Reader): boolean => vertex || facts.generation >= 2.5

@@ -99,7 +99,15 @@ describe("a body", () => {
     expect(sent.body["contents"]).toEqual([...contents, { role: "model", parts: [signed] }, result])
   })
 
+  const operators = { fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/a" } }
   test.each<[JsonObject, string]>([
+    [{ contents, systemInstruction: { parts: [operators] } }, "systemInstruction.parts[0].fileData.fileUri"],
+    [{ contents: [{ parts: [{ text: "a", ...operators }] }] }, "contents[0].parts[0].fileData.fileUri"],
+    [
+      { contents: [...contents, { role: "model", parts: [{ text: "a", thought: true, ...operators }] }] },
+      "contents[1].parts[0].fileData.fileUri",
+    ],
+    [{ contents: [{ parts: [{ fileData: { fileUri: "files/a" } }] }] }, "contents[0].parts[0].fileData.fileUri"],
     [{ contents, cachedContent: "cachedContents/a" }, "cachedContent"],
     [
       {

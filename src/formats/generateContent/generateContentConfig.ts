@@ -85,12 +85,15 @@ export const passedConfig = (
 ): JsonObject | undefined => {
   const { payload, maxTokens, reasoning } = request
   const config: Record<string, unknown> = {}
+  // Google has more formats than the canonical form.
+  const isOwnFormat = readFormat(written, []).response_format === undefined
   for (const name in written) {
     if (written[name] == null || apart.has(name)) continue
     const counterpart = counterparts.get(name)
     // What a host lacks was named when it was taken out.
     if (counterpart === undefined && !harmless.has(name)) dropped.push(`generationConfig.${name}`)
     else if (counterpart === undefined || payload[counterpart] !== undefined) config[name] = written[name]
+    else if (counterpart === "response_format" && isOwnFormat) config[name] = written[name]
   }
   const { thinkingConfig: own } = written
   const thinking = isJsonObject(own) ? own : thinkingConfig(request, host, modelFacts(host.upstreamModel).thinking)
@@ -109,6 +112,8 @@ const readFormat = (config: JsonObject, untranslated: Dropped): Partial<ChatPayl
   const { responseMimeType: type, responseSchema: written, responseJsonSchema: own } = config
   if (type !== "application/json") {
     if (type != null && type !== "text/plain") untranslated.push("generationConfig.responseMimeType")
+    for (const name of ["responseSchema", "responseJsonSchema"])
+      if (config[name] != null) untranslated.push(`generationConfig.${name}`)
     return {}
   }
   const schema = readSchema(own, written)

@@ -51,7 +51,13 @@ export class History {
     if (value == null) return
     const path = "systemInstruction"
     const parts = typeof value === "string" ? [{ part: { text: value }, path }] : this.partsOf(value, path)
-    const text = parts.map(({ part: { text: said } }) => textOr(said, "")).join("\n")
+    const texts = parts.flatMap((placed) => {
+      const { text: said } = placed.part
+      if (typeof said === "string") return [said]
+      this.untranslated.push(placed.path)
+      return []
+    })
+    const text = texts.join("\n")
     if (text !== "") this.add({ role: "system", content: text }, path)
   }
 

@@ -1,5 +1,6 @@
 /** What Google's clients get of an answer of a host that speaks another form. */
 import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
 import { isJsonObject } from "../../../src/domain/json/json.ts"
 import type { Charge } from "../../../src/domain/money/Charge.ts"
 import { noCost } from "../../../src/domain/price/price.ts"
@@ -41,6 +42,24 @@ const streamed = (message: Partial<ChatMessage>, request: ChatRequest): Readonly
   )
   return readGenerateContentStream(text.join("")).flatMap(partsIn)
 }
+
+test("what other hosts are not sent is named: media of the instructions, and formats that Google alone has", () => {
+  const media = { inlineData: { mimeType: "image/png", data: "AAAA" } }
+  const body = {
+    model: "m",
+    contents: [{ parts: [{ text: "Hi" }] }],
+    systemInstruction: { parts: [{ text: "Short." }, media] },
+    generationConfig: { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["a"] } },
+  }
+  const target = new Target("/api/v1", "http://127.0.0.1/api/v1beta/models/m:generateContent")
+  const { payload, native } = Either.getOrThrow(generateContent.decode(body, new Headers(), target))
+  expect(payload.messages[0]).toEqual({ role: "system", content: "Short." })
+  expect(native?.untranslated).toEqual([
+    "systemInstruction.parts[1]",
+    "generationConfig.responseMimeType",
+    "generationConfig.responseSchema",
+  ])
+})
 
 describe.each([
   ["whole", whole],

@@ -82,6 +82,12 @@ describe("a body", () => {
     })
   })
 
+  test("keeps formats of an answer that Google alone has", async () => {
+    const generationConfig = { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["a"] } }
+    const response = await post("generateContent", { contents, generationConfig })
+    expect([response.headers.get("x-gw-dropped"), sent.body["generationConfig"]]).toEqual([null, generationConfig])
+  })
+
   test("loses tools without a price, unknown members and other vendors' thoughts, which is said", async () => {
     const ours = Buffer.from(`headgate.v1.${Buffer.from('{"type":"reasoning.text"}').toString("base64url")}`)
     const call = { functionCall: { id: "1", name: "f", args: { file_id: "free" } } }

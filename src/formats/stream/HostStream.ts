@@ -15,10 +15,10 @@ import { withShownAnswer, withShownTexts } from "../../wire/words/shownMembers.t
 import { beginsAnswer, skim } from "../beyondLimit.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "../delta.ts"
-import { modelSaid } from "../modelSaid.ts"
 import type { Decoder } from "../Protocol.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import type { HostStreamOptions } from "./HostStreamOptions.ts"
+import { modelSaid } from "./modelSaid.ts"
 import { StreamedOutput } from "./StreamedOutput.ts"
 
 export type HostStreamState =

@@ -1,7 +1,7 @@
 /** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isUnaryName, unaryOperations } from "../../domain/request/operations.ts"
-import { modelSaid } from "../../formats/modelSaid.ts"
+import { modelSaid } from "../../formats/stream/modelSaid.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
 import { longestErrorBody, refusedBy } from "../calls/answerBody.ts"
 import { AnswerText, BodyText } from "../calls/BodyText.ts"

@@ -2,8 +2,8 @@
  * The model that a host says its answer is of, which may be another than the one that was asked for: a dated version, or what a router has
  * chosen. Pure.
  */
-import { objectIn } from "../domain/json/json.ts"
-import { isModelName } from "../domain/request/modelName.ts"
+import { objectIn } from "../../domain/json/json.ts"
+import { isModelName } from "../../domain/request/modelName.ts"
 
 /** `json`: a whole answer, or an event of a stream. `undefined`: it does not say it, or what it says cannot be a name. */
 export const modelSaid = (json: unknown): string | undefined => {

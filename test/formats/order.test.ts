@@ -32,7 +32,7 @@ setDefaultTimeout(1_800_000)
 type Block =
   | { readonly kind: "thought"; readonly text: string; readonly signature: string }
   | { readonly kind: "hidden"; readonly data: string }
-  | { readonly kind: "text"; readonly text: string; readonly signature?: string }
+  | { readonly kind: "text"; readonly text: string; readonly signature?: string; readonly url?: string }
   | { readonly kind: "call"; readonly id: string; readonly signature?: string }
 
 interface Family {
@@ -54,6 +54,9 @@ const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : 
 const input = { town: "Bern" }
 const written = JSON.stringify(input)
 
+const citationOf = (url: string): JsonObject => ({
+  ...{ type: "web_search_result_location", url, title: "t", cited_text: "c", encrypted_index: "e" },
+})
 const anthropicBlock = (block: Block): JsonObject => {
   switch (block.kind) {
     case "thought":
@@ -61,7 +64,11 @@ const anthropicBlock = (block: Block): JsonObject => {
     case "hidden":
       return { type: "redacted_thinking", data: block.data }
     case "text":
-      return { type: "text", text: block.text }
+      return {
+        type: "text",
+        text: block.text,
+        ...(block.url === undefined ? {} : { citations: [citationOf(block.url)] }),
+      }
     case "call":
       return { type: "tool_use", id: block.id, name: "weather", input }
   }
@@ -90,11 +97,19 @@ const anthropic: Family = {
                 { type: "signature_delta", signature: block.signature },
               ]
             : block.kind === "text"
-              ? [{ type: "text_delta", text: block.text }]
+              ? [
+                  { type: "text_delta", text: block.text },
+                  ...(block.url === undefined ? [] : [{ type: "citations_delta", citation: citationOf(block.url) }]),
+                ]
               : block.kind === "call"
                 ? [{ type: "input_json_delta", partial_json: written }]
                 : []
-        const empty = { thought: { thinking: "", signature: "" }, text: { text: "" }, call: { input: {} }, hidden: {} }
+        const empty = {
+          thought: { thinking: "", signature: "" },
+          text: { text: "", citations: [] },
+          call: { input: {} },
+          hidden: {},
+        }
         return [
           { type: "content_block_start", index, content_block: { ...anthropicBlock(block), ...empty[block.kind] } },
           ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
@@ -177,6 +192,8 @@ const bedrock: Family = {
     }),
 }
 
+const annotationsOf = ({ text, url }: { readonly text: string; readonly url?: string }): ReadonlyArray<JsonObject> =>
+  url === undefined ? [] : [{ type: "url_citation", url, title: "t", start_index: 0, end_index: text.length }]
 const itemOf = (block: Block, at: number): JsonObject => {
   switch (block.kind) {
     case "thought": {
@@ -186,7 +203,7 @@ const itemOf = (block: Block, at: number): JsonObject => {
     case "hidden":
       return { type: "reasoning", id: `rs_${at}`, summary: [], encrypted_content: block.data }
     case "text": {
-      const content = [{ type: "output_text", text: block.text, annotations: [], logprobs: [] }]
+      const content = [{ type: "output_text", text: block.text, annotations: annotationsOf(block), logprobs: [] }]
       return { type: "message", id: `msg_${at}`, role: "assistant", status: "completed", content }
     }
     case "call":
@@ -216,7 +233,13 @@ const openai: Family = {
         const text = block?.kind === "text" || block?.kind === "thought" ? block.text : ""
         const deltas: ReadonlyArray<JsonObject> =
           item["type"] === "message"
-            ? [{ type: "response.output_text.delta", ...place, content_index: 0, delta: text }]
+            ? [
+                { type: "response.output_text.delta", ...place, content_index: 0, delta: text },
+                ...(block?.kind === "text" ? annotationsOf(block) : []).map((annotation) => ({
+                  ...{ type: "response.output_text.annotation.added", ...place, content_index: 0, annotation_index: 0 },
+                  annotation,
+                })),
+              ]
             : item["type"] === "function_call"
               ? [{ type: "response.function_call_arguments.delta", ...place, delta: written }]
               : text === ""
@@ -366,9 +389,11 @@ const clients: Readonly<Record<"chat" | "messages" | "responses" | "generateCont
     collected: (events) => {
       const calls: Array<Record<string, unknown>> = []
       const details: Array<JsonObject> = []
+      const annotations: Array<JsonObject> = []
       let content = ""
       for (const { delta } of events.flatMap(({ choices }) => listOf(choices))) {
-        const { content: text, reasoning_details: more, tool_calls: called } = objectIn(delta)
+        const { content: text, reasoning_details: more, tool_calls: called, annotations: cited } = objectIn(delta)
+        annotations.push(...listOf(cited))
         content += textIn(text)
         details.push(...listOf(more))
         for (const { index, id, function: given } of listOf(called)) {
@@ -382,6 +407,7 @@ const clients: Readonly<Record<"chat" | "messages" | "responses" | "generateCont
       const message = {
         ...{ role: "assistant", content, reasoning_details: mergedDetails(details) },
         ...(calls.length === 0 ? {} : { tool_calls: calls }),
+        ...(annotations.length === 0 ? {} : { annotations }),
       }
       return { choices: [{ message }] }
     },
@@ -404,6 +430,7 @@ const clients: Readonly<Record<"chat" | "messages" | "responses" | "generateCont
         const open = content[at]
         if (type !== "content_block_delta" || open === undefined) continue
         const { type: kind, text, thinking, signature, partial_json: json } = objectIn(delta)
+        if (kind === "citations_delta") open["citations"] = [...listOf(open["citations"]), objectIn(delta)["citation"]]
         if (kind === "text_delta") open["text"] = textIn(open["text"]) + textIn(text)
         if (kind === "thinking_delta") open["thinking"] = textIn(open["thinking"]) + textIn(thinking)
         if (kind === "signature_delta") open["signature"] = signature
@@ -531,8 +558,8 @@ const afterTurn = (
   return [...before, ...client.said(answer), ...(calls.length === 0 ? [user("Go on.")] : client.results(calls))]
 }
 
-/** The turns of the assistant that a host gets with a conversation, whose order is not lost. */
-const turnsAt = ({ protocol, model, given }: Family, client: Client, conversation: ReadonlyArray<JsonObject>) => {
+/** What a host gets with a conversation, whose order is not lost. */
+const sentTo = ({ protocol, model }: Family, client: Client, conversation: ReadonlyArray<JsonObject>) => {
   const host = hostFor(model)
   const request = requestOf(client, conversation)
   const { native } = protocol
@@ -543,8 +570,13 @@ const turnsAt = ({ protocol, model, given }: Family, client: Client, conversatio
   if (Either.isLeft(encoded)) throw new Error(JSON.stringify(encoded.left))
   const { body, dropped = [] } = encoded.right
   expect(dropped).not.toContain("order")
-  return given(JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body)))
+  const json: JsonObject = JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body))
+  return { json, dropped }
 }
+
+/** The turns of the assistant in it. */
+const turnsAt = (family: Family, client: Client, conversation: ReadonlyArray<JsonObject>) =>
+  family.given(sentTo(family, client, conversation).json)
 
 const question = ({ user = chatUser }: Client): ReadonlyArray<JsonObject> => [user("How is the weather?")]
 
@@ -632,6 +664,116 @@ describe.each(Object.entries(families))("an answer of %s", (_, family) => {
         )
       },
     )
+  })
+})
+
+/** What is said and the addresses that it cites, as a client sees it. Texts are those that stand at the places. */
+const citedIn: Readonly<Record<"chat" | "messages" | "responses", (said: JsonObject) => ReadonlyArray<unknown>>> = {
+  chat: ({ content, annotations }) =>
+    listOf(annotations).map(({ url_citation: cited }) => placed(textIn(content), objectIn(cited))),
+  messages: ({ content }) =>
+    listOf(content).flatMap(({ text, citations }) => listOf(citations).map(({ url }) => [text, url])),
+  responses: ({ content }) =>
+    listOf(content).flatMap(({ text, annotations }) => listOf(annotations).map((one) => placed(textIn(text), one))),
+}
+const placed = (text: string, { url, start_index: from, end_index: to }: JsonObject) => [
+  text.slice(Number(from), Number(to)),
+  url,
+]
+
+describe.each(Object.entries({ anthropic, openai }))("citations of %s", (_, family) => {
+  test.each(
+    (["chat", "messages", "responses"] as const).flatMap((name) =>
+      (["whole", "streamed", "wholeToStream"] as const).map((mode) => [name, mode] as const),
+    ),
+  )("stay with their text: %s, %s", (name, mode) => {
+    fc.assert(
+      fc.property(answersOf(family), (given) => {
+        const blocks = given.map((block, at) =>
+          block.kind === "text" ? { ...block, text: `${block.text}${at}`, url: `https://c.test/${at}` } : block,
+        )
+        const client = clients[name]
+        const said = afterTurn(family, client, question(client), blocks, mode)
+        const cited = blocks.flatMap((block) => (block.kind === "text" ? [[block.text, block.url]] : []))
+        // Texts that follow each other may be one block of the Messages form, whose citations have no places in it.
+        const holding = cited.map(([text, url]) => [expect.stringContaining(text ?? ""), url])
+        expect(said.flatMap(citedIn[name])).toEqual(name === "messages" ? holding : cited)
+        // They do not keep the conversation from going back.
+        const turns = turnsAt(family, client, said)
+        const plain = blocks.map((block): Block => (block.kind === "text" ? { kind: "text", text: block.text } : block))
+        expect(turns.map(joined)).toEqual([joined(plain)])
+      }),
+      { numRuns: 40, seed: 20_261_128 },
+    )
+  })
+})
+
+/** Texts and images of a turn: each is found again in any form by its own word. */
+const marks = fc
+  .array(fc.boolean(), { minLength: 1, maxLength: 5 })
+  .map((all) => all.map((isImage, at) => (isImage ? `IMG${at}` : `TXT${at}`)))
+const marksIn = (sent: unknown): ReadonlyArray<string> => JSON.stringify(sent).match(/(?:IMG|TXT)\d/g) ?? []
+
+/** A turn of the user with these, in each client's words. */
+const mediaOf: Readonly<Record<keyof typeof clients, (words: ReadonlyArray<string>) => JsonObject>> = {
+  chat: (words) => ({ role: "user", content: words.map((word) => (isImage(word) ? chatImage(word) : chatText(word))) }),
+  messages: (words) => ({
+    role: "user",
+    content: words.map((word) => {
+      const source = { type: "base64", media_type: "image/png", data: word }
+      return isImage(word) ? { type: "image", source } : chatText(word)
+    }),
+  }),
+  responses: (words) => ({
+    role: "user",
+    content: words.map((word) =>
+      isImage(word) ? { type: "input_image", image_url: dataUrl(word) } : { type: "input_text", text: word },
+    ),
+  }),
+  generateContent: (words) => ({
+    role: "user",
+    parts: words.map((word) => (isImage(word) ? inlineImage(word) : { text: word })),
+  }),
+}
+const isImage = (word: string): boolean => word.startsWith("IMG")
+const dataUrl = (data: string): string => `data:image/png;base64,${data}`
+const chatText = (text: string): JsonObject => ({ type: "text", text })
+const chatImage = (data: string): JsonObject => ({ type: "image_url", image_url: { url: dataUrl(data) } })
+const inlineImage = (data: string): JsonObject => ({ inlineData: { mimeType: "image/png", data } })
+
+const clientNames = ["chat", "messages", "responses", "generateContent"] as const
+
+describe.each(Object.entries(families))("what a host of %s is given", (_, family) => {
+  test.each(clientNames)("texts and images of the user in order, from a %s client", (name) => {
+    fc.assert(
+      fc.property(marks, (words) => {
+        const { json, dropped } = sentTo(family, clients[name], [mediaOf[name](words)])
+        expect([marksIn(json), dropped]).toEqual([words, []])
+      }),
+      { numRuns: 30, seed: 20_261_128 },
+    )
+  })
+
+  test("images that a model made, or their place in what is dropped, from a chat client", () => {
+    fc.assert(
+      fc.property(marks, (words) => {
+        const images = words.filter(isImage).map(chatImage)
+        const said = { role: "assistant", content: "TXT9", ...(images.length === 0 ? {} : { images }) }
+        const { json, dropped } = sentTo(family, clients.chat, [chatUser("x"), said, chatUser("y")])
+        const isCarried = family === google || images.length === 0
+        expect(dropped).toEqual(isCarried ? [] : ["messages[1].images"])
+        expect(marksIn(json)).toEqual(["TXT9", ...(isCarried ? words.filter(isImage) : [])])
+      }),
+      { numRuns: 30, seed: 20_261_128 },
+    )
+  })
+
+  test.each(["refusal", "content"])("a refusal in %s, from a chat client", (place) => {
+    const content = [{ type: "refusal", refusal: "TXT1" }]
+    const said = { role: "assistant", ...(place === "content" ? { content } : { content: "", refusal: "TXT1" }) }
+    const { json, dropped } = sentTo(family, clients.chat, [chatUser("x"), said, chatUser("y")])
+    expect([marksIn(json), dropped]).toEqual([["TXT1"], []])
+    if (family === openai) expect(JSON.stringify(json)).toContain('{"type":"refusal","refusal":"TXT1"}')
   })
 })
 

@@ -180,6 +180,12 @@ describe("MiniMax", () => {
 })
 
 describe("Mistral", () => {
+  test("takes no images of an answer, which are named", async () => {
+    const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
+    const messages = [...hi, { role: "assistant", content: "Here.", images }, ...hi]
+    expect((await sentTo("mistral", { messages })).dropped).toEqual(["messages[1].images"])
+  })
+
   test("gets messages of its own form", async () => {
     const messages = [
       { role: "developer", content: "Be brief.", name: "x" },

@@ -282,14 +282,18 @@ describe("a request", () => {
     })
   })
 
-  test("a refusal is text; a name and the detail of an image are named as dropped", () => {
+  test("a refusal is text; a name, the detail of an image and images that a model made are named as dropped", () => {
     const image = { type: "image_url", image_url: { url: "data:image/jpeg;base64,iVBORw0KGgoAAA", detail: "high" } }
     const { body, dropped } = sent({
-      messages: [{ ...user, name: "Ada", content: [image] }, { role: "assistant", refusal: "No." }, user],
+      messages: [
+        { ...user, name: "Ada", content: [image] },
+        { role: "assistant", refusal: "No.", images: [image] },
+        user,
+      ],
     })
     expect(body.messages[0].content[0].image.format).toBe("png")
     expect(body.messages[1].content).toEqual([{ text: "No." }])
-    expect(dropped).toEqual(["messages[0].name", "messages[0].content[0].image_url.detail"])
+    expect(dropped).toEqual(["messages[0].name", "messages[0].content[0].image_url.detail", "messages[1].images"])
   })
 
   test("blank stop sequences are left out, and named", () => {

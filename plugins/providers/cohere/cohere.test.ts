@@ -114,11 +114,18 @@ describe("a request", () => {
     expect(rest).toEqual(written)
   })
 
+  test("images that a model made are named as dropped", () => {
+    const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
+    const messages = [user, { role: "assistant", content: "Here.", images }, user]
+    expect(sent({ messages }).dropped).toEqual(["messages[1].images"])
+  })
+
   test("one function to be called is the only one that is offered", () => {
     const choice = { type: "function", function: { name: "weather" } }
     const { body } = sent({ tools: [functionTool("other"), weather], tool_choice: choice })
     expect([body.tools, body.tool_choice]).toEqual([[weather], "REQUIRED"])
     expect(unsupported({ tools: [weather], tool_choice: { type: "other" } })[0]).toBe("tool_choice")
+    expect(unsupported({ tools: [functionTool("other")], tool_choice: choice })[0]).toBe("tool_choice")
     expect(unsupported({ tools: [weather, { type: "web_search" }] })[0]).toBe("tools[1]")
     const foreign = { role: "assistant", tool_calls: [{ type: "custom", id: "a" }] }
     expect(unsupported({ messages: [user, foreign] })[0]).toBe("messages[1].tool_calls[0]")

@@ -202,6 +202,13 @@ describe("a request", () => {
     expect(Either.isLeft(encoded) && encoded.left.path).toBe("messages[0].content[0]")
   })
 
+  test("images that a model made are named as dropped", () => {
+    const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
+    expect(sent({ messages: [{ role: "assistant", content: "Here.", images }] }).dropped).toEqual([
+      "messages[0].images",
+    ])
+  })
+
   test("for embeddings has every text, and refuses tokens", () => {
     const asked = (input: unknown): Anything => ({
       operation: "embeddings",

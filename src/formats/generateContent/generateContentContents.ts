@@ -10,6 +10,7 @@ import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/j
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
 import { calledNames, partsOf, textOf } from "../content.ts"
+import { lostOfMessages } from "../plainTools.ts"
 import type { Dropped } from "../request/Dropped.ts"
 import { messageOfTurn, type Placed, turnOfMessage } from "./generateContentModelTurn.ts"
 import { addressedPart, embeddedPart, isOperatorsAddress, mediaPart, type Reader } from "./generateContentParts.ts"
@@ -200,7 +201,7 @@ export const conversationOf = (
 ): Either.Either<Conversation, Unsupported> => {
   const writer = new ContentsWriter(calledNames(messages), reader)
   for (const [at, message] of resultsFirst(messages)) writer.message(message, `messages[${at}]`)
-  return writer.conversation(messages.at(-1)?.role === "user")
+  return writer.conversation(messages)
 }
 
 /**
@@ -258,7 +259,6 @@ class ContentsWriter {
       return
     }
     this.sayMedia()
-    if (message["name"] != null) this.lost.add(`${path}.name`)
     if (message.role === "user") this.say("user", this.partsOf(message.content, path))
     else if (message.role === "assistant") {
       const parts = turnOfMessage(message, path, {
@@ -271,12 +271,12 @@ class ContentsWriter {
     } else this.system.push(...this.partsOf(message.content, path))
   }
 
-  /** `asks`: the last message is the user's, which must not vanish where it is blank: the model would go on with its answer. */
-  conversation(asks: boolean): Either.Either<Conversation, Unsupported> {
+  /** A last message of the user must not vanish where it is blank: the model would go on with its answer. */
+  conversation(messages: ReadonlyArray<Message>): Either.Either<Conversation, Unsupported> {
     this.sayMedia()
-    if (asks && this.turns.at(-1)?.role === "model") this.say("user", [{ text: " " }])
+    if (messages.at(-1)?.role === "user" && this.turns.at(-1)?.role === "model") this.say("user", [{ text: " " }])
     if (this.unsupported !== undefined) return Either.left(this.unsupported)
-    const dropped = [...this.lost]
+    const dropped = [...lostOfMessages(messages, ["name", "detail"]), ...this.lost]
     const contents = this.turns.map(({ role, parts }) => ({ role, parts }))
     if (contents.length > 0 || this.system.length === 0) return Either.right({ system: this.system, contents, dropped })
     // Google requires at least one turn, so instructions alone become a user's turn.
@@ -304,7 +304,6 @@ class ContentsWriter {
     const parts: Array<JsonObject> = []
     for (const [at, part] of partsOf(content).entries()) {
       const place = `${path}.content[${from + at}]`
-      if (part.type === "image_url" && isWish(part.image_url.detail)) this.lost.add(`${place}.image_url.detail`)
       const text = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined
       const carried = text === undefined ? mediaPart(part, this.reader) : { text }
       if (typeof carried === "string") this.refuse(place, carried)
@@ -339,9 +338,6 @@ class ContentsWriter {
     this.say("user", [{ functionResponse: { id, name, response, ...parts } }], true)
   }
 }
-
-/** How closely an image is looked at, where that is not Google's own choice. */
-const isWish = (detail: unknown): boolean => detail != null && detail !== "auto"
 
 // --- results
 

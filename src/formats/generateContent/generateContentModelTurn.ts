@@ -104,7 +104,9 @@ export const turnOfMessage = (
   const said: Array<JsonObject> = []
   /** Signed parts without text, which end what was said before a call. */
   const alone: Array<JsonObject> = []
-  const images = objectsIn(message["images"]).map(embeddedImage).filter(isJsonObject)
+  const given = objectsIn(message["images"])
+  const images = given.map(embeddedImage).filter(isJsonObject)
+  if (images.length < given.length) writer.lost.add(`${path}.images`)
   const pause = () => {
     for (const [place, image] of images.splice(0).entries()) said.push(withSignature(image, ofImages.get(place)))
     said.push(...alone.splice(0))

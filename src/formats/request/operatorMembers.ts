@@ -27,7 +27,10 @@ const billing = checkThat(
 
 export const operatorMembers = {
   speed: exactly("standard", "must be standard: the gateway has no price for another speed"),
-  inference_geo: exactly("global", "is not supported: the gateway has no price for a region"),
+  inference_geo: exactly(
+    "global",
+    "must be global: another region may cost more than what is reserved for the request",
+  ),
   container: refused(stored),
   thread: refused(
     "is not supported: no conversations are kept here. With thread: false, Anthropic's SDKs send the whole conversation",

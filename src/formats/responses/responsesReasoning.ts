@@ -116,7 +116,8 @@ interface Open {
 
 /**
  * The host's own reasoning, unmodified and in order. Pieces of one item share the host's id, or, where a client has lost it,
- * stand together up to the encrypted content, which comes last.
+ * stand together up to the encrypted content, which comes last. Where the host reads nothing else, a summary alone is
+ * left out without being named: it is for the reader, and the host never saw it as input.
  */
 export const reasoningItems = (
   details: ReadonlyArray<ReasoningDetail>,

@@ -546,6 +546,12 @@ describe("what hosts refused or lost", () => {
     expect(contents.at(-1)).toEqual({ role: "user", parts: [{ text: " " }] })
   })
 
+  test("images of an answer that are not embedded are named, and an empty name is not", () => {
+    const images = [png, "https://images.test/a.png"].map((url) => ({ type: "image_url", image_url: { url } }))
+    const messages = [user("x"), { role: "assistant", content: "y", images }, { ...user("z"), name: "" }]
+    expect(encoded({ messages }).dropped).toEqual(["messages[1].images"])
+  })
+
   test("F7: what Google has no words for is named: strict, a message's name, an image's detail; not custom tools", () => {
     const strict = tool("look", schema)
     const custom = { type: "custom", custom: { name: "sql" } }

@@ -11,6 +11,7 @@ import {
   type HostToolCall,
   isJsonObject,
   type JsonObject,
+  lostOfMessages,
   type Message,
   partsInOrder,
   partsOf,
@@ -56,7 +57,7 @@ class Translation {
   private readonly turns: Array<{ role: Turn["role"]; content: Array<JsonObject> }> = []
   private readonly nameFor = documentNames()
   private readonly family: Family
-  private readonly lost = new Set<string>()
+  private isInOrder = true
   private unsupported: Unsupported | undefined
 
   constructor(family: Family) {
@@ -67,7 +68,7 @@ class Translation {
     for (const [at, message] of messages.entries()) this.message(message, `messages[${at}]`)
     if (this.unsupported !== undefined) return this.unsupported
     const { system, turns } = this
-    const dropped = [...this.lost]
+    const dropped = [...lostOfMessages(messages, ["name", "detail", "images"]), ...(this.isInOrder ? [] : ["order"])]
     // A turn is needed, so instructions alone become a user's.
     if (turns.length === 0) {
       return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }], dropped }
@@ -78,7 +79,6 @@ class Translation {
   }
 
   private message(message: Message, path: string): void {
-    if (message["name"] != null && message.role !== "tool") this.lost.add(`${path}.name`)
     switch (message.role) {
       case "system":
       case "developer":
@@ -98,7 +98,7 @@ class Translation {
   /** The parts as they were said. Where the order is lost, the host would refuse thinking, so that is left out. */
   private answer(message: AssistantMessage, path: string): ReadonlyArray<JsonObject> {
     const { parts, isInOrder } = partsInOrder(message)
-    if (!isInOrder) this.lost.add("order")
+    if (!isInOrder) this.isInOrder = false
     let contents = 0
     let calls = 0
     const blocks = parts.flatMap((part) => {
@@ -122,8 +122,6 @@ class Translation {
     const blocks: Array<JsonObject> = []
     for (const [at, part] of partsOf(content).entries()) {
       const place = `${path}.content[${from + at}]`
-      const detail: unknown = part.type === "image_url" ? part.image_url.detail : undefined
-      if (detail != null && detail !== "auto") this.lost.add(`${place}.image_url.detail`)
       const block = this.block(part)
       if (isRefused(block)) {
         this.unsupported ??= new Unsupported({ path: place, reason: block.refused })

@@ -46,7 +46,7 @@ const sampling: ReadonlyArray<Parameter> = [
 export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
   const lost: Array<string> = []
   const payload = withPlainTools(request.payload, lost)
-  lost.push(...lostOfMessages(payload.messages, ["name"]))
+  lost.push(...lostOfMessages(payload.messages, ["name", "images"]))
   if (payload.tools?.every(isStrict) === false) lost.push(...lostStrict(payload.tools))
   const conversation = conversationOf(payload.messages)
   if (conversation instanceof Unsupported) return Either.left(conversation)
@@ -99,6 +99,7 @@ const toolsOf = ({ tools, tool_choice: choice }: ChatPayload): JsonObject | Unsu
   }
   // A single function cannot be chosen, but it can be the only one.
   const offered = named === undefined ? functions : functions.filter(({ name }) => name === named)
+  if (offered.length === 0) return new Unsupported({ path: "tool_choice", reason: "no tool has this name" })
   const required = choice === "required" || named !== undefined
   return {
     ...none,

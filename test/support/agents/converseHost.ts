@@ -144,7 +144,10 @@ export const converse: AgentHost = {
   provider: { plugin: "bedrock", region: "eu-west-1" },
   model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
   givesIds: true,
-  isToThink: (body) => objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])["type"] === "enabled",
+  isToThink: (body) => {
+    const { type } = objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])
+    return type === "enabled" || type === "adaptive"
+  },
   seal,
   answer,
   asked,

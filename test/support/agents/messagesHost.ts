@@ -48,8 +48,9 @@ const known = {
   body: [
     ...["model", "messages", "system", "tools", "tool_choice", "max_tokens", "stream", "thinking", "output_config"],
     ...["metadata", "stop_sequences", "temperature", "top_k", "top_p", "service_tier", "cache_control"],
+    ...["context_management"],
   ],
-  tool: ["type", "name", "description", "input_schema", "cache_control", "strict"],
+  tool: ["type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading"],
 }
 
 const refusals = (body: JsonObject): ReadonlyArray<string> => {
@@ -92,7 +93,7 @@ export const messages: AgentHost = {
   provider: { plugin: "anthropic" },
   model: "claude-sonnet-4-5",
   givesIds: true,
-  isToThink: (body) => objectIn(body["thinking"])["type"] === "enabled",
+  isToThink: (body) => ["enabled", "adaptive"].includes(textIn(objectIn(body["thinking"])["type"])),
   seal,
   answer: (said, stream) => answerIn(form, { stream }, [answerOf(said, seal)]),
   asked,

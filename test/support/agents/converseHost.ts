@@ -127,7 +127,10 @@ const refusals = (body: JsonObject): ReadonlyArray<string> => {
     objectsIn(turn?.["content"])
       .filter((block) => block[member] !== undefined)
       .map((block) => objectIn(block[member])["toolUseId"])
+  const { type } = objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])
   return [
+    // Of a model before Claude 4.6, as this one is (strands-agents/sdk-python#1856).
+    ...(type === "adaptive" ? ["thinking: Input tag 'adaptive' found using 'type'"] : []),
     ...refusedMembers(body, known, "body"),
     ...refusedNames(asked(body).tools.map(({ name }) => name)),
     ...turns.flatMap((turn, at) => refusedPairs(of(turn, "toolUse"), of(turns[at + 1], "toolResult"))),
@@ -144,10 +147,7 @@ export const converse: AgentHost = {
   provider: { plugin: "bedrock", region: "eu-west-1" },
   model: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
   givesIds: true,
-  isToThink: (body) => {
-    const { type } = objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])
-    return type === "enabled" || type === "adaptive"
-  },
+  isToThink: (body) => objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])["type"] === "enabled",
   seal,
   answer,
   asked,

@@ -118,6 +118,10 @@ interface Said {
 
 const isUnsigned = (entry: string): boolean => isThought(entry) && !entry.endsWith("]")
 
+/** OpenAI checks the ciphertext of its reasoning, not the summaries beside it. */
+const seen = (host: LiveHost, entry: string): string =>
+  host === "responses" ? entry.replace(/^thought: .* (?=\[[^\]]*\]$)/s, "thought: ") : entry
+
 /** Where `wanted` stands in `all` without a gap; -1: nowhere. */
 const placeOf = (wanted: ReadonlyArray<string>, all: ReadonlyArray<string>): number =>
   all.findIndex((_, at) => wanted.every((entry, next) => all[at + next] === entry))
@@ -178,18 +182,36 @@ export const liveScene = async (): Promise<LiveScene> => {
   }
 
   /** What is wrong with a request. */
-  const faultsOf = (host: LiveHost, body: JsonObject, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const faultsOf = (
+    host: LiveHost,
+    body: JsonObject,
+    betas: string,
+    given: ReadonlyArray<string>,
+  ): ReadonlyArray<string> => {
+    const lines = given.map((entry) => seen(host, entry))
     const family = ofClaude.includes(host) ? ofClaude : [host]
-    const own = said.filter((one) => family.includes(one.host)).flatMap((one) => [...one.all, ...one.lines])
+    const own = said
+      .filter((one) => family.includes(one.host))
+      .flatMap((one) => [...one.all, ...one.lines].map((entry) => seen(host, entry)))
     const sealed = sealing.includes(host) ? lines.filter((entry) => isThought(entry) && !own.includes(entry)) : []
     const mine = said.filter((one) => one.host === host)
     const shown = JSON.stringify(lines.filter((entry) => !/^(?:system|developer|instructions|user): /.test(entry)))
     // What is not signed may come back.
     const compared = habits.keeps === "signed" ? lines.filter((entry) => !isUnsigned(entry)) : lines
-    const lost = mine.filter((one) => placeOf(one.lines, compared) === -1)
+    const lost = mine.filter(
+      (one) =>
+        placeOf(
+          one.lines.map((entry) => seen(host, entry)),
+          compared,
+        ) === -1,
+    )
     const found = lines.filter((entry) => entry.startsWith("result ")).length
     return [
       ...agentHosts[host].refusals(host === "messages" || host === "gemini" ? merged(body) : body),
+      // Anthropic's page on context editing, 2026-11.
+      ...(host === "messages" && body["context_management"] !== undefined && !betas.includes("context-management-")
+        ? ["context_management: Extra inputs are not permitted"]
+        : []),
       ...sealed.map((entry) => `${foreign}: ${entry}`),
       ...lost.map((one) => `${changed}: ${JSON.stringify(one.lines)} came back as ${shown}`),
       ...(found === results ? [] : [`${found} results where ${results} were given: ${shown}`]),
@@ -209,7 +231,7 @@ export const liveScene = async (): Promise<LiveScene> => {
     }
     // Titles and the like.
     if (tools.length === 0) return answerAt(host, [{ kind: "text", text: "A title" }], isStream, 1000)
-    const faults = faultsOf(host, body, lines)
+    const faults = faultsOf(host, body, request.headers.get("anthropic-beta") ?? "", lines)
     problems.push(...faults.map((fault) => `${host}: ${fault}`))
     const step = steps[at]
     if (step === undefined) problems.push(`${host}: asked more often than the session has answers`)

@@ -29,10 +29,11 @@ export type Said = Pick<AssistantMessage, "content" | "reasoning_details" | "too
 
 /**
  * What the entry says of each part: the length of a reasoning's text (UTF-16 units), its signature and how many pieces
- * of it are encrypted; the length of a text; the id of a call.
+ * of it are encrypted; the length of a text, or `null` for one that was not counted and has all of the content; the id of
+ * a call.
  */
-type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
-type Listed = ListedReasoning | [kind: "text", length: number] | [kind: "call", id: string]
+export type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
+export type Listed = ListedReasoning | [kind: "text", length: number | null] | [kind: "call", id: string]
 
 /** Whether a piece is the entry that lists the parts. */
 export const isOrderEntry = ({ id }: Pick<ReasoningDetail, "id">): boolean => isOrderEntryId(id)
@@ -58,7 +59,7 @@ export class PartOrder {
   /** A text, or more of the one that was last. */
   text(text: string): void {
     const last = this.listed.at(-1)
-    if (last?.[0] === "text") last[1] += text.length
+    if (last?.[0] === "text") last[1] = (last[1] ?? 0) + text.length
     else if (text !== "") this.add(["text", text.length])
   }
 
@@ -106,16 +107,21 @@ export class PartOrder {
     const { marks } = this
     const listed: ReadonlyArray<Listed> = marks === 0 ? this.listed : [["reasoning", 0, null, marks], ...this.listed]
     if (listed.filter(([kind]) => kind === "reasoning").length < 2 && isUsual(listed)) return []
-    const data = JSON.stringify(listed)
-    // The AI SDK's provider gives back one piece for each `id` in a conversation.
-    const id = `${orderEntryId}-${Bun.hash.crc32(data).toString(36)}`
-    return [{ type: "reasoning.encrypted", id, format: "unknown", index: this.next, data }]
+    return [orderEntry(listed, this.next)]
   }
 
   private add(listed: Listed): void {
     this.listed.push(listed)
     this.next += 1
   }
+}
+
+/** The entry that lists these parts. */
+export const orderEntry = (listed: ReadonlyArray<Listed>, index: number): ReasoningDetail => {
+  const data = JSON.stringify(listed)
+  // The AI SDK's provider gives back one piece for each `id` in a conversation.
+  const id = `${orderEntryId}-${Bun.hash.crc32(data).toString(36)}`
+  return { type: "reasoning.encrypted", id, format: "unknown", index, data }
 }
 
 /** The same for plugins, as a type without private members. */
@@ -211,6 +217,18 @@ export const partsInOrder = (message: Said): OrderedParts => {
   }
 }
 
+/** The pieces of reasoning that a host of the chat form is sent, taken apart and numbered where a caller merged them. */
+export const reasoningApart = (given: unknown): Block => {
+  const details = detailsIn(given)
+  const entry = details.find(isOrderEntry)
+  if (entry === undefined) return details
+  const came = withoutOrder(details)
+  const blocks = blocksOf(came)
+  const said = blocksAs(listedIn(entry.data) ?? [], blocks)
+  if (said === undefined || said.length === blocks.length) return came
+  return said.flatMap((block, index) => block.map((detail) => ({ ...detail, index })))
+}
+
 type Block = ReadonlyArray<ReasoningDetail>
 
 /**
@@ -228,7 +246,8 @@ const blocksOf = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<Block>
   return blocks
 }
 
-const continues = (before: ReasoningDetail, detail: ReasoningDetail): boolean => {
+/** Whether a piece belongs to the block of the one before it. */
+export const continues = (before: ReasoningDetail, detail: ReasoningDetail): boolean => {
   if (before.format !== detail.format) return false
   if (before.id && before.id === detail.id) return true
   if (before.id && detail.id && before.index === undefined) return false
@@ -251,6 +270,7 @@ const isListed = (entry: unknown): entry is Listed => {
   if (!Array.isArray(entry)) return false
   const [kind, of, signature, encrypted]: ReadonlyArray<unknown> = entry
   if (kind === "call") return typeof of === "string"
+  if (kind === "text" && of === null) return true
   if (!isCount(of)) return false
   if (kind === "text") return true
   return kind === "reasoning" && (signature === null || typeof signature === "string") && isCount(encrypted)
@@ -324,7 +344,9 @@ const textsAs = (
   content: ReadonlyArray<ContentPart>,
 ): Array<ReadonlyArray<ContentPart>> | undefined => {
   const lengths = listed.flatMap((entry) => (entry[0] === "text" ? [entry[1]] : []))
-  return asTheyCame(lengths, content) ?? takenApart(lengths, content)
+  const counted = lengths.filter((length) => length !== null)
+  if (counted.length < lengths.length) return lengths.length === 1 ? [content] : undefined
+  return asTheyCame(counted, content) ?? takenApart(counted, content)
 }
 
 /** What is no text stands behind the text before it. */

@@ -21,7 +21,7 @@ import {
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type { AssistantMessage, ContentPart, Message, SystemMessage } from "../../domain/request/chat.ts"
 import { detailsIn, partsOf } from "../content.ts"
-import { isOrderEntry, withoutOrder } from "../conversation.ts"
+import { isOrderEntry, reasoningApart, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
@@ -248,9 +248,7 @@ export const changesNothing = ({ history, missingReasoning, unmarked, refused }:
 export const needsWriting = (message: Message): boolean => {
   if (message.role !== "assistant") return false
   const { reasoning_details: details } = message
-  return (
-    saysNothing(message) || (Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one)))
-  )
+  return saysNothing(message) || isListed(details)
 }
 
 const saysNothing = (message: AssistantMessage): boolean =>
@@ -278,7 +276,7 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
         if (history === "reasoning") plain[name] = value
         break
       case "reasoning_details":
-        if (history === "reasoning") plain[name] = unlisted(value)
+        if (history === "reasoning") plain[name] = isListed(value) ? reasoningApart(value) : value
         break
       default:
         plain[name] = value
@@ -291,6 +289,9 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
   }
   return plain
 }
+
+const isListed = (details: unknown): boolean =>
+  Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one))
 
 const unlisted = (details: unknown): unknown =>
   Array.isArray(details) ? details.filter((one) => !isJsonObject(one) || !isOrderEntry(one)) : details

@@ -1,10 +1,25 @@
 /** The events of a streamed chat answer: of hosts, as canonical chunks, one for each, and for clients. */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
-import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatUsage, ToolCallDelta } from "../../domain/request/chat.ts"
+import type {
+  ChatChunk,
+  ChatChunkChoice,
+  ChatDelta,
+  ChatUsage,
+  ReasoningDetail,
+  ToolCallDelta,
+} from "../../domain/request/chat.ts"
 import { sseEvent } from "../../wire/sse.ts"
 import { callIdOf } from "../callId.ts"
 import type { ChunkShape } from "../choices.ts"
+import {
+  continues,
+  isOrderEntry,
+  type Listed,
+  type ListedReasoning,
+  orderEntry,
+  textOfDetail,
+} from "../conversation.ts"
 import { CustomCalls } from "../customTools.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -34,6 +49,10 @@ interface Choice {
   /** Absent as long as it calls no tool. */
   calls: Calls | undefined
   readonly tags: ThinkTags | undefined
+  /** Whether it has said any text. */
+  hasText: boolean
+  /** Absent until it reasons in pieces. */
+  reasoned: Reasoned | undefined
   isFinished: boolean
 }
 
@@ -41,6 +60,8 @@ const newChoice = (index: number, quirks: ChatQuirks, model: string): Choice => 
   index,
   calls: undefined,
   tags: quirks.thinkTags === true ? new ThinkTags(model) : undefined,
+  hasText: false,
+  reasoned: undefined,
   isFinished: false,
 })
 
@@ -135,6 +156,8 @@ const readChoice = (
     if (state.tags !== undefined) addThought(delta, state.tags.end())
     if (finish === "stop" && state.calls?.any === true) finish = "tool_calls"
     if (finish === "tool_calls") addEmptyArguments(delta, state)
+    const entry = state.isFinished ? undefined : state.reasoned?.entry()
+    if (entry !== undefined) delta.reasoning_details = [...(delta.reasoning_details ?? noDetails), entry]
     state.isFinished = true
   }
   const out: Mutable<ChatChunkChoice> = {
@@ -185,7 +208,69 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
       }
     }
   }
+  if (delta.reasoning_details !== undefined) listReasoning(delta.reasoning_details, choice)
+  if (delta.content) {
+    choice.hasText = true
+    choice.reasoned?.text()
+  }
+  if (choice.reasoned !== undefined && delta.tool_calls !== undefined) choice.reasoned.calls(delta.tool_calls)
   return delta
+}
+
+/** Where texts or calls came before any reasoning, nothing is listed. */
+const listReasoning = (details: ReadonlyArray<ReasoningDetail>, choice: Choice): void => {
+  if (choice.reasoned === undefined && !choice.hasText && choice.calls === undefined) choice.reasoned = new Reasoned()
+  choice.reasoned?.add(details)
+}
+
+/**
+ * The parts of a choice whose host gives its reasoning in pieces. They are listed where several blocks are signed: clients
+ * merge those (the AI SDK's provider does), and the host refuses them so. Most pieces of texts are not seen here, since
+ * they are spliced, so texts are not counted.
+ */
+class Reasoned {
+  private readonly listed: Array<Listed> = []
+  private readonly seen = new Set<string>()
+  private last: ReasoningDetail | undefined
+  private block: ListedReasoning = ["reasoning", 0, null, 0]
+  private isListed = false
+
+  add(details: ReadonlyArray<ReasoningDetail>): void {
+    for (const detail of details) {
+      if (isOrderEntry(detail)) {
+        this.isListed = true
+        continue
+      }
+      if (this.last === undefined || !continues(this.last, detail)) {
+        this.block = ["reasoning", 0, null, 0]
+        this.listed.push(this.block)
+      }
+      this.last = detail
+      this.block[1] += textOfDetail(detail).length
+      if (detail.signature) this.block[2] = detail.signature
+      if (typeof detail.data === "string") this.block[3] += 1
+    }
+  }
+
+  text(): void {
+    if (this.isNew("text")) this.listed.push(["text", null])
+  }
+
+  calls(pieces: ReadonlyArray<ToolCallDelta>): void {
+    for (const { id } of pieces) if (id !== undefined && this.isNew(`call ${id}`)) this.listed.push(["call", id])
+  }
+
+  /** None where the host has listed the order itself. */
+  entry(): ReasoningDetail | undefined {
+    const { listed, isListed } = this
+    const signed = listed.filter(([kind, , signature]) => kind === "reasoning" && signature != null)
+    return isListed || signed.length < 2 ? undefined : orderEntry(listed, listed.length)
+  }
+
+  private isNew(part: string): boolean {
+    const { size } = this.seen
+    return this.seen.add(part).size > size
+  }
 }
 
 /** `{}` for calls that have no arguments: "" is no JSON. Once for each call. */
@@ -194,6 +279,7 @@ const addEmptyArguments = (delta: Mutable<ChatDelta>, { calls }: Choice): void =
   if (pieces.length > 0) delta.tool_calls = [...(delta.tool_calls ?? noPieces), ...pieces]
 }
 
+const noDetails: ReadonlyArray<ReasoningDetail> = []
 const noPieces: ReadonlyArray<ToolCallDelta> = []
 
 const addThought = (

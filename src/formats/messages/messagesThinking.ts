@@ -25,6 +25,13 @@ export type ThinkingKind = "budget" | "adaptive" | "always"
 const givenBudget = /(?:^|[./])claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
 const canStop = /(?:^|[./])claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
 
+// Adaptive thinking begins with Claude 4.6 (Anthropic's page on adaptive thinking, 2026-11). At Claude 4.5 and before:
+// "Input tag 'adaptive' found using 'type' does not match any of the expected tags" (strands-agents/sdk-python#1856).
+const neverAdaptive = /(?:^|[./])claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
+
+/** Whether a Claude model refuses adaptive thinking, by its name at any host. */
+export const refusesAdaptive = (upstreamModel: string): boolean => neverAdaptive.test(upstreamModel)
+
 /** How a Claude model is asked to think, by its name at any host: `claude-opus-4-1`, `anthropic.claude-opus-4-1-v1:0`. */
 export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
   givenBudget.test(upstreamModel) ? "budget" : canStop.test(upstreamModel) ? "adaptive" : "always"
@@ -130,6 +137,12 @@ const budgetOf = (wish: ReasoningWish, maxTokens: number): number | undefined =>
 const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: number): string => {
   if (wish.tokens !== undefined) return effortFor(wish.tokens, maxTokens, ["low", "medium", "high", "xhigh"])
   return wish.effort === "minimal" ? "low" : wish.effort
+}
+
+/** What a model that refuses adaptive thinking is asked for in its place; `undefined`: there is no room for it. */
+export const budgetFor = (adaptive: JsonObject, reasoning: Reasoning, maxTokens: number): JsonObject | undefined => {
+  const tokens = budgetOf(reasoningWish(reasoning), maxTokens)
+  return tokens === undefined ? undefined : { ...adaptive, type: "enabled", budget_tokens: tokens }
 }
 
 /** A budget of a caller whose output bound the gateway lowers; `undefined`: there is no room for one. */

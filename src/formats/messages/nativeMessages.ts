@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { reasoningWish } from "../effort.ts"
@@ -13,7 +13,15 @@ import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { parameters } from "./messagesMembers.ts"
 import { outputBound, samplingParameters, tierField, version } from "./messagesRequest.ts"
-import { lacksThinking, type ThinkingKind, thinkingFor, withinBound } from "./messagesThinking.ts"
+import {
+  budgetFor,
+  isAdaptive,
+  lacksThinking,
+  refusesAdaptive,
+  type ThinkingKind,
+  thinkingFor,
+  withinBound,
+} from "./messagesThinking.ts"
 import { isForced } from "./messagesTools.ts"
 import type { Turn } from "./messagesTurns.ts"
 
@@ -69,6 +77,7 @@ export const encodeNative = (
     sent["tool_choice"] = without(sent["tool_choice"], ["disable_parallel_tool_use"])
   setOutput(sent, request)
   setThinking(sent, kind, request, maxTokens, drop)
+  if (isAdaptive(sent["thinking"]) && refusesAdaptive(host.upstreamModel)) setBudget(sent, request, maxTokens, drop)
   const { thinking } = sent
   // A budget has to stay below the output bound, which is not the caller's here.
   if (isJsonObject(thinking) && maxTokens !== body["max_tokens"]) {
@@ -78,6 +87,7 @@ export const encodeNative = (
   }
   // A host that did not think, or whose thinking this one cannot read, has made the calls whose results come now.
   if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(turnsOf(sent["messages"]))) drop("thinking")
+  if (sent["thinking"] === undefined && body["thinking"] != null) keepThinking(sent, dropped)
   return Either.right({
     path: "/messages",
     headers: { "anthropic-version": version, ...pricedBetas(headers, host, dropped) },
@@ -175,6 +185,33 @@ const setThinking = (
     if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
     if (!asked.sampling) for (const { at } of samplingParameters) drop(at)
   }
+}
+
+/** A budget in place of adaptive thinking. Of the models without that, Opus 4.5 alone knows efforts. */
+const setBudget = (
+  sent: Record<string, unknown>,
+  { reasoning }: ChatRequest,
+  maxTokens: number,
+  drop: (name: string) => void,
+): void => {
+  const budget = isForced(sent["tool_choice"]) ? undefined : budgetFor(objectIn(sent["thinking"]), reasoning, maxTokens)
+  if (budget === undefined) drop("thinking")
+  else sent["thinking"] = budget
+  if (isJsonObject(sent["output_config"]) && !/opus-4-5/.test(String(sent["model"]))) {
+    sent["output_config"] = without(sent["output_config"], ["effort"])
+    if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
+  }
+}
+
+/** Without thinking there is none to clear: "`clear_thinking_20251015` strategy requires `thinking` to be enabled". */
+const keepThinking = (sent: Record<string, unknown>, dropped: Array<string>): void => {
+  const { context_management: managed } = sent
+  if (!isJsonObject(managed) || !Array.isArray(managed["edits"])) return
+  const edits = managed["edits"].filter((edit) => !textOr(objectIn(edit)["type"], "").startsWith("clear_thinking"))
+  if (edits.length === managed["edits"].length) return
+  dropped.push("context_management")
+  if (edits.length > 0) sent["context_management"] = { ...managed, edits }
+  else delete sent["context_management"]
 }
 
 const turnsOf = (messages: unknown): ReadonlyArray<Turn> =>

@@ -5,7 +5,8 @@ import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { ChatChunk, ChatResponse } from "../../../src/domain/request/chat.ts"
 import type { ChatQuirks } from "../../../src/formats/chat/ChatQuirks.ts"
 import { chatProtocol } from "../../../src/formats/chat/chatHost.ts"
-import { addChunks, hostFor, requestWith, TranscriptBuilder } from "../../support/recordings/recordings.ts"
+import { partsInOrder } from "../../../src/formats/conversation.ts"
+import { addChunks, encodedBy, hostFor, requestWith, TranscriptBuilder } from "../../support/recordings/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")
@@ -301,6 +302,70 @@ describe("usage", () => {
 
   test("Groq's streams give it under x_groq", () => {
     expect(transcriptOf([event({}, "stop", { x_groq: { usage: counts } })]).usage).toMatchObject({ promptTokens: 10 })
+  })
+})
+
+describe("several signed thoughts in a stream", () => {
+  const format = "anthropic-claude-v1"
+  const piece = (index: number, more: JsonObject) => ({
+    reasoning_details: [{ type: "reasoning.text", format, index, ...more }],
+  })
+  const call = { index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }
+  const said = [
+    ...[event(piece(0, { text: "Fir" })), event(piece(0, { text: "st" })), event(piece(0, { signature: "one" }))],
+    ...[event(piece(1, { text: "Second" })), event(piece(1, { signature: "two" }))],
+    ...[event({ content: "Text" }), event({ tool_calls: [call] }), event({}, "tool_calls")],
+  ]
+  const detailsOf = (events: ReadonlyArray<unknown>) =>
+    decoded(events).flatMap(({ choices }) => choices.flatMap(({ delta }) => delta.reasoning_details ?? []))
+
+  // The AI SDK's provider makes one of all texts, with the first signature.
+  test("go back apart where a client has merged them", () => {
+    const entry = detailsOf(said).at(-1)
+    const merged = { type: "reasoning.text", format, index: 0, text: "FirstSecond", signature: "one" }
+    const history = { role: "assistant", content: "Text", reasoning_details: [merged, entry] }
+    const request = requestWith({ messages: [...messages, history] })
+    expect(encodedBy(chatProtocol(), request, host).body["messages"]).toEqual([
+      ...messages,
+      {
+        ...history,
+        reasoning_details: [
+          { type: "reasoning.text", format, index: 0, text: "First", signature: "one" },
+          { type: "reasoning.text", format, index: 1, text: "Second", signature: "two" },
+        ],
+      },
+    ])
+  })
+
+  test("come before the text and the calls at a host of another form", () => {
+    const history = { role: "assistant" as const, content: "Text that was spliced", tool_calls: [call] }
+    const { parts, isInOrder } = partsInOrder({ ...history, reasoning_details: detailsOf(said) })
+    expect([parts.map(({ type }) => type), isInOrder]).toEqual([["reasoning", "reasoning", "content", "call"], true])
+  })
+
+  test("are listed once, at the end, and not where the host did so itself", () => {
+    const listed = detailsOf([...said, event({}, "stop")]).filter(({ type }) => type === "reasoning.encrypted")
+    expect(listed.map(({ data }) => JSON.parse(data ?? ""))).toEqual([
+      [
+        ["reasoning", 5, "one", 0],
+        ["reasoning", 6, "two", 0],
+        ["text", null],
+        ["call", "call_1"],
+      ],
+    ])
+    const [entry] = listed
+    const own = [...said.slice(0, -1), event({ reasoning_details: [entry] }), event({}, "tool_calls")]
+    expect(detailsOf(own).filter(({ type }) => type === "reasoning.encrypted")).toEqual(listed)
+  })
+
+  test.each<[string, ReadonlyArray<unknown>]>([
+    ["one thought", [event(piece(0, { text: "a" })), event(piece(0, { signature: "s" })), event({}, "stop")]],
+    [
+      "thoughts without signatures",
+      [event(piece(0, { text: "a" })), event(piece(1, { text: "b" })), event({}, "stop")],
+    ],
+  ])("are nothing to list: %s", (_, events) => {
+    expect(detailsOf(events).every(({ type }) => type === "reasoning.text")).toBe(true)
   })
 })
 

@@ -136,6 +136,44 @@ describe("the body", () => {
     expect(response.headers.get("x-gw-dropped")).toBe("future_member")
   })
 
+  const adaptive = { thinking: { type: "adaptive" }, output_config: { effort: "high" }, max_tokens: 4096 }
+  test.each<[string, JsonObject]>([
+    ["claude-sonnet-4-5-20250929", { thinking: { type: "enabled", budget_tokens: 3276 } }],
+    ["claude-opus-4-5", { thinking: { type: "enabled", budget_tokens: 3276 }, output_config: { effort: "high" } }],
+    ["claude-sonnet-4-6", { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
+    ["claude-opus-5", { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
+  ])("asks %s to think as it can, where the caller says adaptive", async (model, expected) => {
+    const { sent } = await sentBody(adaptive, {}, { model })
+    const { thinking, output_config } = sent
+    const asked: JsonObject = { thinking, ...(output_config === undefined ? {} : { output_config }) }
+    expect(asked).toEqual(expected)
+  })
+
+  test("adaptive thinking beside a forced tool, at a model that has only budgets: it does not think", async () => {
+    const tools = { tools: [{ name: "look", input_schema: { type: "object" } }], tool_choice: { type: "any" } }
+    const { sent, response } = await sentBody({ ...adaptive, ...tools }, {}, { model: "claude-haiku-4-5" })
+    expect(sent["thinking"]).toBeUndefined()
+    expect(response.headers.get("x-gw-dropped")).toContain("thinking")
+  })
+
+  test("where the gateway takes thinking out, there is none to clear", async () => {
+    const edits = [{ type: "clear_thinking_20251015", keep: "all" }, { type: "clear_tool_uses_20250919" }]
+    const called = { type: "tool_use", id: "toolu_1", name: "look", input: {} }
+    const messages = [
+      { role: "user", content: "Look" },
+      { role: "assistant", content: [called] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "x" }] },
+    ]
+    const tools = [{ name: "look", input_schema: { type: "object" } }]
+    const thinking = { type: "enabled", budget_tokens: 2000 }
+    const body = { messages, tools, thinking, max_tokens: 4000 }
+    const { sent } = await sentBody({ ...body, context_management: { edits } })
+    expect([sent["thinking"], sent["context_management"]]).toEqual([undefined, { edits: edits.slice(1) }])
+    const other = await sentBody({ ...body, context_management: { edits: edits.slice(0, 1) } })
+    expect(other.sent["context_management"]).toBeUndefined()
+    expect(other.response.headers.get("x-gw-dropped")).toBe("thinking, context_management")
+  })
+
   test("loses what speaks to the router, credentials and addresses, and nulls", async () => {
     const { sent } = await sentBody({
       ...{ provider: { only: ["claude"] }, session_id: "s", trace: { a: 1 }, route: "fallback", fallbacks: [] },

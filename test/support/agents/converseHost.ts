@@ -127,7 +127,10 @@ const refusals = (body: JsonObject): ReadonlyArray<string> => {
     objectsIn(turn?.["content"])
       .filter((block) => block[member] !== undefined)
       .map((block) => objectIn(block[member])["toolUseId"])
+  const { type } = objectIn(objectIn(body["additionalModelRequestFields"])["thinking"])
   return [
+    // Of a model before Claude 4.6, as this one is (strands-agents/sdk-python#1856).
+    ...(type === "adaptive" ? ["thinking: Input tag 'adaptive' found using 'type'"] : []),
     ...refusedMembers(body, known, "body"),
     ...refusedNames(asked(body).tools.map(({ name }) => name)),
     ...turns.flatMap((turn, at) => refusedPairs(of(turn, "toolUse"), of(turns[at + 1], "toolResult"))),

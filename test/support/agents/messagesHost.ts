@@ -48,15 +48,26 @@ const known = {
   body: [
     ...["model", "messages", "system", "tools", "tool_choice", "max_tokens", "stream", "thinking", "output_config"],
     ...["metadata", "stop_sequences", "temperature", "top_k", "top_p", "service_tier", "cache_control"],
+    // With its beta (`liveScene.ts`).
+    ...["context_management"],
   ],
-  tool: ["type", "name", "description", "input_schema", "cache_control", "strict"],
+  // `defer_loading` needs no beta since the search of tools is generally available (vercel/ai#16245).
+  tool: ["type", "name", "description", "input_schema", "cache_control", "strict", "defer_loading"],
 }
 
 const refusals = (body: JsonObject): ReadonlyArray<string> => {
   const messages = objectsIn(body["messages"])
   const tools = objectsIn(body["tools"])
   const isThinking = objectIn(body["thinking"])["type"] === "enabled"
+  const edits = objectsIn(objectIn(body["context_management"])["edits"])
   return [
+    // Of a model before Claude 4.6, as this one is.
+    ...(objectIn(body["thinking"])["type"] === "adaptive" ? ["thinking: Input tag 'adaptive' found using 'type'"] : []),
+    ...(objectIn(body["output_config"])["effort"] === undefined ? [] : ["This model has no effort parameter"]),
+    ...(!isThinking && edits.some(({ type }) => textIn(type).startsWith("clear_thinking"))
+      ? ["`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"]
+      : []),
+    ...(tools.length > 0 && tools.every((tool) => tool["defer_loading"] === true) ? ["all tools are deferred"] : []),
     ...refusedMembers(body, known.body, "body"),
     ...tools.flatMap((tool) => refusedMembers(tool, known.tool, "tool")),
     ...refusedNames(tools.map(({ name }) => textIn(name))),

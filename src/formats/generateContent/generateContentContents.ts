@@ -11,7 +11,7 @@ import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../..
 import { innerJson } from "../../wire/jsonDepth.ts"
 import { calledNames, partsOf, textOf } from "../content.ts"
 import { lostOfMessages } from "../plainTools.ts"
-import type { Dropped } from "../request/Dropped.ts"
+import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { messageOfTurn, type Placed, turnOfMessage } from "./generateContentModelTurn.ts"
 import { addressedPart, embeddedPart, isOperatorsAddress, mediaPart, type Reader } from "./generateContentParts.ts"
 
@@ -27,6 +27,12 @@ const content: JsonSchema = { type: "object", properties: { parts: { type: "arra
 
 export const contentsSchema: JsonSchema = { type: "array", items: content, minItems: 1, maxItems: mostContents }
 export const instructionSchema: JsonSchema = { anyOf: [{ type: "string" }, content] }
+
+// What a part may have. The signatures of turns of the model are read apart.
+const textMembers: ReadonlySet<string> = new Set(["text", "thought", "thoughtSignature"])
+const embeddedMembers: ReadonlySet<string> = new Set(["inlineData", "thought", "thoughtSignature"])
+const addressedMembers: ReadonlySet<string> = new Set(["fileData", "thought", "thoughtSignature"])
+const resultMembers: ReadonlySet<string> = new Set(["id", "name", "response", "parts"])
 
 export class History {
   readonly messages: Array<Message> = []
@@ -82,6 +88,8 @@ export class History {
       }
     }
     this.answer(said)
+    const saysNothing = this.messages.every(({ role }) => role === "system") && this.untranslated.length === 0
+    if (saysNothing && this.issues.length === 0) report(this.issues, "contents", "must have a part that says something")
   }
 
   private add(message: Message, path: string): void {
@@ -140,6 +148,7 @@ export class History {
     const id = textOr(given, "") || called?.id
     if (id === undefined)
       report(this.issues, `${path}.functionResponse.name`, "no call in the conversation has this name")
+    dropOthers(result, resultMembers, `${path}.functionResponse`, this.untranslated)
     this.add({ role: "tool", tool_call_id: id ?? "", content: textOfResult(response) }, path)
     const media = objectsIn(result["parts"]).map((inner) => ({ part: inner, path: `${path}.functionResponse.parts` }))
     return media.flatMap((inner) => this.content(inner))
@@ -166,16 +175,22 @@ export class History {
     return { id, type: "function", function: { name: textOr(name, ""), arguments: json } }
   }
 
-  private content({ part: { text, inlineData, fileData, ...others }, path }: Placed): ReadonlyArray<ContentPart> {
-    if (typeof text === "string") return [{ type: "text", text }]
+  private content({ part, path }: Placed): ReadonlyArray<ContentPart> {
+    const { text, inlineData, fileData } = part
+    if (typeof text === "string") {
+      dropOthers(part, textMembers, path, this.untranslated)
+      return [{ type: "text", text }]
+    }
     if (isJsonObject(inlineData)) {
+      dropOthers(part, embeddedMembers, path, this.untranslated)
       const { mimeType, data } = inlineData
       if (typeof mimeType === "string" && typeof data === "string") return [embeddedPart(mimeType, data)]
       report(this.issues, `${path}.inlineData`, "must have the strings mimeType and data")
     } else if (isJsonObject(fileData)) {
+      dropOthers(part, addressedMembers, path, this.untranslated)
       return [addressedPart(textOr(fileData["mimeType"], ""), textOr(fileData["fileUri"], ""))]
     } else if (text !== undefined) report(this.issues, `${path}.text`, "must be a string")
-    else if (Object.keys(others).some((name) => name !== "thoughtSignature")) this.untranslated.push(path)
+    else if (Object.keys(part).some((name) => name !== "thoughtSignature")) this.untranslated.push(path)
     return []
   }
 }

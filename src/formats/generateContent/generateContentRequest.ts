@@ -78,7 +78,7 @@ export const decodeGenerateContent = (
     messages,
     ...readConfig(config, untranslated, issues),
     ...readTools(body["tools"], untranslated, issues),
-    ...readChoice(body["toolConfig"], issues),
+    ...readChoice(body["toolConfig"], untranslated, issues),
     ...(typeof body["user"] === "string" ? { user: body["user"] } : {}),
     ...readTier(body["service_tier"]),
   }

@@ -12,6 +12,8 @@ import type { Reader } from "./generateContentParts.ts"
 
 // --- tools
 
+const parameterSchemas: ReadonlySet<string> = new Set(["parametersJsonSchema", "parameters"])
+
 export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues): Partial<ChatPayload> => {
   const functions: Array<FunctionTool> = []
   let searches = false
@@ -22,6 +24,7 @@ export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues)
       if (typeof name !== "string" || name === "")
         report(issues, `tools[${at}].functionDeclarations[${place}].name`, "must be a non-empty string")
       else {
+        dropOthers(schemas, parameterSchemas, `tools[${at}].functionDeclarations[${place}]`, untranslated)
         const parameters = readSchema(schemas["parametersJsonSchema"], schemas["parameters"])
         const about = given({ description: textOr(description, undefined), parameters })
         functions.push({ type: "function", function: { name, ...about } })
@@ -96,8 +99,18 @@ const among = [
   ["auto", "VALIDATED"],
 ] as const
 
-export const readChoice = (toolConfig: unknown, issues: Issues): { readonly tool_choice?: ToolChoice } => {
-  const { mode: written, allowedFunctionNames: names } = objectIn(toolConfig, "functionCallingConfig")
+const callingMembers: ReadonlySet<string> = new Set(["mode", "allowedFunctionNames"])
+
+export const readChoice = (
+  toolConfig: unknown,
+  untranslated: Dropped,
+  issues: Issues,
+): { readonly tool_choice?: ToolChoice } => {
+  if (!isJsonObject(toolConfig)) return {}
+  const calling = objectIn(toolConfig, "functionCallingConfig")
+  dropOthers(toolConfig, new Set(["functionCallingConfig"]), "toolConfig", untranslated)
+  dropOthers(calling, callingMembers, "toolConfig.functionCallingConfig", untranslated)
+  const { mode: written, allowedFunctionNames: names } = calling
   const mode = textOr(written, "").toUpperCase()
   const named = (Array.isArray(names) ? names : []).map((name: unknown, at) => {
     if (typeof name !== "string")
@@ -111,7 +124,9 @@ export const readChoice = (toolConfig: unknown, issues: Issues): { readonly tool
     return { tool_choice: { type: "allowed_tools", allowed_tools: { mode: choice, tools: named } } }
   }
   const [plain = choice] = modes.find(([, its]) => its === mode) ?? []
-  return plain === undefined ? {} : { tool_choice: plain }
+  if (plain !== undefined) return { tool_choice: plain }
+  if (mode !== "" && mode !== "MODE_UNSPECIFIED") untranslated.push("toolConfig.functionCallingConfig.mode")
+  return {}
 }
 
 const callingOf = (payload: ChatPayload, hasFunctions: boolean): Either.Either<JsonObject | undefined, Unsupported> => {

@@ -61,6 +61,52 @@ test("what other hosts are not sent is named: media of the instructions, and for
   ])
 })
 
+test("members of declarations, choices, parts and results that Google alone has are named at other hosts", () => {
+  const functionDeclarations = [{ name: "look", behavior: "NON_BLOCKING", response: { type: "OBJECT" } }]
+  const inlineData = { mimeType: "image/png", data: "AAAA" }
+  const level = { level: "MEDIA_RESOLUTION_LOW" }
+  const result = { id: "c1", name: "look", response: { output: "ok" }, willContinue: true, scheduling: "SILENT" }
+  const body = {
+    model: "m",
+    contents: [
+      {
+        parts: [
+          { text: "Hi", inlineData },
+          { inlineData, mediaResolution: level },
+        ],
+      },
+      { role: "model", parts: [{ functionCall: { id: "c1", name: "look", args: {} }, thoughtSignature: "a" }] },
+      { role: "user", parts: [{ functionResponse: result }] },
+    ],
+    tools: [{ functionDeclarations }],
+    toolConfig: {
+      functionCallingConfig: { mode: "SOME_DAY", streamFunctionCallArguments: true },
+      retrievalConfig: { languageCode: "en" },
+    },
+  }
+  const target = new Target("/api/v1", "http://127.0.0.1/api/v1beta/models/m:generateContent")
+  const { native } = Either.getOrThrow(generateContent.decode(body, new Headers(), target))
+  expect(native?.untranslated.toSorted()).toEqual([
+    "contents[0].parts[0].inlineData",
+    "contents[0].parts[1].mediaResolution",
+    "contents[2].parts[0].functionResponse.scheduling",
+    "contents[2].parts[0].functionResponse.willContinue",
+    "toolConfig.functionCallingConfig.mode",
+    "toolConfig.functionCallingConfig.streamFunctionCallArguments",
+    "toolConfig.retrievalConfig",
+    "tools[0].functionDeclarations[0].behavior",
+    "tools[0].functionDeclarations[0].response",
+  ])
+})
+
+test("contents that say nothing were sent as a conversation without messages", () => {
+  const target = new Target("/api/v1", "http://127.0.0.1/api/v1beta/models/m:generateContent")
+  const decoded = generateContent.decode({ model: "m", contents: [{ parts: [{}] }] }, new Headers(), target)
+  expect(Either.getLeft(decoded)).toMatchObject({
+    value: { issues: [{ path: "contents", message: "must have a part that says something" }] },
+  })
+})
+
 describe.each([
   ["whole", whole],
   ["streamed", streamed],

@@ -8,6 +8,7 @@ import type {
   ChatUsage,
   FinishReason,
   OutputImage,
+  ReasoningDetail,
   ToolCall,
 } from "../../domain/request/chat.ts"
 import { callIdOf } from "../callId.ts"
@@ -18,6 +19,7 @@ import { withCustomCalls } from "../customTools.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { legacyChoice } from "./chatLegacyFunctions.ts"
+import { Reasoned } from "./chatReasoned.ts"
 import { ThinkTags } from "./chatThinkTags.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -231,6 +233,18 @@ export const memberOf = (name: string, value: unknown): unknown => {
 const withArguments = (call: ToolCall): ToolCall =>
   call.function.arguments === "" ? { ...call, function: { ...call.function, arguments: "{}" } } : call
 
+const withEntry = (
+  details: ReadonlyArray<ReasoningDetail>,
+  { content, tool_calls: calls }: ChatMessage,
+): ReadonlyArray<ReasoningDetail> => {
+  const reasoned = new Reasoned()
+  reasoned.add(details)
+  if (content) reasoned.text()
+  if (calls !== undefined) reasoned.calls(calls)
+  const entry = reasoned.entry()
+  return entry === undefined ? details : [...details, entry]
+}
+
 const readMessage = (message: JsonObject, quirks: ChatQuirks, model: string): Mutable<ChatMessage> => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
   const parts = Array.isArray(content) ? textAndReasoningOf(content) : undefined
@@ -258,6 +272,8 @@ const readMessage = (message: JsonObject, quirks: ChatQuirks, model: string): Mu
     const value = memberOf(name, message[name])
     if (value !== undefined) out[name] = value
   }
+  const { reasoning_details: details } = out
+  if (details !== undefined && details.length > 1) out.reasoning_details = withEntry(details, out)
   return out
 }
 

@@ -12,14 +12,6 @@ import type {
 import { sseEvent } from "../../wire/sse.ts"
 import { callIdOf } from "../callId.ts"
 import type { ChunkShape } from "../choices.ts"
-import {
-  continues,
-  isOrderEntry,
-  type Listed,
-  type ListedReasoning,
-  orderEntry,
-  textOfDetail,
-} from "../conversation.ts"
 import { CustomCalls } from "../customTools.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -41,6 +33,7 @@ import {
   usageOf,
 } from "./chatAnswer.ts"
 import { legacyPiece } from "./chatLegacyFunctions.ts"
+import { Reasoned } from "./chatReasoned.ts"
 import { ThinkTags } from "./chatThinkTags.ts"
 
 /** State of one choice. */
@@ -221,56 +214,6 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
 const listReasoning = (details: ReadonlyArray<ReasoningDetail>, choice: Choice): void => {
   if (choice.reasoned === undefined && !choice.hasText && choice.calls === undefined) choice.reasoned = new Reasoned()
   choice.reasoned?.add(details)
-}
-
-/**
- * The parts of a choice whose host gives its reasoning in pieces. They are listed where several blocks are signed: clients
- * merge those (the AI SDK's provider does), and the host refuses them so. Most pieces of texts are not seen here, since
- * they are spliced, so texts are not counted.
- */
-class Reasoned {
-  private readonly listed: Array<Listed> = []
-  private readonly seen = new Set<string>()
-  private last: ReasoningDetail | undefined
-  private block: ListedReasoning = ["reasoning", 0, null, 0]
-  private isListed = false
-
-  add(details: ReadonlyArray<ReasoningDetail>): void {
-    for (const detail of details) {
-      if (isOrderEntry(detail)) {
-        this.isListed = true
-        continue
-      }
-      if (this.last === undefined || !continues(this.last, detail)) {
-        this.block = ["reasoning", 0, null, 0]
-        this.listed.push(this.block)
-      }
-      this.last = detail
-      this.block[1] += textOfDetail(detail).length
-      if (detail.signature) this.block[2] = detail.signature
-      if (typeof detail.data === "string") this.block[3] += 1
-    }
-  }
-
-  text(): void {
-    if (this.isNew("text")) this.listed.push(["text", null])
-  }
-
-  calls(pieces: ReadonlyArray<ToolCallDelta>): void {
-    for (const { id } of pieces) if (id !== undefined && this.isNew(`call ${id}`)) this.listed.push(["call", id])
-  }
-
-  /** None where the host has listed the order itself. */
-  entry(): ReasoningDetail | undefined {
-    const { listed, isListed } = this
-    const signed = listed.filter(([kind, , signature]) => kind === "reasoning" && signature != null)
-    return isListed || signed.length < 2 ? undefined : orderEntry(listed, listed.length)
-  }
-
-  private isNew(part: string): boolean {
-    const { size } = this.seen
-    return this.seen.add(part).size > size
-  }
 }
 
 /** `{}` for calls that have no arguments: "" is no JSON. Once for each call. */

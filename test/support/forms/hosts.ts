@@ -340,7 +340,7 @@ const messagesTurns = ({ role, content }: JsonObject): ReadonlyArray<Asked["turn
 const messagesHost: HostForm = {
   name: "messages",
   plugin: "anthropic",
-  model: "claude-opus-4-1",
+  model: "claude-opus-4-6",
   writes: (format) => format === claudes,
   choices: 1,
   whole: ([answer]) => messagesWhole(answer ?? { finish: "stop" }),

@@ -5,6 +5,8 @@
  * reasoning parts, a last entry of `reasoning_details` lists the parts. Callers give it back with the rest. No host is
  * sent it. See docs/guarantees.md#g39.
  */
+
+import { isCount } from "../domain/price/Usage.ts"
 import {
   type AssistantMessage,
   type ContentPart,
@@ -275,8 +277,6 @@ const isListed = (entry: unknown): entry is Listed => {
   if (kind === "text") return true
   return kind === "reasoning" && (signature === null || typeof signature === "string") && isCount(encrypted)
 }
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** The parts as they are listed; `undefined`: the list is not one of this message. */
 const arranged = (

@@ -1,7 +1,7 @@
 /** Answers of Google's hosts in the canonical form, and whole answers for Google's clients. */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type {
   ChatChoice,
   ChatChunkChoice,
@@ -18,7 +18,7 @@ import { deltasOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import { AnswerParts, CandidateReader, type Shown } from "./generateContentAnswerParts.ts"
 import { generateContentErrorInBody } from "./generateContentError.ts"
-import { given, objectIn } from "./generateContentJson.ts"
+import { given } from "./generateContentJson.ts"
 import { modelFacts } from "./generateContentModels.ts"
 import { groundingOf } from "./generateContentSources.ts"
 import { tierField, usageOf, usageWithCost } from "./generateContentUsage.ts"
@@ -127,7 +127,7 @@ export class AnswerReader {
 
 /** A prompt that was refused has no candidates. */
 const blockedIn = (data: JsonObject): ChatChunkChoice | undefined => {
-  const { blockReason: reason, blockReasonMessage: words } = objectIn(data, "promptFeedback")
+  const { blockReason: reason, blockReasonMessage: words } = objectIn(data["promptFeedback"])
   if (reason == null) return undefined
   const refused = typeof words === "string" ? { refusal: words } : {}
   const delta = { content: "", ...refused }
@@ -190,8 +190,8 @@ const messageOf = (
 // --- for clients
 
 export const shownTo = ({ native, payload }: ChatRequest): Shown => ({
-  thoughts: objectIn(native?.body["generationConfig"], "thinkingConfig")["includeThoughts"] === true,
-  soundFormat: textOr(objectIn(payload, "audio")["format"], "pcm16"),
+  thoughts: objectIn(objectIn(native?.body["generationConfig"])["thinkingConfig"])["includeThoughts"] === true,
+  soundFormat: textOr(objectIn(payload["audio"])["format"], "pcm16"),
 })
 
 export const answerWriter =

@@ -3,14 +3,14 @@
  * answer is one piece. Calls go out whole, and what was said behind one waits for it.
  */
 import { randomText } from "../../domain/ids.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Annotation, ChatDelta, OutputImage, ReasoningDetail, ToolCallDelta } from "../../domain/request/chat.ts"
 import { JsonCount } from "../../wire/jsonDepth.ts"
 import { callIdOf } from "../callId.ts"
 import { argumentsObject, citationsIn } from "../content.ts"
 import { isOrderEntry, PartOrder } from "../conversation.ts"
 import { wrapped, wrappedWhole } from "../foreignReasoning.ts"
-import { given, objectIn } from "./generateContentJson.ts"
+import { given } from "./generateContentJson.ts"
 import { imagePart, soundPart } from "./generateContentParts.ts"
 import { annotationsOf, searchesOf } from "./generateContentSources.ts"
 import { asSignature, imageId, isOfCall, reasoningFormat, signed, textId, thought } from "./generateContentThoughts.ts"
@@ -47,7 +47,7 @@ export class CandidateReader {
   /** What a piece adds. Members that nothing was added to are absent. */
   read(candidate: JsonObject): ChatDelta {
     const delta: Delta = {}
-    for (const part of objectsIn(objectIn(candidate, "content")["parts"])) this.part(part, delta)
+    for (const part of objectsIn(objectIn(candidate["content"])["parts"])) this.part(part, delta)
     this.searches = Math.max(this.searches, searchesOf(candidate, this.isThird))
     const annotations = annotationsOf(candidate, this.text).filter((each) => this.isNew(each))
     if (annotations.length > 0) delta.annotations = annotations
@@ -188,7 +188,7 @@ export class AnswerParts {
     for (const detail of details) if (!isOrderEntry(detail)) this.think(detail)
     if (content) this.say({ text: content })
     for (const { image_url: image } of images ?? []) this.say(imagePart(image.url))
-    const sound = textOr(objectIn(delta, "audio")["data"], "")
+    const sound = textOr(objectIn(delta["audio"])["data"], "")
     if (sound !== "") this.say(soundPart(sound, this.shown.soundFormat))
     for (const call of calls ?? []) this.call(call)
     if (refusal) this.refusal += refusal

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { JsonSchema } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
 import type { ChatUsage } from "../../domain/request/chat.ts"
 import {
@@ -23,7 +23,7 @@ import type { Target } from "../Target.ts"
 import { answerText, type VectorText, vectorText } from "../vectorText.ts"
 import { factsOf } from "./generateContentAnswer.ts"
 import { generateContentErrorInBody } from "./generateContentError.ts"
-import { given, objectIn } from "./generateContentJson.ts"
+import { given } from "./generateContentJson.ts"
 import { modelFacts } from "./generateContentModels.ts"
 import { embeddedPart, mediaPart, type Reader } from "./generateContentParts.ts"
 import { modelPath } from "./generateContentRequest.ts"
@@ -46,7 +46,7 @@ export const embeddingsBody = (sent: JsonObject, target: Target): JsonObject => 
   const { requests, content, title: _, ...members } = sent
   const { taskType, task_type, outputDimensionality, output_dimensionality, ...others } = members
   const isOne = requests === undefined
-  const asked = isOne ? [sent] : Array.isArray(requests) ? requests.map((one) => objectIn({ one }, "one")) : []
+  const asked = isOne ? [sent] : Array.isArray(requests) ? requests.map(objectIn) : []
   const [first = {}] = asked
   const task = first["taskType"] ?? first["task_type"] ?? taskType ?? task_type
   const length = first["outputDimensionality"] ?? first["output_dimensionality"]
@@ -209,7 +209,7 @@ const readVectors = (body: unknown) => {
   if (!isJsonObject(body)) return malformed()
   if (body["error"] != null) return generateContentErrorInBody(body["error"])
   const { embedding, embeddings, predictions } = body
-  const predicted = objectsIn(predictions).map((each) => objectIn(each, "embeddings"))
+  const predicted = objectsIn(predictions).map((each) => objectIn(each["embeddings"]))
   const found = isJsonObject(embedding) ? [embedding] : [...objectsIn(embeddings), ...predicted]
   const data: Array<{ readonly index: number; readonly embedding: ReadonlyArray<number> }> = []
   for (const [index, { values }] of found.entries()) {
@@ -225,7 +225,7 @@ const readVectors = (body: unknown) => {
 const countedIn = (predicted: ReadonlyArray<JsonObject>): ChatUsage | undefined => {
   let tokens = 0
   for (const each of predicted) {
-    const { token_count: counted } = objectIn(each, "statistics")
+    const { token_count: counted } = objectIn(each["statistics"])
     if (!isCount(counted)) return undefined
     tokens += counted
   }

@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { anyObject, checkedElsewhere, type Issues, listOf, oneOf, refused } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { translatedIn } from "../../domain/request/placedParameters.ts"
 import type { ChatRequest, NativeRequest, Reasoning } from "../../domain/request/request.ts"
@@ -22,7 +22,7 @@ import { noReasoning } from "../request/reasoning.ts"
 import type { Target } from "../Target.ts"
 import { parameters, passedConfig, readConfig, readThinking, writtenConfig } from "./generateContentConfig.ts"
 import { contentsSchema, conversationOf, History, instructionSchema } from "./generateContentContents.ts"
-import { given, objectIn } from "./generateContentJson.ts"
+import { given } from "./generateContentJson.ts"
 import { modelFacts } from "./generateContentModels.ts"
 import { foreignCall } from "./generateContentModelTurn.ts"
 import type { Reader } from "./generateContentParts.ts"
@@ -71,7 +71,7 @@ export const decodeGenerateContent = (
   history.instruction(body["systemInstruction"])
   if (body["contents"] !== undefined) history.contents(body["contents"])
   const { messages, untranslated, pathOf } = history
-  const config = objectIn(body, "generationConfig")
+  const config = objectIn(body["generationConfig"])
   const others = Object.entries(read.payload).filter(([name]) => !translated.has(name))
   const payload: ChatPayload = {
     ...Object.fromEntries(others),
@@ -208,7 +208,7 @@ export const encodeNative = (
     toolConfig: tools.length === 0 ? undefined : (body["toolConfig"] ?? undefined),
     safetySettings: body["safetySettings"] ?? undefined,
     labels: vertex ? (body["labels"] ?? undefined) : undefined,
-    generationConfig: passedConfig(objectIn(body, "generationConfig"), request, host, dropped),
+    generationConfig: passedConfig(objectIn(body["generationConfig"]), request, host, dropped),
   }
   for (const name in body) {
     const isSent = sent[name] !== undefined || sentApart.has(name) || body[name] == null

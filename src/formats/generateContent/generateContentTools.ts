@@ -2,12 +2,12 @@
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import { type Issues, report } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/request/chat.ts"
 import { isCustom } from "../customTools.ts"
 import { lostStrict, offeredTools } from "../plainTools.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
-import { given, givenSome, objectIn } from "./generateContentJson.ts"
+import { given, givenSome } from "./generateContentJson.ts"
 import type { Reader } from "./generateContentParts.ts"
 
 // --- tools
@@ -107,7 +107,7 @@ export const readChoice = (
   issues: Issues,
 ): { readonly tool_choice?: ToolChoice } => {
   if (!isJsonObject(toolConfig)) return {}
-  const calling = objectIn(toolConfig, "functionCallingConfig")
+  const calling = objectIn(toolConfig["functionCallingConfig"])
   dropOthers(toolConfig, new Set(["functionCallingConfig"]), "toolConfig", untranslated)
   dropOthers(calling, callingMembers, "toolConfig.functionCallingConfig", untranslated)
   const { mode: written, allowedFunctionNames: names } = calling

@@ -28,7 +28,7 @@ export const storageEvents = {
   },
   disk_free: {
     level: "info",
-    text: "the database takes requests again: its disk has room",
+    text: "the database takes requests again: its disk has free space",
     means: "The end of `disk_full`.",
     remedy: nothing,
   },

@@ -284,7 +284,7 @@ test(
 )
 
 const again = "INFO the database takes requests again"
-const free = `${again}: its disk has room`
+const free = `${again}: its disk has free space`
 
 test(
   "a full disk is logged once with cause, path and free bytes, /readyz says why, and its end is logged once (skipped where nothing can be mounted)",

@@ -28,7 +28,7 @@ test("each kind is logged once, and the end with the seconds that it took", asyn
   expect(logged).toEqual([
     'ERROR The database is not available: locked {"event":"database_away","because":"locked","path":"a.db"}',
     'ERROR no paid request starts: the disk of the database is full {"event":"disk_full","because":"10 bytes are free","path":"a.db"}',
-    'INFO the database takes requests again: its disk has room {"event":"disk_free","lasted_s":2.5}',
+    'INFO the database takes requests again: its disk has free space {"event":"disk_free","lasted_s":2.5}',
   ])
 })
 

@@ -137,6 +137,7 @@ export {
   offeredTools,
   withPlainTools,
 } from "./formats/plainTools.ts"
+export { type BlockWriter, type Conversation, type Turn, turnsOf } from "./formats/request/turns.ts"
 export { type RerankProtocol, type RerankQuirks, rerankProtocol } from "./formats/rerank/rerankHost.ts"
 export type { ResponsesQuirks } from "./formats/responses/ResponsesQuirks.ts"
 export { responsesForTools, responsesProtocol } from "./formats/responses/responsesHost.ts"

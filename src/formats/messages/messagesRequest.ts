@@ -28,11 +28,12 @@ import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { dropOthers } from "../request/Dropped.ts"
 import { readMembers, refusalOf } from "../request/members.ts"
 import { noReasoning } from "../request/reasoning.ts"
+import type { Turn } from "../request/turns.ts"
 import { isTranslated, messagesForm, messagesTable, parameters } from "./messagesMembers.ts"
 import { exactSchema } from "./messagesSchema.ts"
 import { isAdaptive, reasoningOf, type Thinking, type ThinkingKind, thinkingFor } from "./messagesThinking.ts"
 import { isForced, ownToolAmong, readChoice, readTool, writtenTools } from "./messagesTools.ts"
-import { conversationOf, type Turn, TurnReader } from "./messagesTurns.ts"
+import { conversationOf, TurnReader } from "./messagesTurns.ts"
 
 // --- a client's request
 

@@ -14,8 +14,8 @@ import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effo
 import { countOf } from "../request/chatRequest.ts"
 import { most } from "../request/members.ts"
 import { isEffort, noReasoning } from "../request/reasoning.ts"
+import type { Turn } from "../request/turns.ts"
 import { requiredWhere } from "./messagesTools.ts"
-import type { Turn } from "./messagesTurns.ts"
 
 export type ThinkingKind = "budget" | "adaptive" | "always"
 

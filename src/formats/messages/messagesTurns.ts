@@ -2,7 +2,7 @@
  * The turns of a conversation in the Messages format and as canonical messages. A turn may become several messages, since
  * results of tools are messages of their own there; messages of one role that follow each other become one turn.
  */
-import { Unsupported } from "../../domain/failures/Failure.ts"
+import type { Unsupported } from "../../domain/failures/Failure.ts"
 import {
   byType,
   checkedElsewhere,
@@ -14,21 +14,13 @@ import {
   text,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn } from "../../domain/json/json.ts"
-import type {
-  AssistantMessage,
-  Content,
-  ContentPart,
-  Message,
-  ToolCall,
-  ToolMessage,
-} from "../../domain/request/chat.ts"
+import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
 import { callIdWithin } from "../callId.ts"
-import { partsOf } from "../content.ts"
-import { type AssistantPart, addReasoning, partsInOrder, saidInOrder } from "../conversation.ts"
-import { lostOfMessages } from "../plainTools.ts"
+import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { sharedMembers } from "../request/members.ts"
+import { type BlockWriter, type Conversation, turnsOf } from "../request/turns.ts"
 import { claudesThinking, hidden, thought, toolUse } from "./messagesBlocks.ts"
 import { blockOf, cacheMark, documentParts, imageParts } from "./messagesMedia.ts"
 import { checkLaterTool, isMark } from "./messagesTools.ts"
@@ -289,119 +281,27 @@ const shortest = (parts: ReadonlyArray<ContentPart>): Content => {
 
 // --- the turns for a host
 
-type Blocks = ReadonlyArray<JsonObject>
-
-export interface Turn {
-  readonly role: "user" | "assistant"
-  readonly content: Blocks
-}
-
-export interface Conversation {
-  /** The text of the system, which stands apart. */
-  readonly system: Blocks
-  readonly turns: ReadonlyArray<Turn>
-  /** What it does not say of the messages. */
-  readonly dropped: ReadonlyArray<string>
-}
-
 export const conversationOf = (messages: ReadonlyArray<Message>): Conversation | Unsupported =>
-  new TurnWriter().conversation(messages)
+  turnsOf(messages, messagesBlocks)
 
-class TurnWriter {
-  private readonly system: Array<JsonObject> = []
-  private readonly turns: Array<{ readonly role: Turn["role"]; readonly content: Array<JsonObject> }> = []
-  private isInOrder = true
-  private unsupported: Unsupported | undefined
-
-  conversation(messages: ReadonlyArray<Message>): Conversation | Unsupported {
-    for (const [at, message] of messages.entries()) this.message(message, `messages[${at}]`)
-    if (this.unsupported !== undefined) return this.unsupported
-    const { system, turns } = this
-    const dropped = [...lostOfMessages(messages, ["name", "detail", "images"]), ...(this.isInOrder ? [] : ["order"])]
-    // Anthropic requires at least one turn, so instructions alone become a user's turn.
-    if (turns.length === 0) {
-      return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }], dropped }
-    }
-    // A blank message still is the user's turn. Without one the host would go on with its answer, which new models refuse.
-    if (messages.at(-1)?.role === "user" && turns.at(-1)?.role === "assistant") this.say("user", [goOn])
-    for (const { content } of turns) content.sort(resultsFirst)
-    this.trimPrefill()
-    return { system, turns, dropped }
-  }
-
-  private message(message: Message, path: string): void {
-    switch (message.role) {
-      case "system":
-      case "developer":
-        this.system.push(...this.blocks(message.content, path))
-        break
-      case "assistant":
-        this.say("assistant", this.assistant(message, path))
-        break
-      case "tool":
-        this.say("user", [toolResult(message, this.blocks(message.content, path))])
-        break
-      case "user":
-        this.say("user", this.blocks(message.content, path))
-    }
-  }
-
-  /** Trims a last turn of the assistant, which the model continues. The host refuses one that ends in white space. */
-  private trimPrefill(): void {
-    const last = this.turns.at(-1)
-    const block = last?.content.at(-1)
-    if (last?.role !== "assistant" || block?.["type"] !== "text" || typeof block["text"] !== "string") return
-    last.content[last.content.length - 1] = { ...block, text: block["text"].trimEnd() }
-  }
-
-  private say(role: Turn["role"], blocks: Blocks): void {
-    if (blocks.length === 0) return
-    const last = this.turns.at(-1)
-    if (last?.role === role) last.content.push(...blocks)
-    else this.turns.push({ role, content: [...blocks] })
-  }
-
-  /** Blank text is refused by the host, so it is left out. `from`: the place of the first part. */
-  private blocks(content: Content | null | undefined, path: string, from = 0): Blocks {
-    return partsOf(content).flatMap((part, at) => {
-      const block = blockOf(part)
-      if (typeof block !== "string") return block["type"] === "text" && isBlank(block["text"]) ? [] : [block]
-      this.refuse(`${path}.content[${from + at}]`, block)
-      return []
-    })
-  }
-
-  private refuse(path: string, reason: string): void {
-    this.unsupported ??= new Unsupported({ path, reason })
-  }
-
-  /** The parts as they were said. Where the order is lost, the host would refuse thinking, so that is left out. */
-  private assistant(message: AssistantMessage, path: string): Blocks {
-    const { parts, isInOrder } = partsInOrder(message)
-    if (!isInOrder) this.isInOrder = false
-    let contents = 0
-    let calls = 0
-    const blocks = parts.flatMap((part) => {
-      if (part.type === "content") return this.blocks([part.content], path, contents++)
-      if (part.type === "reasoning") return isInOrder ? claudesThinking(part.details) : []
-      const { call } = part
-      const place = `${path}.tool_calls[${calls++}]`
-      if (call.function === undefined) this.refuse(place, "this host takes calls of functions only")
-      return toolUse(call, toolId(call["id"])).map((block) => ({ ...block, ...cacheMark(call) }))
-    })
-    const { refusal } = message
-    return isBlank(refusal) ? blocks : [...blocks, { type: "text", text: refusal }]
-  }
+const messagesBlocks: BlockWriter = {
+  text: (text) => ({ type: "text", text }),
+  part: (part) => {
+    const block = blockOf(part)
+    return typeof block === "string" ? block : [block]
+  },
+  call: (call) => toolUse(call, toolId(call.id)).map((block) => ({ ...block, ...cacheMark(call) })),
+  result: (message, content) => [toolResult(message, content)],
+  reasoning: claudesThinking,
+  // The host wants the results of calls at the beginning of the turn.
+  arranged: (content) =>
+    content.sort((one, other) => Number(other["type"] === "tool_result") - Number(one["type"] === "tool_result")),
 }
-
-const goOn: JsonObject = { type: "text", text: "Please continue." }
-
-const isBlank = (text: unknown): boolean => typeof text !== "string" || text.trim() === ""
 
 /** The host accepts ids of letters, digits, `_` and `-` only. Ids from other hosts may have other characters. */
 const toolId = (id: unknown): string => callIdWithin(String(id), Number.POSITIVE_INFINITY, /^[a-zA-Z0-9_-]+$/)
 
-const toolResult = (message: ToolMessage, content: Blocks): JsonObject => {
+const toolResult = (message: ToolMessage, content: ReadonlyArray<JsonObject>): JsonObject => {
   const [only, more] = content
   // A single plain text is sent as a string, the shortest form.
   const isPlain = more === undefined && only?.["type"] === "text" && only["cache_control"] === undefined
@@ -413,7 +313,3 @@ const toolResult = (message: ToolMessage, content: Blocks): JsonObject => {
     ...cacheMark(message),
   }
 }
-
-/** The host wants the results of calls at the beginning of the turn. */
-const resultsFirst = (one: JsonObject, other: JsonObject): number =>
-  Number(other["type"] === "tool_result") - Number(one["type"] === "tool_result")

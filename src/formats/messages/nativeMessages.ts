@@ -11,6 +11,7 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import type { Turn } from "../request/turns.ts"
 import { parameters } from "./messagesMembers.ts"
 import { outputBound, samplingParameters, tierField, version } from "./messagesRequest.ts"
 import {
@@ -23,7 +24,6 @@ import {
   withinBound,
 } from "./messagesThinking.ts"
 import { isForced } from "./messagesTools.ts"
-import type { Turn } from "./messagesTurns.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([

@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import {
   type ChatPayload,
   type ChatRequest,
+  type Conversation,
   type Encoded,
   effortFor,
   exactSchema,
@@ -12,12 +13,13 @@ import {
   jsonBody,
   objectIn,
   reasoningWish,
+  type Turn,
   thinkingFor,
   Unsupported,
   withFunctions,
 } from "headgate/plugin"
 import { type Family, familyOf, novaReasons, pathOf, thinkingKindOf } from "../model.ts"
-import { type Conversation, conversationOf, type Turn } from "./converseMessages.ts"
+import { conversationOf } from "./converseMessages.ts"
 import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {

@@ -1,6 +1,7 @@
 /** The tools of a request and the choice among them. */
 import {
   type ChatPayload,
+  type Conversation,
   exactSchema,
   type Host,
   isJsonObject,
@@ -8,10 +9,11 @@ import {
   objectIn,
   offeredTools,
   type Tool,
+  type Turn,
   Unsupported,
 } from "headgate/plugin"
 import type { Family } from "../model.ts"
-import { type Conversation, cachePoint, type Turn } from "./converseMessages.ts"
+import { cachePoint } from "./converseMessages.ts"
 
 export interface Tools {
   /** `undefined`: there are none. */

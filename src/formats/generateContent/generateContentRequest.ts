@@ -11,14 +11,13 @@ import { anyObject, checkedElsewhere, type Issues, listOf, oneOf, refused } from
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { translatedIn } from "../../domain/request/placedParameters.ts"
-import type { ChatRequest, NativeRequest, Reasoning } from "../../domain/request/request.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/request/request.ts"
 import { withFunctions } from "../customTools.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
-import { chatRequest, countOf } from "../request/chatRequest.ts"
+import { chatRequest, countOf, parametersIn } from "../request/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
-import { noReasoning } from "../request/reasoning.ts"
 import type { Target } from "../Target.ts"
 import { parameters, passedConfig, readConfig, readThinking, writtenConfig } from "./generateContentConfig.ts"
 import { contentsSchema, conversationOf, History, instructionSchema } from "./generateContentContents.ts"
@@ -92,7 +91,7 @@ export const decodeGenerateContent = (
     body: search === undefined ? body : { ...body, web_search_options: search },
     payload,
     preferences: read.preferences,
-    parameters: parametersOf(payload, reasoning, maxTokens),
+    parameters: parametersIn(payload, optional, reasoning, maxTokens),
     reasoning,
     maxTokens,
     dropped: read.dropped,
@@ -117,16 +116,6 @@ const bodyOf = (sent: JsonObject, target: Target): JsonObject => {
 
 /** Members of the canonical form that a host may not support. */
 const optional = [...parameters.map(({ name }) => name), "tools", "tool_choice", "response_format"]
-
-const parametersOf = (
-  payload: ChatPayload,
-  reasoning: Reasoning,
-  maxTokens: number | undefined,
-): ReadonlyArray<string> => [
-  ...optional.filter((name) => payload[name] !== undefined),
-  ...(reasoning === noReasoning ? [] : ["reasoning"]),
-  ...(maxTokens === undefined ? [] : ["max_tokens"]),
-]
 
 // --- names in snake case, which Google takes too
 

@@ -19,15 +19,14 @@ import {
   renamesIn,
   translatedIn,
 } from "../../domain/request/placedParameters.ts"
-import type { ChatRequest, FormNeed, Reasoning } from "../../domain/request/request.ts"
+import type { ChatRequest, FormNeed } from "../../domain/request/request.ts"
 import { withFunctions } from "../customTools.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
-import { chatRequest, countOf } from "../request/chatRequest.ts"
+import { chatRequest, countOf, parametersIn } from "../request/chatRequest.ts"
 import { dropOthers } from "../request/Dropped.ts"
 import { readMembers, refusalOf } from "../request/members.ts"
-import { noReasoning } from "../request/reasoning.ts"
 import type { Turn } from "../request/turns.ts"
 import { isTranslated, messagesForm, messagesTable, parameters } from "./messagesMembers.ts"
 import { exactSchema } from "./messagesSchema.ts"
@@ -55,7 +54,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
     body: routed(body),
     payload,
     preferences,
-    parameters: parametersOf(payload, reasoning, maxTokens),
+    parameters: parametersIn(payload, optional, reasoning, maxTokens),
     reasoning,
     maxTokens,
     dropped,
@@ -104,16 +103,6 @@ const outputMembers = new Set(["effort", "format"])
 const optional = [
   ...parameters.flatMap(({ name, check }) => (check === undefined ? [] : [name])),
   ...["stop", "tools", "tool_choice", "parallel_tool_calls", "response_format", "verbosity"],
-]
-
-const parametersOf = (
-  payload: ChatPayload,
-  reasoning: Reasoning,
-  maxTokens: number | undefined,
-): ReadonlyArray<string> => [
-  ...optional.filter((name) => payload[name] !== undefined),
-  ...(reasoning === noReasoning ? [] : ["reasoning"]),
-  ...(maxTokens === undefined ? [] : ["max_tokens"]),
 ]
 
 /** The members that speak to the router, with the names that all forms share. */

@@ -13,6 +13,7 @@ import {
   type FormNeed,
   type Needs,
   noNeeds,
+  noReasoning,
   type Reasoning,
   type Routing,
 } from "../../domain/request/request.ts"
@@ -80,6 +81,18 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   if (isJsonObject(options) && options["include_usage"] === true) request.usageChunk = true
   return request
 }
+
+/** `DecodedBody.parameters` of a translated body. `optional`: the members of a payload that a host may not support. */
+export const parametersIn = (
+  payload: ChatPayload,
+  optional: ReadonlyArray<string>,
+  reasoning: Reasoning,
+  maxTokens: number | undefined,
+): ReadonlyArray<string> => [
+  ...optional.filter((name) => payload[name] !== undefined),
+  ...(reasoning === noReasoning ? [] : ["reasoning"]),
+  ...(maxTokens === undefined ? [] : ["max_tokens"]),
+]
 
 /** The parameters without those of tools, where there are none but the host's. */
 const parametersOf = (parameters: ReadonlyArray<string>, { tools }: ChatPayload): ReadonlyArray<string> =>

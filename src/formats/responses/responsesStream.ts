@@ -7,8 +7,6 @@ import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import { noCost } from "../../domain/price/price.ts"
-import { noUsage } from "../../domain/price/Usage.ts"
 import type { ChatChunk, ChatChunkChoice, ChatResponse, ReasoningDetail } from "../../domain/request/chat.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
 import { sseComment } from "../../wire/sse.ts"
@@ -17,6 +15,7 @@ import { answerFrom, chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import { isFinal, type Rendered } from "../Rendered.ts"
+import { noCharge } from "../routerUsage.ts"
 import type { StreamWriter } from "../StreamWriter.ts"
 import {
   ended,
@@ -365,8 +364,6 @@ class ResponsesDecoder implements Decoder {
 
 // --- to a client
 
-const noCharge = { usage: noUsage, cost: noCost, upstream: noCost }
-
 export const responseWriter = (names: ResponseNames, host: Host | undefined): StreamWriter =>
   new ResponseWriter(names, host)
 
@@ -412,19 +409,11 @@ class ResponseWriter implements StreamWriter {
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = this.names.rendered(failure)
-    if (this.native.hasStarted) {
-      return this.native.ended(
-        isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
-        charge ?? noCharge,
-      )
-    }
-    const hadBegun = this.hasBegun
+    const hadBegun = this.hasBegun || this.native.hasStarted
+    const state = hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered)
+    if (this.native.hasStarted) return this.native.ended(state, charge ?? noCharge)
     this.begin(undefined)
-    return this.end(
-      hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
-      undefined,
-      charge ?? noCharge,
-    )
+    return this.end(state, undefined, charge ?? noCharge)
   }
 
   private begin(tier: unknown): void {

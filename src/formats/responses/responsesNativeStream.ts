@@ -9,7 +9,7 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
-import { sseNamed } from "../../wire/sse.ts"
+import { isEventName, sseNamed, ssePassed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import {
   ended,
@@ -147,12 +147,12 @@ export class NativeEvents implements NativeWriter {
   }
 
   private passed(type: string, event: JsonObject, json: string): string {
-    // A line break in the name or the JSON would begin a line of its own.
-    if (!/^[a-z0-9_.]+$/i.test(type)) return ""
     if (!this.names.hidesReasoning) {
-      this.count(event)
-      return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
+      const passed = ssePassed(type, event, json)
+      if (passed !== "") this.count(event)
+      return passed
     }
+    if (!isEventName(type)) return ""
     // Parts of reasoning are left out, so further events are numbered anew.
     const { sequence_number: _, type: __, ...others } = event
     const isOfReasoning = this.items[Number(event["output_index"])]?.begun["type"] === "reasoning"

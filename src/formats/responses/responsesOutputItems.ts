@@ -227,7 +227,7 @@ export class ReasoningOutput extends ItemOfParts implements OutputItem {
   }
 
   private say(kind: PartKind, text: string, index: number | undefined): void {
-    const last = this.partsIn(kind.list).at(-1)
+    const last = this.parts.findLast((part) => part.kind.list === kind.list)
     this.append(last !== undefined && last.index === index ? last : this.begin(kind, index), text)
   }
 }

@@ -14,6 +14,7 @@ import { addsTools } from "../request/offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 import { callIdHere } from "./responsesItems.ts"
 import { readableParts } from "./responsesParts.ts"
+import { ownId } from "./responsesReasoning.ts"
 import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./responsesRequest.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
@@ -84,12 +85,6 @@ export const encodeNative = (
 }
 
 const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
-
-/**
- * An id that the gateway made (`responsesReasoning.ts`): it says nothing to a host, but may name a format. Calls of a
- * local shell keep theirs, which the form requires.
- */
-const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 
 /** The input without what is the gateway's, and without what this host cannot read. */
 export const inputOf = (input: unknown, request: ChatRequest, quirks: ResponsesQuirks): unknown => {

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain
 import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
+import { isWrapped } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
@@ -129,9 +130,7 @@ const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypte
   const { id, format: named, encrypted_content: data } = item
   const given = named ?? (typeof id === "string" ? ownId.exec(id)?.[1] : undefined)
   if (given !== undefined && given !== format) return false
-  // Stands for signed reasoning of another vendor (`formats/foreignReasoning.ts`).
-  if (typeof data === "string" && data.startsWith("headgate.v1.")) return false
-  if (history === "none") return false
+  if (isWrapped(data) || history === "none") return false
   return history === "text" || (typeof data === "string" && data !== "")
 }
 

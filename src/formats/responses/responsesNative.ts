@@ -46,8 +46,6 @@ export const encodeNative = (
   const refusal = belowLeast(request, quirks, "max_output_tokens")
   if (refusal !== undefined) return Either.left(refusal)
   const dropped: Array<string> = []
-  const refused = new Set(quirks.drop)
-  const passes = new Set([...(quirks.own ?? []), ...(host.extraMembers ?? [])])
   const { parameters: asked } = request.routing
   const sent: Record<string, unknown> = {
     model: host.upstreamModel,
@@ -59,8 +57,8 @@ export const encodeNative = (
     const canonical = counterparts.get(name)
     const isLacking = canonical !== undefined && payload[canonical] === undefined && asked.includes(canonical)
     if (value === null || own.has(name) || isLacking) continue
-    const isTaken = known.has(name) || (passes.has(name) && !lacking.has(name))
-    if (isTaken && !refused.has(name)) sent[name] = value
+    const isTaken = known.has(name) || (isOwn(name, quirks, host) && !lacking.has(name))
+    if (isTaken && quirks.drop?.includes(name) !== true) sent[name] = value
     // What is no longer in the payload was named already.
     else if (payload[name] !== undefined && !saysNothing(value)) dropped.push(name)
   }
@@ -84,6 +82,10 @@ export const encodeNative = (
   sent["stream"] = request.stream
   return Either.right({ path: "/responses", headers, ...jsonBody(sent), dropped })
 }
+
+/** Whether a member that is none of the form belongs to the host's API. */
+const isOwn = (name: string, { own: ofApi }: ResponsesQuirks, { extraMembers }: Host): boolean =>
+  ofApi?.includes(name) === true || extraMembers?.includes(name) === true
 
 const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 

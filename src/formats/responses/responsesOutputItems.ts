@@ -15,6 +15,7 @@ import {
   type PartKind,
   partKinds,
 } from "./responsesEvents.ts"
+import { imageOf } from "./responsesParts.ts"
 import { sealedContent, signedContent, withFormat } from "./responsesReasoning.ts"
 import type { ToolIdentity } from "./responsesToolKinds.ts"
 
@@ -364,11 +365,8 @@ export const givenIn = ({ type, input, arguments: given }: JsonObject): string =
 export const nothingGiven = ({ type, status }: JsonObject): string =>
   type === "function_call" && status !== "incomplete" ? "{}" : ""
 
-export const imagesOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> => {
-  if (typeof result !== "string" || result === "") return []
-  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
-  return [{ type: "image_url", image_url: { url } }]
-}
+export const imagesOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> =>
+  typeof result === "string" && result !== "" ? [imageOf(result, format)] : []
 
 type PlacedPart = readonly [kind: PartKind, at: number, part: JsonObject]
 

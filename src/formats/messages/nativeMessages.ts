@@ -159,12 +159,19 @@ const without = (value: JsonObject, lacking: ReadonlyArray<string>): JsonObject 
   Object.fromEntries(Object.entries(value).filter(([name, inner]) => inner !== null && !lacking.includes(name)))
 
 const setOutput = (sent: Record<string, unknown>, { payload, reasoning }: ChatRequest): void => {
-  if (!isJsonObject(sent["output_config"])) return
   const lacking: Array<string> = []
   if (payload.verbosity === undefined && reasoning.effort === undefined) lacking.push("effort")
   if (payload.response_format === undefined) lacking.push("format")
-  sent["output_config"] = without(sent["output_config"], lacking)
-  if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
+  trimOutput(sent, lacking)
+}
+
+/** Takes members out of `output_config`, which is left out when it has no others. */
+const trimOutput = (sent: Record<string, unknown>, lacking: ReadonlyArray<string>): void => {
+  const { output_config: config } = sent
+  if (!isJsonObject(config)) return
+  const kept = without(config, lacking)
+  if (Object.keys(kept).length > 0) sent["output_config"] = kept
+  else delete sent["output_config"]
 }
 
 /** Thinking as the caller asks for it; else as the variant of the model's name does. */
@@ -197,10 +204,7 @@ const setBudget = (
   const budget = isForced(sent["tool_choice"]) ? undefined : budgetFor(objectIn(sent["thinking"]), reasoning, maxTokens)
   if (budget === undefined) drop("thinking")
   else sent["thinking"] = budget
-  if (isJsonObject(sent["output_config"]) && !/opus-4-5/.test(String(sent["model"]))) {
-    sent["output_config"] = without(sent["output_config"], ["effort"])
-    if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
-  }
+  if (!/opus-4-5/.test(String(sent["model"]))) trimOutput(sent, ["effort"])
 }
 
 /** Without thinking there is none to clear: "`clear_thinking_20251015` strategy requires `thinking` to be enabled". */

@@ -1,6 +1,7 @@
 /**
  * The events of a host that speaks the Messages form, passed on as the host wrote them. Only the start of the message and
- * its end are written anew: with our ids, the model's name, usage and cost. The end is withheld until the answer is booked.
+ * its end are written anew: with the gateway's ids, the model's name, usage and cost. The end is withheld until the answer
+ * is booked.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -26,7 +27,7 @@ const needsReading = /["\\\u0000-\u001f]/
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
-/** `input`: JSON text in the place of a call's input, until pieces of it come; "" where there is none. */
+/** `input`: JSON text that the host wrote as a call's input at its start, until pieces of the input come; "" for none. */
 interface Block {
   readonly number: number
   input: string

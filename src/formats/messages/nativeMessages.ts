@@ -69,7 +69,7 @@ export const encodeNative = (
   sent["messages"] = withoutForeignThinking(body["messages"])
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
-  // The host's tier, where it has one, in place of the caller's.
+  // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
   const tier = tierField(payload.service_tier)
   if (tier["service_tier"] === undefined) drop("service_tier")
   else Object.assign(sent, tier)
@@ -100,8 +100,8 @@ export const encodeNative = (
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /**
- * Tools that the host runs, and a choice of one: they have no counterpart. Those that it is not to run were taken out of the body
- * before.
+ * Adds tools that the host runs, or the choice of one: they have no counterpart in the canonical form. Tools that this
+ * host must not run were taken out of the body before.
  */
 const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice", body: JsonObject): void => {
   const hosted = objectsIn(body["tools"]).filter((tool) => runnerOf(tool) !== "client")
@@ -194,7 +194,7 @@ const setThinking = (
   }
 }
 
-/** A budget in place of adaptive thinking. Of the models without that, Opus 4.5 alone knows efforts. */
+/** Replaces adaptive thinking with a budget. Of the models that refuse adaptive thinking, only Opus 4.5 knows efforts. */
 const setBudget = (
   sent: Record<string, unknown>,
   { reasoning }: ChatRequest,

@@ -142,14 +142,14 @@ const withoutMark = (part: unknown): unknown => {
   return rest
 }
 
-/** The body's own tools, with a search that is asked for otherwise. */
+/** The body's tools, with the search that `web_search_options` asks for, unless one is among them. */
 const toolsOf = (body: JsonObject, request: ChatRequest, added: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const kept = keptTools(body["tools"], request)
   const asked = request.payload["web_search_options"] !== undefined && !kept.some(isSearch) && !added.some(isSearch)
   return asked ? [...kept, { type: "web_search" }] : kept
 }
 
-/** Tools, where the host was not found to lack them. Those that it is not to run were taken out before. */
+/** The caller's tools, unless the host takes none, and tools that the host runs. What it must not run was taken out before. */
 const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyArray<unknown> => {
   const lacksTools = payload.tools === undefined && routing.parameters.includes("tools")
   const listed: ReadonlyArray<unknown> = Array.isArray(tools) ? tools : []

@@ -1,7 +1,7 @@
 /**
  * The events of a host that speaks the Responses form, passed on as the host wrote them. Only the response object in the first
- * and the last of them is written anew: with our id, the model's name, usage and cost. The end is withheld until the answer is
- * booked.
+ * and the last of them is written anew: with the gateway's id, the model's name, usage and cost. The end is withheld until the
+ * answer is booked.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -181,8 +181,8 @@ const writtenPart = ({ kind, begun, text }: Part): JsonObject => ({ ...begun, [k
 const kindOfType: ReadonlyMap<unknown, PartKind> = new Map(Object.entries(partKinds))
 
 /**
- * An output item of the host, as far as it has come: where the gateway ends a stream in the place of the host, the item and its
- * parts have to be ended with what was said.
+ * An output item of the host, as far as it has come. Where the host ends a stream early, the gateway ends the item and its
+ * parts with what came.
  */
 class NativeItem {
   readonly begun: JsonObject

@@ -349,7 +349,7 @@ export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Ann
         : [],
   )
 
-/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text in place of JSON. */
+/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text, not JSON. */
 export const callOf = ({ type, call_id: id, name }: JsonObject): ToolCall | undefined => {
   const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
   return kind && { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: "" } }

@@ -353,7 +353,7 @@ const textField = ({ response_format: format, verbosity }: ChatPayload): JsonObj
   return { ...(wanted === undefined ? {} : { format: wanted }), ...(verbosity == null ? {} : { verbosity }) }
 }
 
-/** A summary is asked for with the reasoning, since the form shows nothing else of it. */
+/** Requests a summary with the reasoning, since the form shows nothing else of it. */
 const reasoningField = (
   request: ChatRequest,
   host: Host,

@@ -132,7 +132,7 @@ class ResponsesDecoder implements Decoder {
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
     const type = data["type"] ?? name
-    // Nearly all events, so it is asked for first.
+    // Nearly all events are of this type, so it is compared first.
     if (type === "response.output_text.delta") return this.text(data, data["delta"])
     const said = kindOfEvent.get(type)
     if (said !== undefined) {

@@ -86,7 +86,7 @@ export const encodeNative = (
     else sent["thinking"] = bounded
   }
   // A host that did not think, or whose thinking this one cannot read, has made the calls whose results come now.
-  if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(turnsOf(sent["messages"]))) drop("thinking")
+  if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(lastTurnsOf(sent["messages"]))) drop("thinking")
   if (sent["thinking"] === undefined && body["thinking"] != null) keepThinking(sent, dropped)
   return Either.right({
     path: "/messages",
@@ -188,7 +188,7 @@ const setThinking = (
     // The host does not reason, and requestFor says so.
     if (wish === undefined && thinking["type"] !== "disabled") delete sent["thinking"]
   } else if (wish !== undefined && wish !== "off") {
-    const asked = thinkingFor(kind, request, maxTokens, isForced(choice), turnsOf(sent["messages"]))
+    const asked = thinkingFor(kind, request, maxTokens, isForced(choice), lastTurnsOf(sent["messages"]))
     if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
     if (!asked.sampling) for (const { at } of samplingParameters) drop(at)
   }
@@ -218,8 +218,9 @@ const keepThinking = (sent: Record<string, unknown>, dropped: Array<string>): vo
   else delete sent["context_management"]
 }
 
-const turnsOf = (messages: unknown): ReadonlyArray<Turn> =>
-  objectsIn(messages).map(({ role, content }) => ({
+/** The last two turns. `lacksThinking` reads no others, and conversations are long. */
+const lastTurnsOf = (messages: unknown): ReadonlyArray<Turn> =>
+  objectsIn(Array.isArray(messages) ? messages.slice(-2) : []).map(({ role, content }) => ({
     role: role === "assistant" ? role : "user",
     content: objectsIn(content),
   }))

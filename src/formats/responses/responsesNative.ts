@@ -113,15 +113,11 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
     const value = item[name]
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && (name === "format" || name === "signature")) continue
-    const parts = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : undefined
-    kept[name] =
-      name === "call_id"
-        ? callIdHere(value)
-        : parts === undefined
-          ? value
-          : isAgentMessage
-            ? readableParts(parts)
-            : parts
+    if (name === "call_id") kept[name] = callIdHere(value)
+    else if ((name === "content" || name === "output") && Array.isArray(value)) {
+      const parts = value.map(withoutMark)
+      kept[name] = isAgentMessage ? readableParts(parts) : parts
+    } else kept[name] = value
   }
   if (added !== undefined) kept["tools"] = added
   return [kept]

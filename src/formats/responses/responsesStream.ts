@@ -58,8 +58,9 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
   const isOver = isJsonObject(usage) && Array.isArray(output) && output.length > 0
   const unfinished = isUnfinished(status) && !isOver
   const items: unknown = output ?? (unfinished ? [] : undefined)
-  const failure = failureIn(body) ?? (Array.isArray(items) && items.every(isItem) ? undefined : malformed())
-  if (failure !== undefined || !Array.isArray(items)) return failure ?? malformed()
+  const failure = failureIn(body)
+  if (failure !== undefined) return failure
+  if (!Array.isArray(items) || !items.every(isItem)) return malformed()
   const decoder = responsesDecoder(format)
   const response = { ...body, output: [] }
   return answerFrom({ event: (name, data) => (name === "end" ? decoder.end() : decoder.event(name, data)) }, [

@@ -222,7 +222,7 @@ export const encodeMessages = (
     ...sampling,
     ...stopField(payload),
     ...userField(payload),
-    ...tierField(payload.service_tier),
+    ...writtenTier(payload.service_tier),
     ...(request.stream ? { stream: true } : {}),
   }
   return Either.right({
@@ -282,7 +282,7 @@ const userField = ({ user, metadata }: ChatPayload): JsonObject => {
 }
 
 /** Anthropic knows two service tiers. Others of the chat form are dropped. */
-export const tierField = (tier: string | null | undefined): JsonObject => {
+export const writtenTier = (tier: string | null | undefined): JsonObject => {
   if (tier === "auto" || tier === "standard_only") return { service_tier: tier }
   return tier === "default" ? { service_tier: "standard_only" } : {}
 }

@@ -12,7 +12,7 @@ import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { parameters } from "./messagesMembers.ts"
-import { outputBound, samplingParameters, tierField, version } from "./messagesRequest.ts"
+import { outputBound, samplingParameters, version, writtenTier } from "./messagesRequest.ts"
 import {
   budgetFor,
   isAdaptive,
@@ -70,7 +70,7 @@ export const encodeNative = (
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
-  const tier = tierField(payload.service_tier)
+  const tier = writtenTier(payload.service_tier)
   if (tier["service_tier"] === undefined) drop("service_tier")
   else Object.assign(sent, tier)
   if (isJsonObject(sent["tool_choice"]) && payload.parallel_tool_calls === undefined)

@@ -38,10 +38,10 @@ import {
 } from "./messagesBlocks.ts"
 import { messagesErrorBody, messagesErrorInBody } from "./messagesError.ts"
 import { imageBlock } from "./messagesMedia.ts"
+import { NativeEvents } from "./messagesNativeStream.ts"
 import { ending, finishReasonOf, refusalOf } from "./messagesStop.ts"
 import type { MessageNames } from "./messagesThinking.ts"
 import { laterUsage, tierField, usageAtStart, usageBody, usageOf } from "./messagesUsage.ts"
-import { NativeEvents } from "./NativeMessagesEvents.ts"
 
 const noChunks: ReadonlyArray<ChatChunk> = []
 

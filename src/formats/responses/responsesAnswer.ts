@@ -181,12 +181,12 @@ const translated = (names: ResponseNames, host: Host, { choices, service_tier: t
   return responseBody(names, host, state, items, tier)
 }
 
-const numbered = (calls: ChatMessage["tool_calls"] = []): ReadonlyArray<ToolCallDelta> =>
-  calls.map((call, index) => ({ ...call, index }))
+const numbered = (calls: ChatMessage["tool_calls"]): ReadonlyArray<ToolCallDelta> =>
+  calls?.map((call, index) => ({ ...call, index })) ?? []
 
 /**
- * A response object of a host of the form, in any state, under the gateway's names. Hosts that repeat little of the request get its
- * members from the request. Not its usage.
+ * A response object of a host of the form, in any state, under the gateway's names and without its usage. Members of the
+ * request that the host does not repeat are added.
  */
 export const exchanged = (names: ResponseNames, host: Host | undefined, response: JsonObject): JsonObject => {
   const { usage: _, ...own } = response

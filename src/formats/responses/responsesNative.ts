@@ -145,7 +145,10 @@ const toolsOf = (body: JsonObject, request: ChatRequest, added: ReadonlyArray<un
   return asked ? [...kept, { type: "web_search" }] : kept
 }
 
-/** The caller's tools, unless the host takes none, and tools that the host runs. What it must not run was taken out before. */
+/**
+ * The caller's tools, unless the host takes none, and tools that the host runs. Tools that it must not run were taken out
+ * before.
+ */
 const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyArray<unknown> => {
   const lacksTools = payload.tools === undefined && routing.parameters.includes("tools")
   const listed: ReadonlyArray<unknown> = Array.isArray(tools) ? tools : []

@@ -26,9 +26,12 @@ export const wrapped = ({ text: _, summary: __, ...rest }: ReasoningDetail): str
 export const wrappedWhole = (detail: ReasoningDetail): string =>
   prefix + Buffer.from(JSON.stringify(detail)).toString("base64url")
 
-/** The detail in a signature or in data; `undefined`: it is not one of ours. */
+/** Whether a signature or data stands for a detail of another vendor. */
+export const isWrapped = (text: unknown): text is string => typeof text === "string" && text.startsWith(prefix)
+
+/** The detail in a signature or in data; `undefined`: the gateway did not write it. */
 export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {
-  if (typeof wrappedText !== "string" || !wrappedText.startsWith(prefix)) return undefined
+  if (!isWrapped(wrappedText)) return undefined
   const text = Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8")
   const detail = valuesIn(text, mostValues) > mostValues ? undefined : objectIn(innerJson(text))
   const type = detail?.["type"]
@@ -41,6 +44,6 @@ export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => 
 export const isForeign = (block: unknown): boolean => {
   if (!isJsonObject(block)) return false
   const { type, signature, data } = block
-  if (type === "thinking") return typeof signature !== "string" || signature === "" || signature.startsWith(prefix)
-  return type === "redacted_thinking" && typeof data === "string" && data.startsWith(prefix)
+  if (type === "thinking") return typeof signature !== "string" || signature === "" || isWrapped(signature)
+  return type === "redacted_thinking" && isWrapped(data)
 }

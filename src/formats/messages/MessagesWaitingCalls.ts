@@ -1,6 +1,6 @@
 /**
- * What of a stream has to wait for a client of the Messages format. It has one open block, so a call that begins while
- * another one is incomplete, or that has no name yet, waits, and so does what is said behind it.
+ * Parts of a stream that have to wait before a client of the Messages format gets them. One block is open at a time, so a
+ * call waits while an earlier one is incomplete or while its own name has not come. Everything after it waits, too.
  */
 import type { ChatDelta, ToolCallDelta } from "../../domain/request/chat.ts"
 import { plainText, says } from "../delta.ts"

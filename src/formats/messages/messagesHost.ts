@@ -9,10 +9,10 @@ import type { Protocol } from "../Protocol.ts"
 import { messagesAnswer } from "./messagesAnswer.ts"
 import { messagesHttpError } from "./messagesError.ts"
 import { messagesForm } from "./messagesMembers.ts"
+import { encodeNative } from "./messagesNative.ts"
 import { encodeMessages } from "./messagesRequest.ts"
 import { MessagesDecoder } from "./messagesStream.ts"
 import type { ThinkingKind } from "./messagesThinking.ts"
-import { encodeNative } from "./nativeMessages.ts"
 
 export interface MessagesOptions {
   /**

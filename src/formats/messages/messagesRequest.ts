@@ -1,6 +1,6 @@
 /**
  * The body of `POST /messages`. A client's becomes a `ChatRequest`: the canonical form for routing, money and hosts of
- * other forms, and beside it the body for hosts that speak this one (`nativeMessages.ts`). A host gets one that is written
+ * other forms, and beside it the body for hosts that speak this one (`messagesNative.ts`). A host gets one that is written
  * from the canonical form.
  */
 import * as Either from "effect/Either"
@@ -212,7 +212,7 @@ export const encodeMessages = (
     ...sampling,
     ...stopField(payload),
     ...userField(payload),
-    ...tierField(payload.service_tier),
+    ...writtenTier(payload.service_tier),
     ...(request.stream ? { stream: true } : {}),
   }
   return Either.right({
@@ -272,7 +272,7 @@ const userField = ({ user, metadata }: ChatPayload): JsonObject => {
 }
 
 /** Anthropic knows two service tiers. Others of the chat form are dropped. */
-export const tierField = (tier: string | null | undefined): JsonObject => {
+export const writtenTier = (tier: string | null | undefined): JsonObject => {
   if (tier === "auto" || tier === "standard_only") return { service_tier: tier }
   return tier === "default" ? { service_tier: "standard_only" } : {}
 }

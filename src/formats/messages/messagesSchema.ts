@@ -1,7 +1,7 @@
 /**
  * A JSON schema as Claude's structured outputs take it (platform.claude.com, structured outputs, and AWS's page of the same
- * name, read in 2026-11): objects are closed, and bounds of numbers, texts and lists are refused with 400. What is taken out
- * is told in the description, as Anthropic's own SDKs do.
+ * name, read in 2026-11): objects are closed, and bounds of numbers, texts and lists are refused with 400. The description
+ * lists what was taken out, as Anthropic's own SDKs do.
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 

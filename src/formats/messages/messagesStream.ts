@@ -3,6 +3,7 @@
  * numbered from 0, and reasoning by its place among the parts. For a client canonical chunks become blocks: one is open at
  * a time, numbered without gaps.
  */
+import type { Mutable } from "effect/Types"
 import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
@@ -37,10 +38,10 @@ import {
 } from "./messagesBlocks.ts"
 import { messagesErrorBody, messagesErrorInBody } from "./messagesError.ts"
 import { imageBlock } from "./messagesMedia.ts"
+import { NativeEvents } from "./messagesNativeStream.ts"
 import { ending, finishReasonOf, refusalOf } from "./messagesStop.ts"
 import type { MessageNames } from "./messagesThinking.ts"
 import { laterUsage, tierField, usageAtStart, usageBody, usageOf } from "./messagesUsage.ts"
-import { NativeEvents } from "./NativeMessagesEvents.ts"
 
 const noChunks: ReadonlyArray<ChatChunk> = []
 
@@ -237,7 +238,7 @@ const ping = eventOf("ping", {})
 /** The open block, and what it needs at its end. */
 type Open =
   | { readonly kind: "text" }
-  | { readonly kind: "thinking"; readonly place: number | undefined; detail: ReasoningDetail }
+  | { readonly kind: "thinking"; readonly place: number | undefined; readonly detail: Mutable<ReasoningDetail> }
   | { readonly kind: "tool"; readonly place: number; readonly json: JsonCount }
 
 const openText: Open = { kind: "text" }
@@ -405,8 +406,9 @@ export class MessagesWriter implements StreamWriter {
     const { open } = this
     let text = ""
     if (open?.kind !== "thinking" || open.place !== place || open.detail.signature) {
-      text = this.start({ type: "thinking", thinking: "", signature: "" }, { kind: "thinking", place, detail })
-    } else open.detail = { ...open.detail, ...withoutNulls(detail) }
+      const begun: Open = { kind: "thinking", place, detail: { ...detail } }
+      text = this.start({ type: "thinking", thinking: "", signature: "" }, begun)
+    } else addMembers(open.detail, detail)
     const thinking = textOfDetail(detail)
     if (thinking === "" || this.names.thinking !== "shown") return text
     return text + this.piece({ type: "thinking_delta", thinking })
@@ -448,5 +450,9 @@ export class MessagesWriter implements StreamWriter {
   }
 }
 
-const withoutNulls = ({ text: _, summary: __, ...detail }: ReasoningDetail): JsonObject =>
-  Object.fromEntries(Object.entries(detail).filter(([, value]) => value != null))
+/** Adds what a later piece of the same thinking has besides its text. Runs for each piece, so it copies nothing. */
+const addMembers = (detail: Record<string, unknown>, piece: ReasoningDetail): void => {
+  for (const name in piece) {
+    if (name !== "text" && name !== "summary" && piece[name] != null) detail[name] = piece[name]
+  }
+}

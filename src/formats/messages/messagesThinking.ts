@@ -139,13 +139,19 @@ const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: nu
   return wish.effort === "minimal" ? "low" : wish.effort
 }
 
-/** What a model that refuses adaptive thinking is asked for in its place; `undefined`: there is no room for it. */
+/**
+ * The thinking budget for a model that refuses adaptive thinking; `undefined`: none is wanted, or `maxTokens` does not
+ * exceed the smallest budget that the host accepts.
+ */
 export const budgetFor = (adaptive: JsonObject, reasoning: Reasoning, maxTokens: number): JsonObject | undefined => {
   const tokens = budgetOf(reasoningWish(reasoning), maxTokens)
   return tokens === undefined ? undefined : { ...adaptive, type: "enabled", budget_tokens: tokens }
 }
 
-/** A budget of a caller whose output bound the gateway lowers; `undefined`: there is no room for one. */
+/**
+ * The caller's thinking with its budget below `maxTokens`, which may be lower than the caller's own bound; `undefined`:
+ * `maxTokens` does not exceed the smallest budget that the host accepts.
+ */
 export const withinBound = (thinking: JsonObject, maxTokens: number): JsonObject | undefined => {
   const { budget_tokens: budget } = thinking
   if (typeof budget !== "number" || budget < maxTokens) return thinking

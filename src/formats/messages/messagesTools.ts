@@ -50,7 +50,7 @@ const toolSchema = {
   ],
 }
 
-/** A tool. Those that hosts run are judged for each host (`src/formats/request/hosted.ts`). */
+/** A tool. Whether a host may run one itself is decided for each host (`src/formats/request/hosted.ts`). */
 const checkTool = checkOf(toolSchema, (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
@@ -58,7 +58,7 @@ const checkTool = checkOf(toolSchema, (value, path, issues) => {
   else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
 })
 
-/** One that is defined amid the conversation is for the caller to run: hosts cannot be chosen by it. */
+/** A tool that is defined within the conversation. The caller must run it: no host is chosen for it. */
 export const checkLaterTool: CheckFunction = (value, path, issues) => {
   checkTool(value, path, issues)
   if (isJsonObject(value) && runnerOf(value) !== "client")

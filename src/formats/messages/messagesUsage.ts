@@ -72,11 +72,13 @@ export const laterUsage = (before: JsonObject, later: unknown): JsonObject => {
 const isZero = (value: unknown): boolean =>
   value === 0 || (isJsonObject(value) && Object.values(value).every((inner) => inner === 0))
 
-/** The tier that served, in the words of the canonical form, and in those of this one. */
+/** The tier that served, in the words of the canonical form. */
 export const tierField = (usage: unknown): { readonly service_tier?: string } => {
   const { service_tier: tier } = objectIn(usage)
   return typeof tier === "string" ? { service_tier: tier === "standard" ? "default" : tier } : {}
 }
+
+/** The same in the words of this form. */
 const tierHere = (tier: unknown): string => (typeof tier === "string" && tier !== "default" ? tier : "standard")
 
 type Spent = Pick<Charge, "usage" | "cost" | "upstream">

@@ -3,7 +3,7 @@
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
-import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../../domain/request/chat.ts"
+import type { ChatChoice, ChatMessage, ChatResponse, FinishReason, ToolCallDelta } from "../../domain/request/chat.ts"
 import type { ChatRequest } from "../../domain/request/request.ts"
 import type { AnswerNames, AnswerWriter } from "../AnswerWriter.ts"
 import { deltasOf, withoutReasoning } from "../delta.ts"
@@ -175,15 +175,18 @@ const translated = (names: ResponseNames, host: Host, { choices, service_tier: t
       const { delta, logprobs } = names.hidesReasoning ? withoutReasoning(said) : said
       items.add(delta, logprobs)
     }
-  for (const [at, { message }] of more.entries()) items.addCalls(at + 1, callsOf(message) ?? [])
+  for (const [at, { message }] of more.entries()) items.addCalls(at + 1, numbered(message.tool_calls))
   const state = endOf(choice)
   items.close(itemStatusOf(state))
   return responseBody(names, host, state, items, tier)
 }
 
+const numbered = (calls: ChatMessage["tool_calls"]): ReadonlyArray<ToolCallDelta> =>
+  calls?.map((call, index) => ({ ...call, index })) ?? []
+
 /**
- * A response object of a host of the form, in any state, under our names. Hosts that repeat little of the request get its
- * members from the request. Not its usage.
+ * A response object of a host of the form, in any state, under the gateway's names and without its usage. Members of the
+ * request that the host does not repeat are added.
  */
 export const exchanged = (names: ResponseNames, host: Host | undefined, response: JsonObject): JsonObject => {
   const { usage: _, ...own } = response
@@ -208,13 +211,6 @@ export const shownItem = ({ hidesReasoning }: Pick<ResponseNames, "hidesReasonin
   const { content: _, ...rest }: JsonObject = item
   return { ...rest, summary: [] }
 }
-
-const callsOf = ({ tool_calls: calls }: ChatMessage) =>
-  calls?.map(({ id, function: { name, arguments: given } }, index) => ({
-    index,
-    id,
-    function: { name, arguments: given },
-  }))
 
 /** Unix seconds. */
 const nowOf = ({ time }: ResponseNames): number => Math.floor((time.admittedAt + time.elapsedMs()) / 1000)

@@ -71,7 +71,7 @@ const compacting = (request: ChatRequest, others: ReadonlyArray<string>): ChatRe
 
 // --- to a host
 
-/** Members that are sent as they came, beside those that are written anew. */
+/** Members that are sent as they came. `encodeCompact` writes the others. */
 const sentAsTheyCame = ["instructions", "image", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"]
 
 export const encodeCompact = (

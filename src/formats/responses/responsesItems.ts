@@ -38,6 +38,7 @@ import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { ruleOf } from "../request/rules.ts"
 import type { ResponsesQuirks } from "./ResponsesQuirks.ts"
 import {
+  imageOf,
   inputContent,
   notStored,
   outputContent,
@@ -311,7 +312,7 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, context: I
       return
     case "image_generation_call":
       dropOthers(item, known.image_generation_call, path, dropped)
-      if (typeof item["result"] === "string") turn.images.push(imageOf(item["result"]))
+      if (typeof item["result"] === "string") turn.images.push(imageOf(item["result"], undefined))
       return
     default:
       dropOthers(item, known.message, path, dropped)
@@ -330,19 +331,6 @@ const addContent = (turn: AssistantTurn, content: Content, path: string): void =
     turn.parts.push({ type: "content", content: part })
     turn.partPaths.push(`${path}[${at}]`)
   }
-}
-
-/** The first characters of images in base64. */
-const imageTypes: ReadonlyArray<readonly [start: string, mediaType: string]> = [
-  ["/9j/", "image/jpeg"],
-  ["R0lGOD", "image/gif"],
-  ["UklGR", "image/webp"],
-]
-
-const imageOf = (result: string): OutputImage => {
-  const type = imageTypes.find(([start]) => result.startsWith(start))?.[1] ?? "image/png"
-  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:${type};base64,${result}`
-  return { type: "image_url", image_url: { url } }
 }
 
 // --- to a host

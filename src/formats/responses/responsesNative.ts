@@ -9,11 +9,13 @@ import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain
 import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
+import { isWrapped } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { addsTools } from "../request/offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./ResponsesQuirks.ts"
 import { callIdHere } from "./responsesItems.ts"
 import { readableParts } from "./responsesParts.ts"
+import { ownId } from "./responsesReasoning.ts"
 import { belowLeast, encrypted, lacking, parameters, wantsEncrypted } from "./responsesRequest.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
@@ -44,8 +46,6 @@ export const encodeNative = (
   const refusal = belowLeast(request, quirks, "max_output_tokens")
   if (refusal !== undefined) return Either.left(refusal)
   const dropped: Array<string> = []
-  const refused = new Set(quirks.drop)
-  const passes = new Set([...(quirks.own ?? []), ...(host.extraMembers ?? [])])
   const { parameters: asked } = request.routing
   const sent: Record<string, unknown> = {
     model: host.upstreamModel,
@@ -57,8 +57,8 @@ export const encodeNative = (
     const canonical = counterparts.get(name)
     const isLacking = canonical !== undefined && payload[canonical] === undefined && asked.includes(canonical)
     if (value === null || own.has(name) || isLacking) continue
-    const isTaken = known.has(name) || (passes.has(name) && !lacking.has(name))
-    if (isTaken && !refused.has(name)) sent[name] = value
+    const isTaken = known.has(name) || (isOwn(name, quirks, host) && !lacking.has(name))
+    if (isTaken && quirks.drop?.includes(name) !== true) sent[name] = value
     // What is no longer in the payload was named already.
     else if (payload[name] !== undefined && !saysNothing(value)) dropped.push(name)
   }
@@ -83,13 +83,11 @@ export const encodeNative = (
   return Either.right({ path: "/responses", headers, ...jsonBody(sent), dropped })
 }
 
-const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+/** Whether a member that is none of the form belongs to the host's API. */
+const isOwn = (name: string, { own: ofApi }: ResponsesQuirks, { extraMembers }: Host): boolean =>
+  ofApi?.includes(name) === true || extraMembers?.includes(name) === true
 
-/**
- * An id that the gateway made (`responsesReasoning.ts`): it says nothing to a host, but may name a format. Calls of a
- * local shell keep theirs, which the form requires.
- */
-const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
+const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /** The input without what is the gateway's, and without what this host cannot read. */
 export const inputOf = (input: unknown, request: ChatRequest, quirks: ResponsesQuirks): unknown => {
@@ -115,15 +113,11 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
     const value = item[name]
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && (name === "format" || name === "signature")) continue
-    const parts = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : undefined
-    kept[name] =
-      name === "call_id"
-        ? callIdHere(value)
-        : parts === undefined
-          ? value
-          : isAgentMessage
-            ? readableParts(parts)
-            : parts
+    if (name === "call_id") kept[name] = callIdHere(value)
+    else if ((name === "content" || name === "output") && Array.isArray(value)) {
+      const parts = value.map(withoutMark)
+      kept[name] = isAgentMessage ? readableParts(parts) : parts
+    } else kept[name] = value
   }
   if (added !== undefined) kept["tools"] = added
   return [kept]
@@ -134,9 +128,7 @@ const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypte
   const { id, format: named, encrypted_content: data } = item
   const given = named ?? (typeof id === "string" ? ownId.exec(id)?.[1] : undefined)
   if (given !== undefined && given !== format) return false
-  // Stands for signed reasoning of another vendor (`formats/foreignReasoning.ts`).
-  if (typeof data === "string" && data.startsWith("headgate.v1.")) return false
-  if (history === "none") return false
+  if (isWrapped(data) || history === "none") return false
   return history === "text" || (typeof data === "string" && data !== "")
 }
 
@@ -146,14 +138,17 @@ const withoutMark = (part: unknown): unknown => {
   return rest
 }
 
-/** The body's own tools, with a search that is asked for otherwise. */
+/** The body's tools, with the search that `web_search_options` asks for, unless one is among them. */
 const toolsOf = (body: JsonObject, request: ChatRequest, added: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const kept = keptTools(body["tools"], request)
   const asked = request.payload["web_search_options"] !== undefined && !kept.some(isSearch) && !added.some(isSearch)
   return asked ? [...kept, { type: "web_search" }] : kept
 }
 
-/** Tools, where the host was not found to lack them. Those that it is not to run were taken out before. */
+/**
+ * The caller's tools, unless the host takes none, and tools that the host runs. Tools that it must not run were taken out
+ * before.
+ */
 const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyArray<unknown> => {
   const lacksTools = payload.tools === undefined && routing.parameters.includes("tools")
   const listed: ReadonlyArray<unknown> = Array.isArray(tools) ? tools : []

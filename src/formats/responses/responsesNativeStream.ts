@@ -1,7 +1,7 @@
 /**
  * The events of a host that speaks the Responses form, passed on as the host wrote them. Only the response object in the first
- * and the last of them is written anew: with our id, the model's name, usage and cost. The end is withheld until the answer is
- * booked.
+ * and the last of them is written anew: with the gateway's id, the model's name, usage and cost. The end is withheld until the
+ * answer is booked.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -9,7 +9,7 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
-import { sseNamed } from "../../wire/sse.ts"
+import { isEventName, sseNamed, ssePassed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import {
   ended,
@@ -147,12 +147,12 @@ export class NativeEvents implements NativeWriter {
   }
 
   private passed(type: string, event: JsonObject, json: string): string {
-    // A line break in the name or the JSON would begin a line of its own.
-    if (!/^[a-z0-9_.]+$/i.test(type)) return ""
     if (!this.names.hidesReasoning) {
-      this.count(event)
-      return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
+      const passed = ssePassed(type, event, json)
+      if (passed !== "") this.count(event)
+      return passed
     }
+    if (!isEventName(type)) return ""
     // Parts of reasoning are left out, so further events are numbered anew.
     const { sequence_number: _, type: __, ...others } = event
     const isOfReasoning = this.items[Number(event["output_index"])]?.begun["type"] === "reasoning"
@@ -181,8 +181,8 @@ const writtenPart = ({ kind, begun, text }: Part): JsonObject => ({ ...begun, [k
 const kindOfType: ReadonlyMap<unknown, PartKind> = new Map(Object.entries(partKinds))
 
 /**
- * An output item of the host, as far as it has come: where the gateway ends a stream in the place of the host, the item and its
- * parts have to be ended with what was said.
+ * An output item of the host, as far as it has come. Where the host ends a stream early, the gateway ends the item and its
+ * parts with what came.
  */
 class NativeItem {
   readonly begun: JsonObject

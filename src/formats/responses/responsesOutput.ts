@@ -1,6 +1,6 @@
 /**
- * The output of the Responses form, made of canonical deltas. For a stream each step is reported as an event; a whole
- * answer is one delta without events, so both have the same items.
+ * The output of the Responses form, made of canonical deltas. For a stream each step is reported as an event. A whole answer
+ * is read as the same deltas (`deltasOf`), without events, so both have the same items.
  *
  * A message and reasoning end when something else begins. Calls stay open while other calls come, since hosts of the chat
  * form may write several at a time. Complete ones end when something else begins: Codex keeps items in the order of their
@@ -135,7 +135,7 @@ export class OutputItems {
     }
   }
 
-  /** Where the next item goes, and the id that it gets from us. */
+  /** Where the next item goes, and the id that the gateway gives it. */
   private next(kind: Parameters<typeof itemId>[0]): readonly [id: string, at: number] {
     const at = this.entries.length
     return [itemId(kind, this.suffix, at), at]

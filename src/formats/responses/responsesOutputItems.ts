@@ -15,6 +15,7 @@ import {
   type PartKind,
   partKinds,
 } from "./responsesEvents.ts"
+import { imageOf } from "./responsesParts.ts"
 import { sealedContent, signedContent, withFormat } from "./responsesReasoning.ts"
 import type { ToolIdentity } from "./responsesToolKinds.ts"
 
@@ -227,7 +228,7 @@ export class ReasoningOutput extends ItemOfParts implements OutputItem {
   }
 
   private say(kind: PartKind, text: string, index: number | undefined): void {
-    const last = this.partsIn(kind.list).at(-1)
+    const last = this.parts.findLast((part) => part.kind.list === kind.list)
     this.append(last !== undefined && last.index === index ? last : this.begin(kind, index), text)
   }
 }
@@ -348,7 +349,7 @@ export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Ann
         : [],
   )
 
-/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text in place of JSON. */
+/** The call that an item begins; `undefined`: it calls none of the caller's tools. A custom tool gets text, not JSON. */
 export const callOf = ({ type, call_id: id, name }: JsonObject): ToolCall | undefined => {
   const kind = type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined
   return kind && { id: callIdOf(id), type: kind, function: { name: textOr(name, ""), arguments: "" } }
@@ -364,11 +365,8 @@ export const givenIn = ({ type, input, arguments: given }: JsonObject): string =
 export const nothingGiven = ({ type, status }: JsonObject): string =>
   type === "function_call" && status !== "incomplete" ? "{}" : ""
 
-export const imagesOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> => {
-  if (typeof result !== "string" || result === "") return []
-  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:image/${textOr(format, "png")};base64,${result}`
-  return [{ type: "image_url", image_url: { url } }]
-}
+export const imagesOf = ({ result, output_format: format }: JsonObject): ReadonlyArray<OutputImage> =>
+  typeof result === "string" && result !== "" ? [imageOf(result, format)] : []
 
 type PlacedPart = readonly [kind: PartKind, at: number, part: JsonObject]
 

@@ -19,8 +19,8 @@ import {
   titled,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
-import type { Content, ContentPart, FilePart, Message } from "../../domain/request/chat.ts"
-import { readDataUrl } from "../content.ts"
+import type { Content, ContentPart, FilePart, Message, OutputImage } from "../../domain/request/chat.ts"
+import { imageTypeOf, readDataUrl } from "../content.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 
@@ -156,6 +156,14 @@ export const translatedContent = (content: unknown, path: string, dropped: Dropp
     parts.push(type.read(part))
   }
   return parts
+}
+
+/** An image that a model made. `result`: an address, or base64. `format`: of base64, such as `png`, where it is known. */
+export const imageOf = (result: string, format: unknown): OutputImage => {
+  if (/^(?:https?:|data:)/i.test(result)) return { type: "image_url", image_url: { url: result } }
+  const given = typeof format === "string" ? `image/${format}` : undefined
+  const type = given ?? imageTypeOf({ mediaType: "", base64: true, data: result }) ?? "image/png"
+  return { type: "image_url", image_url: { url: `data:${type};base64,${result}` } }
 }
 
 // --- messages between agents. Codex marks such an argument of a tool with `encrypted: true` in its schema: OpenAI's hosts encrypt

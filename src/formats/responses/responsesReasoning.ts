@@ -26,9 +26,6 @@ export const reasoningMembers: ReadonlySet<string> = new Set([
   ...["type", "id", "status", "summary", "content", "encrypted_content", "format", "signature"],
 ])
 
-/** An id that the gateway made: it says nothing to a host, but may name the format. */
-const ownId = /^rs_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
-
 /** The id of a reasoning item with its format, for callers who give back only the members that the vendor's form has. */
 export const withFormat = (id: string, format: string | undefined): string =>
   format !== undefined && /^[a-z0-9-]{1,64}$/.test(format) ? `${id}-${format}` : id
@@ -52,6 +49,12 @@ export const sealedContent = (data: string, id: string | undefined, format: stri
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
 export const itemId = (kind: "msg" | "rs" | "ig" | CallId, suffix: string, at: number): string =>
   `${kind}_${suffix}-${at}`
+
+/**
+ * An id that the gateway made, with its format, if it has one (`withFormat`). It says nothing to a host. Calls of a local
+ * shell keep theirs, which the form requires.
+ */
+export const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 
 const textsOf = (parts: unknown): ReadonlyArray<string> =>
   Array.isArray(parts) ? parts.filter(isJsonObject).map((part) => textOr(part["text"], "")) : []

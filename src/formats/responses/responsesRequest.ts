@@ -297,12 +297,11 @@ export const encodeResponses = (
   const dropped: Array<string> = []
   const input = inputOf(payload.messages, quirks, host, dropped)
   if (input instanceof Unsupported) return Either.left(input)
-  const refused = new Set(quirks.drop)
   const out: Record<string, unknown> = { model: host.upstreamModel, input, store: false }
   for (const name in payload) {
     const value = payload[name]
     if (value == null || reworded.has(name)) continue
-    if (lacking.has(name) || refused.has(name) || written.has(name)) {
+    if (lacking.has(name) || written.has(name) || quirks.drop?.includes(name) === true) {
       if (!asksNothing(name, value)) dropped.push(name)
     } else addMember(parameters, name, payload, out)
   }
@@ -354,7 +353,7 @@ const textField = ({ response_format: format, verbosity }: ChatPayload): JsonObj
   return { ...(wanted === undefined ? {} : { format: wanted }), ...(verbosity == null ? {} : { verbosity }) }
 }
 
-/** A summary is asked for with the reasoning, since the form shows nothing else of it. */
+/** Requests a summary with the reasoning, since the form shows nothing else of it. */
 const reasoningField = (
   request: ChatRequest,
   host: Host,

@@ -7,8 +7,6 @@ import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import { noCost } from "../../domain/price/price.ts"
-import { noUsage } from "../../domain/price/Usage.ts"
 import type { ChatChunk, ChatChunkChoice, ChatResponse, ReasoningDetail } from "../../domain/request/chat.ts"
 import { bytesOf, bytesOfTokens } from "../../domain/request/estimate.ts"
 import { sseComment } from "../../wire/sse.ts"
@@ -17,6 +15,7 @@ import { answerFrom, chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import { isFinal, type Rendered } from "../Rendered.ts"
+import { noCharge } from "../routerUsage.ts"
 import type { StreamWriter } from "../StreamWriter.ts"
 import {
   ended,
@@ -59,8 +58,9 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
   const isOver = isJsonObject(usage) && Array.isArray(output) && output.length > 0
   const unfinished = isUnfinished(status) && !isOver
   const items: unknown = output ?? (unfinished ? [] : undefined)
-  const failure = failureIn(body) ?? (Array.isArray(items) && items.every(isItem) ? undefined : malformed())
-  if (failure !== undefined || !Array.isArray(items)) return failure ?? malformed()
+  const failure = failureIn(body)
+  if (failure !== undefined) return failure
+  if (!Array.isArray(items) || !items.every(isItem)) return malformed()
   const decoder = responsesDecoder(format)
   const response = { ...body, output: [] }
   return answerFrom({ event: (name, data) => (name === "end" ? decoder.end() : decoder.event(name, data)) }, [
@@ -133,7 +133,7 @@ class ResponsesDecoder implements Decoder {
   event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
     const type = data["type"] ?? name
-    // Nearly all events, so it is asked for first.
+    // Nearly all events are of this type, so it is compared first.
     if (type === "response.output_text.delta") return this.text(data, data["delta"])
     const said = kindOfEvent.get(type)
     if (said !== undefined) {
@@ -365,8 +365,6 @@ class ResponsesDecoder implements Decoder {
 
 // --- to a client
 
-const noCharge = { usage: noUsage, cost: noCost, upstream: noCost }
-
 export const responseWriter = (names: ResponseNames, host: Host | undefined): StreamWriter =>
   new ResponseWriter(names, host)
 
@@ -412,19 +410,11 @@ class ResponseWriter implements StreamWriter {
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = this.names.rendered(failure)
-    if (this.native.hasStarted) {
-      return this.native.ended(
-        isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
-        charge ?? noCharge,
-      )
-    }
-    const hadBegun = this.hasBegun
+    const hadBegun = this.hasBegun || this.native.hasStarted
+    const state = hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered)
+    if (this.native.hasStarted) return this.native.ended(state, charge ?? noCharge)
     this.begin(undefined)
-    return this.end(
-      hadBegun && isLength(rendered) ? endOf({ finish_reason: "length" }) : failedOf(rendered),
-      undefined,
-      charge ?? noCharge,
-    )
+    return this.end(state, undefined, charge ?? noCharge)
   }
 
   private begin(tier: unknown): void {

@@ -19,7 +19,7 @@ import { tools } from "./responsesTools.ts"
 
 export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
   ...callerToolKinds.flatMap(({ call, result }) => [call, result].map(({ type, check }) => [type, check] as const)),
-  // In the place of the kind's own, which does not check the tools.
+  // Replaces the check of its kind, which does not look at the tools.
   ["tool_search_output", objectOf({ call_id: filledText, execution: byClient, tools }, "call_id", "tools")],
   ["additional_tools", objectOf({ role: oneOf("developer"), tools }, "tools")],
   ["computer_call", objectOf({ call_id: filledText, action: anyObject, actions: listOf(anyObject) }, "call_id")],

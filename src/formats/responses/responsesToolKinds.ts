@@ -56,7 +56,7 @@ export interface CallerToolKind {
   /** Members of the tool that are carried. */
   readonly members: ReadonlySet<string>
   readonly offered: (tool: JsonObject) => OfferedFunction
-  /** The item that is a call. `id`: how ids of ours begin. */
+  /** The item that is a call. `id`: the prefix of ids that the gateway makes for it. */
   readonly call: ItemOfTool & { readonly id: CallId }
   readonly result: ItemOfTool
   /** The arguments of a call, as the JSON of a function. */
@@ -224,7 +224,7 @@ const localShellKind: CallerToolKind = {
   contentOf: outputContent,
   itemOf: (text) => {
     const { command, env, ...rest } = argumentsIn(text) ?? {}
-    // A line in place of a list is meant for a shell.
+    // A command line, not a list of words, is meant for a shell.
     const words = typeof command === "string" ? ["bash", "-lc", command] : textsIn(command)
     return { action: { type: "exec", ...without(rest, "type"), command: words, env: isJsonObject(env) ? env : {} } }
   },

@@ -78,7 +78,7 @@ const otherSchema = {
     { allOf: [reachesNothing, { properties: { type: { not: { pattern: searchTool.source } } } }] },
   ],
 }
-/** Others that hosts run are judged for each host: `src/formats/request/hosted.ts`. */
+/** Any other tool. Whether a host may run one itself is decided for each host: `src/formats/request/hosted.ts`. */
 const otherTool = checkOf(otherSchema, (tool, path, issues) => {
   const type = typeOf(tool)
   if (searchTool.test(type)) webSearch(tool, path, issues)
@@ -101,7 +101,7 @@ const namedChoices: ReadonlyArray<readonly [type: string, check: Check]> = [
   ["custom", named],
 ]
 
-/** A tool that hosts run may be chosen, but for those that reach what is not the caller's. */
+/** A tool that hosts run may be chosen, unless it reaches what is not the caller's. */
 const otherChoice = checkOf(reachesNothing, (value, path, issues) => {
   if (reachesOut(typeOf(value))) report(issues, `${path}.type`, "must be one of function, custom, allowed_tools")
 })

@@ -1,4 +1,4 @@
-/** A rough check of the shape of Anthropic's requests. Recorded requests must pass it, then all of ours. */
+/** A rough check of the shape of Anthropic's requests. Recorded requests must pass it, and so must the gateway's. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { isJsonObject } from "../../../src/domain/json/json.ts"

@@ -34,7 +34,7 @@ const thinkingRows: ReadonlyArray<Row> = [
     expected: { thinking: enabled(2999), max_tokens: 3000 },
   },
   {
-    name: "no room for any",
+    name: "none where the bound is the smallest budget",
     body: { reasoning: { effort: "high" }, temperature: 0 },
     more: { maxTokens: 1024 },
     expected: { thinking: undefined, max_tokens: 1024, temperature: 0 },

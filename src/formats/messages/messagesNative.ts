@@ -13,7 +13,7 @@ import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "../request/turns.ts"
 import { parameters } from "./messagesMembers.ts"
-import { outputBound, samplingParameters, tierField, version } from "./messagesRequest.ts"
+import { outputBound, samplingParameters, version, writtenTier } from "./messagesRequest.ts"
 import {
   budgetFor,
   isAdaptive,
@@ -69,8 +69,8 @@ export const encodeNative = (
   sent["messages"] = withoutForeignThinking(body["messages"])
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
-  // The host's tier, where it has one, in place of the caller's.
-  const tier = tierField(payload.service_tier)
+  // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
+  const tier = writtenTier(payload.service_tier)
   if (tier["service_tier"] === undefined) drop("service_tier")
   else Object.assign(sent, tier)
   if (isJsonObject(sent["tool_choice"]) && payload.parallel_tool_calls === undefined)
@@ -86,7 +86,7 @@ export const encodeNative = (
     else sent["thinking"] = bounded
   }
   // A host that did not think, or whose thinking this one cannot read, has made the calls whose results come now.
-  if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(turnsOf(sent["messages"]))) drop("thinking")
+  if (objectIn(sent["thinking"])["type"] === "enabled" && lacksThinking(lastTurnsOf(sent["messages"]))) drop("thinking")
   if (sent["thinking"] === undefined && body["thinking"] != null) keepThinking(sent, dropped)
   return Either.right({
     path: "/messages",
@@ -100,8 +100,8 @@ export const encodeNative = (
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /**
- * Tools that the host runs, and a choice of one: they have no counterpart. Those that it is not to run were taken out of the body
- * before.
+ * Adds tools that the host runs, or the choice of one: they have no counterpart in the canonical form. Tools that this
+ * host must not run were taken out of the body before.
  */
 const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice", body: JsonObject): void => {
   const hosted = objectsIn(body["tools"]).filter((tool) => runnerOf(tool) !== "client")
@@ -159,12 +159,19 @@ const without = (value: JsonObject, lacking: ReadonlyArray<string>): JsonObject 
   Object.fromEntries(Object.entries(value).filter(([name, inner]) => inner !== null && !lacking.includes(name)))
 
 const setOutput = (sent: Record<string, unknown>, { payload, reasoning }: ChatRequest): void => {
-  if (!isJsonObject(sent["output_config"])) return
   const lacking: Array<string> = []
   if (payload.verbosity === undefined && reasoning.effort === undefined) lacking.push("effort")
   if (payload.response_format === undefined) lacking.push("format")
-  sent["output_config"] = without(sent["output_config"], lacking)
-  if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
+  trimOutput(sent, lacking)
+}
+
+/** Takes members out of `output_config`, which is left out when it has no others. */
+const trimOutput = (sent: Record<string, unknown>, lacking: ReadonlyArray<string>): void => {
+  const { output_config: config } = sent
+  if (!isJsonObject(config)) return
+  const kept = without(config, lacking)
+  if (Object.keys(kept).length > 0) sent["output_config"] = kept
+  else delete sent["output_config"]
 }
 
 /** Thinking as the caller asks for it; else as the variant of the model's name does. */
@@ -181,13 +188,13 @@ const setThinking = (
     // The host does not reason, and requestFor says so.
     if (wish === undefined && thinking["type"] !== "disabled") delete sent["thinking"]
   } else if (wish !== undefined && wish !== "off") {
-    const asked = thinkingFor(kind, request, maxTokens, isForced(choice), turnsOf(sent["messages"]))
+    const asked = thinkingFor(kind, request, maxTokens, isForced(choice), lastTurnsOf(sent["messages"]))
     if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
     if (!asked.sampling) for (const { at } of samplingParameters) drop(at)
   }
 }
 
-/** A budget in place of adaptive thinking. Of the models without that, Opus 4.5 alone knows efforts. */
+/** Replaces adaptive thinking with a budget. Of the models that refuse adaptive thinking, only Opus 4.5 knows efforts. */
 const setBudget = (
   sent: Record<string, unknown>,
   { reasoning }: ChatRequest,
@@ -197,10 +204,7 @@ const setBudget = (
   const budget = isForced(sent["tool_choice"]) ? undefined : budgetFor(objectIn(sent["thinking"]), reasoning, maxTokens)
   if (budget === undefined) drop("thinking")
   else sent["thinking"] = budget
-  if (isJsonObject(sent["output_config"]) && !/opus-4-5/.test(String(sent["model"]))) {
-    sent["output_config"] = without(sent["output_config"], ["effort"])
-    if (Object.keys(objectIn(sent["output_config"])).length === 0) delete sent["output_config"]
-  }
+  if (!/opus-4-5/.test(String(sent["model"]))) trimOutput(sent, ["effort"])
 }
 
 /** Without thinking there is none to clear: "`clear_thinking_20251015` strategy requires `thinking` to be enabled". */
@@ -214,8 +218,9 @@ const keepThinking = (sent: Record<string, unknown>, dropped: Array<string>): vo
   else delete sent["context_management"]
 }
 
-const turnsOf = (messages: unknown): ReadonlyArray<Turn> =>
-  objectsIn(messages).map(({ role, content }) => ({
+/** The last two turns. `lacksThinking` reads no others, and conversations are long. */
+const lastTurnsOf = (messages: unknown): ReadonlyArray<Turn> =>
+  objectsIn(Array.isArray(messages) ? messages.slice(-2) : []).map(({ role, content }) => ({
     role: role === "assistant" ? role : "user",
     content: objectsIn(content),
   }))

@@ -1,6 +1,7 @@
 /**
  * The events of a host that speaks the Messages form, passed on as the host wrote them. Only the start of the message and
- * its end are written anew: with our ids, the model's name, usage and cost. The end is withheld until the answer is booked.
+ * its end are written anew: with the gateway's ids, the model's name, usage and cost. The end is withheld until the answer
+ * is booked.
  */
 
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -9,7 +10,7 @@ import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/js
 import type { Charge } from "../../domain/money/Charge.ts"
 import type { ChatChunkChoice } from "../../domain/request/chat.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
-import { sseNamed } from "../../wire/sse.ts"
+import { sseNamed, ssePassed } from "../../wire/sse.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import { inputOf } from "./messagesBlocks.ts"
 import { ending, wordBesideCalls } from "./messagesStop.ts"
@@ -26,7 +27,7 @@ const needsReading = /["\\\u0000-\u001f]/
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
-/** `input`: JSON text in the place of a call's input, until pieces of it come; "" where there is none. */
+/** `input`: JSON text that the host wrote as a call's input at its start, until pieces of the input come; "" for none. */
 interface Block {
   readonly number: number
   input: string
@@ -80,11 +81,11 @@ export class NativeEvents implements NativeWriter {
       case "message_stop":
         return ""
       case "ping":
-        return this.hasStarted ? passed(type, event, json) : ""
+        return this.hasStarted ? ssePassed(type, event, json) : ""
     }
     if (!this.hasStarted) return broken("an event before the start of the message")
     if (type === "content_block_start") return this.startBlock(event, json)
-    if (type !== "content_block_delta" && type !== "content_block_stop") return passed(type, event, json)
+    if (type !== "content_block_delta" && type !== "content_block_stop") return ssePassed(type, event, json)
     const block = this.open.get(event["index"])
     if (block === undefined) return broken("an event of a block that is not open")
     if (type === "content_block_stop") {
@@ -176,10 +177,4 @@ const inputLeft = ({ number, input }: Block): string => {
 
 /** The event with the number of its block. */
 const numbered = (type: string, event: JsonObject, json: string, { number }: Block): string =>
-  event["index"] === number ? passed(type, event, json) : sseNamed(type, JSON.stringify({ ...event, index: number }))
-
-/** A line break in the name or the JSON would begin a line of its own. */
-const passed = (type: string, event: JsonObject, json: string): string => {
-  if (!/^[a-z0-9_.]+$/i.test(type)) return ""
-  return sseNamed(type, /[\r\n]/.test(json) ? JSON.stringify(event) : json)
-}
+  event["index"] === number ? ssePassed(type, event, json) : sseNamed(type, JSON.stringify({ ...event, index: number }))

@@ -1,5 +1,5 @@
 /** What follows from the name of a model at Bedrock. */
-import type { Host, ThinkingKind } from "headgate/plugin"
+import { type Host, type ThinkingKind, thinkingOfClaude } from "headgate/plugin"
 
 /** Which own request members a model has. */
 export type Family = "claude" | "nova" | "cohere" | "gpt-oss" | "other"
@@ -16,15 +16,10 @@ export const familyOf = ({ upstreamModel, model }: Host): Family => {
 export const pathOf = ({ upstreamModel }: Host, operation: string): string =>
   `/model/${encodeURIComponent(upstreamModel)}/${operation}`
 
-// From Anthropic's migration guides, read in 2026-11; see the plugin of Anthropic's own API.
-const givenBudget = /^claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
-const canStop = /^claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
-
 /** How thinking is requested from a Claude model: by its id or ARN, else by our own name of it. */
 export const thinkingKindOf = (upstreamModel: string, model = ""): ThinkingKind => {
   const name = (/claude-[\w-]+/.exec(upstreamModel) ?? /claude-[\w.-]+/.exec(model))?.[0].replaceAll(".", "-") ?? ""
-  if (givenBudget.test(name)) return "budget"
-  return canStop.test(name) ? "adaptive" : "always"
+  return thinkingOfClaude(name)
 }
 
 /** Whether it takes an effort: Nova 2, by its user guide (2026-11). Untested against recorded traffic. */

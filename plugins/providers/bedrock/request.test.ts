@@ -427,6 +427,12 @@ describe("reasoning and sampling", () => {
       { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "high" }, dropped: [] },
     ],
     [
+      "no adaptive thinking of a chat client at Claude 4.5, which refuses it",
+      { thinking: { type: "adaptive" } },
+      "anthropic.claude-opus-4-5-v1:0",
+      { thinking: undefined, dropped: ["thinking"] },
+    ],
+    [
       "thinking off",
       { reasoning_effort: "none" },
       "us.anthropic.claude-opus-4-7",

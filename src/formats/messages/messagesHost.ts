@@ -16,7 +16,7 @@ import type { ThinkingKind } from "./messagesThinking.ts"
 
 export interface MessagesOptions {
   /**
-   * How thinking is requested from a model, by the host's own name of it (`messagesThinking.ts`). Default `budget`.
+   * How thinking is requested from a model, by the host's own name of it (`messagesThinking.ts`). Default `either`.
    */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }
@@ -28,7 +28,7 @@ export interface MessagesProtocol extends Protocol {
 }
 
 /** Relative to a base URL that ends with `/v1`. */
-export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol =>
+export const messagesProtocol = ({ thinking = () => "either" }: MessagesOptions = {}): MessagesProtocol =>
   ours({
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.

@@ -18,7 +18,6 @@ import {
   budgetFor,
   isAdaptive,
   lacksThinking,
-  refusesAdaptive,
   type ThinkingKind,
   thinkingFor,
   withinBound,
@@ -77,7 +76,7 @@ export const encodeNative = (
     sent["tool_choice"] = without(sent["tool_choice"], ["disable_parallel_tool_use"])
   setOutput(sent, request)
   setThinking(sent, kind, request, maxTokens, drop)
-  if (isAdaptive(sent["thinking"]) && refusesAdaptive(host.upstreamModel)) setBudget(sent, request, maxTokens, drop)
+  if (kind === "budget" && isAdaptive(sent["thinking"])) setBudget(sent, request, maxTokens, drop)
   const { thinking } = sent
   // A budget has to stay below the output bound, which is not the caller's here.
   if (isJsonObject(thinking) && maxTokens !== body["max_tokens"]) {

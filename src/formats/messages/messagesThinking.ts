@@ -1,9 +1,10 @@
 /**
  * What requests of the Messages format say about thinking, and what of it their answers show.
  *
- * Three generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking" and migration pages, read in
- * 2026-11): `budget`, up to Claude 4.6, is given a number of tokens; `adaptive`, from Opus 4.7 on, an effort, and refuses
- * budgets and sampling parameters; `always`, Fable and the 5.5 models, cannot stop thinking either.
+ * Four generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking" and migration pages, read in
+ * 2026-11): `budget`, up to Claude 4.5, takes a number of tokens and refuses adaptive thinking; `either`, Claude 4.6, takes
+ * both, and is sent a number; `adaptive`, from Opus 4.7 on, takes an effort, and refuses budgets and sampling parameters;
+ * `always`, Fable and the 5.5 models, cannot stop thinking either.
  */
 import { described, integer, objectOf, oneOf } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
@@ -17,24 +18,27 @@ import { isEffort, noReasoning } from "../request/reasoning.ts"
 import type { Turn } from "../request/turns.ts"
 import { requiredWhere } from "./messagesTools.ts"
 
-export type ThinkingKind = "budget" | "adaptive" | "always"
+export type ThinkingKind = "budget" | "either" | "adaptive" | "always"
 
 // From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
 // for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
 // to be like the last ones.
-const givenBudget = /(?:^|[./])claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
+const givenBudget = /(?:^|[./])claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
 const canStop = /(?:^|[./])claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
 
 // Adaptive thinking begins with Claude 4.6 (Anthropic's page on adaptive thinking, 2026-11). At Claude 4.5 and before:
 // "Input tag 'adaptive' found using 'type' does not match any of the expected tags" (strands-agents/sdk-python#1856).
-const neverAdaptive = /(?:^|[./])claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
-
-/** Whether a Claude model refuses adaptive thinking, by its name at any host. */
-export const refusesAdaptive = (upstreamModel: string): boolean => neverAdaptive.test(upstreamModel)
+const neverAdaptive = /(?:^|[./])claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 
 /** How a Claude model is asked to think, by its name at any host: `claude-opus-4-1`, `anthropic.claude-opus-4-1-v1:0`. */
 export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
-  givenBudget.test(upstreamModel) ? "budget" : canStop.test(upstreamModel) ? "adaptive" : "always"
+  neverAdaptive.test(upstreamModel)
+    ? "budget"
+    : givenBudget.test(upstreamModel)
+      ? "either"
+      : canStop.test(upstreamModel)
+        ? "adaptive"
+        : "always"
 
 // --- what clients ask for
 
@@ -91,8 +95,9 @@ export const thinkingFor = (
   forced: boolean,
   turns: ReadonlyArray<Turn>,
 ): Thinking => {
-  const isBudget = kind === "budget"
-  const given = readThinking(payload["thinking"], maxTokens)
+  const isBudget = kind === "budget" || kind === "either"
+  const asked = readThinking(payload["thinking"], maxTokens)
+  const given = kind === "budget" && isAdaptive(asked) ? undefined : asked
   if (given?.["type"] === "enabled" && lacksThinking(turns)) return { ...unasked, sampling: isBudget }
   if (given !== undefined) return { ...unasked, thinking: given, sampling: isBudget && given["type"] === "disabled" }
   const wish = reasoningWish(reasoning)

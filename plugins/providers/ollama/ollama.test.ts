@@ -202,6 +202,16 @@ describe("a request", () => {
     expect(Either.isLeft(encoded) && encoded.left.path).toBe("messages[0].content[0]")
   })
 
+  test("a call that names no function vanished without a word", () => {
+    const tool_calls = [{ id: "c1", type: "custom" }]
+    const messages = [
+      { role: "assistant", content: null, tool_calls },
+      { role: "tool", tool_call_id: "c1", content: "ok" },
+    ]
+    const encoded = protocol.encode(requestWith({ messages }), host)
+    expect(Either.isLeft(encoded) && encoded.left.path).toBe("messages[0].tool_calls[0]")
+  })
+
   test("images that a model made are named as dropped", () => {
     const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
     expect(sent({ messages: [{ role: "assistant", content: "Here.", images }] }).dropped).toEqual([

@@ -93,7 +93,15 @@ const asksNothing = (name: string, value: unknown): boolean =>
   (Array.isArray(value) && value.every((one) => one === "text"))
 
 const unsupportedIn = ({ messages, tools }: ChatPayload): Unsupported | undefined => {
-  for (const [at, { content }] of messages.entries()) {
+  for (const [at, message] of messages.entries()) {
+    const { content } = message
+    const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
+    const unnamed = calls.findIndex((call) => call.function === undefined)
+    if (unnamed !== -1)
+      return new Unsupported({
+        path: `messages[${at}].tool_calls[${unnamed}]`,
+        reason: "this host takes calls of functions only",
+      })
     for (const [place, part] of (Array.isArray(content) ? content : []).entries()) {
       const path = `messages[${at}].content[${place}]`
       if (part.type === "text" || part.type === "refusal") continue

@@ -28,6 +28,11 @@ const content: JsonSchema = { type: "object", properties: { parts: { type: "arra
 export const contentsSchema: JsonSchema = { type: "array", items: content, minItems: 1, maxItems: mostContents }
 export const instructionSchema: JsonSchema = { anyOf: [{ type: "string" }, content] }
 
+const ownPaths: ReadonlyMap<string, string> = new Map([
+  ["max_tokens", "generationConfig.maxOutputTokens"],
+  ["tool_choice", "toolConfig.functionCallingConfig.allowedFunctionNames"],
+])
+
 // What a part may have. The signatures of turns of the model are read apart.
 const textMembers: ReadonlySet<string> = new Set(["text", "thought", "thoughtSignature"])
 const embeddedMembers: ReadonlySet<string> = new Set(["inlineData", "thought", "thoughtSignature"])
@@ -50,9 +55,7 @@ export class History {
 
   /** The caller's path for one in the canonical request. */
   readonly pathOf = (path: string): string =>
-    path === "max_tokens"
-      ? "generationConfig.maxOutputTokens"
-      : (this.places[Number(/^messages\[(\d+)\]/.exec(path)?.[1])] ?? path)
+    ownPaths.get(path) ?? this.places[Number(/^messages\[(\d+)\]/.exec(path)?.[1])] ?? path
 
   instruction(value: unknown): void {
     if (value == null) return

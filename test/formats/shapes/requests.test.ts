@@ -48,7 +48,9 @@ const answer = async (request: Request): Promise<Response> => {
   sent = await request.text()
   const protocol = hostname.split(".")[0] ?? ""
   const asked: unknown = JSON.parse(sent)
-  const inputs = isJsonObject(asked) && Array.isArray(asked["input"]) ? asked["input"].length : 1
+  const input = isJsonObject(asked) ? asked["input"] : undefined
+  // A list of numbers is one input, as tokens.
+  const inputs = Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1
   if (/embed|rerank/i.test(pathname)) return Response.json(vectorsOf(inputs))
   return Response.json(richHosts[protocol === "generate-content" ? "generateContent" : protocol]?.whole)
 }
@@ -215,6 +217,12 @@ describe("a member that Google's clients send is named in their words", () => {
   const config = { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [null] } }
   const bodies: ReadonlyArray<readonly [named: string, form: string, model: string, change: JsonObject]> = [
     ["toolConfig.functionCallingConfig.allowedFunctionNames[0]", "generateContent", "cohere", { toolConfig: config }],
+    [
+      "toolConfig.functionCallingConfig.allowedFunctionNames",
+      "generateContent",
+      "cohere",
+      { toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["x"] } } },
+    ],
     ["generationConfig.maxOutputTokens", "generateContent", "responses", { generationConfig: { maxOutputTokens: 5 } }],
     ["requests", "embedContent", "embeddings", { requests: "x" }],
     [

@@ -1,6 +1,6 @@
 /**
- * Custom tools, which take free text. Hosts that know functions only are sent a function with one text, `input`, in the place
- * of each; its calls become calls of the custom tool again, whole and streamed. See docs/decisions/0052-tools-of-the-caller.md.
+ * Custom tools, which take free text. A host that knows functions only is sent each as a function with one text, `input`;
+ * calls of the function become calls of the custom tool again, whole and streamed. See docs/decisions/0052-tools-of-the-caller.md.
  */
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../domain/json/json.ts"
 import type {
@@ -51,7 +51,7 @@ export const hasCustomTools = ({ tools }: ChatPayload): boolean => tools?.some(i
 
 const customIn = (value: JsonObject): JsonObject => (isJsonObject(value["custom"]) ? value["custom"] : value)
 
-/** The names of custom tools that become functions: those that no function has. */
+/** The names of the custom tools that become functions. A function of the same name keeps the name. */
 export const customNames = ({ tools }: ChatPayload): ReadonlySet<string> => {
   const taken = new Set(tools?.map((tool) => tool.function?.name))
   const named = (tools ?? []).filter(isCustom).map((tool) => textOr(customIn(tool)["name"], ""))
@@ -59,15 +59,17 @@ export const customNames = ({ tools }: ChatPayload): ReadonlySet<string> => {
 }
 
 /**
- * The payload with functions in the place of custom tools: of those that are offered, chosen, and were called. A tool that
- * cannot be one stays. Returns the same payload where nothing changes. `dropped` gets the places of grammars.
+ * The payload with custom tools as functions, in the tools, the choice and earlier calls. A custom tool that cannot become
+ * a function stays as it is. Returns the same payload if nothing changes. `dropped` gets the paths of grammars.
  */
 export const withFunctions = (payload: ChatPayload, dropped: Array<string>): ChatPayload => {
   const { messages, tools, tool_choice: choice } = payload
   const isCalled = messages.some((message) => callsIn(message).some(isCustomCall))
   if (!isCalled && !hasCustomTools(payload)) return payload
   const names = customNames(payload)
-  const functions = tools?.map((tool, at) => functionFor(tool, `tools[${at}]`, names, dropped))
+  // Of several custom tools with one name only the first becomes a function.
+  const free = new Set(names)
+  const functions = tools?.map((tool, at) => functionFor(tool, `tools[${at}]`, free, dropped))
   return {
     ...payload,
     ...(isCalled ? { messages: messages.map(withFunctionCalls) } : {}),
@@ -76,11 +78,12 @@ export const withFunctions = (payload: ChatPayload, dropped: Array<string>): Cha
   }
 }
 
-const functionFor = (tool: Tool, path: string, names: ReadonlySet<string>, dropped: Array<string>): Tool => {
+/** `free`: the names that no function has yet. */
+const functionFor = (tool: Tool, path: string, free: Set<string>, dropped: Array<string>): Tool => {
   const custom = customIn(tool)
   const { name, input_schema: schema } = custom
   // A tool with a schema is one of Anthropic's form.
-  if (!isCustom(tool) || schema != null || typeof name !== "string" || !names.has(name)) return tool
+  if (!isCustom(tool) || schema != null || typeof name !== "string" || !free.delete(name)) return tool
   if (hasGrammar(custom)) dropped.push(`${path}${custom === tool ? "" : ".custom"}.format`)
   return { type: "function", function: { name, ...functionOfCustom(custom) } }
 }

@@ -109,3 +109,15 @@ test("a function of the same name wins: the custom tool is named as dropped, and
   expect(response.headers.get("x-gw-dropped")).toBe("tools[1]")
   expect(await callsIn(response, false)).toEqual([{ id: "c", type: "function", name: "weather", given: "{}" }])
 })
+
+test("of two custom tools with one name the second is named as dropped: it was a second function of that name", async () => {
+  const patch = { type: "custom", custom: { name: "patch" } }
+  const { response, sent } = await ask({ tools: [patch, patch] }, () =>
+    Response.json({
+      choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 1, completion_tokens: 1 },
+    }),
+  )
+  expect(sent["tools"]).toHaveLength(1)
+  expect(response.headers.get("x-gw-dropped")).toBe("tools[1]")
+})

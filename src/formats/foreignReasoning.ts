@@ -11,7 +11,8 @@ import { innerJson, valuesIn } from "../wire/jsonDepth.ts"
 /** `ReasoningDetail.format` of Claude's thinking. */
 export const claudesFormat = "anthropic-claude-v1"
 
-const prefix = "headgate.v1."
+/** What wrapped reasoning begins with. */
+export const wrappedPrefix = "headgate.v1."
 
 /** A detail has a few members. What has more was written by a caller, and is not read. */
 const mostValues = 64
@@ -24,15 +25,15 @@ export const wrapped = ({ text: _, summary: __, ...rest }: ReasoningDetail): str
 
 /** The detail with its text, for callers who would lose the text. */
 export const wrappedWhole = (detail: ReasoningDetail): string =>
-  prefix + Buffer.from(JSON.stringify(detail)).toString("base64url")
+  wrappedPrefix + Buffer.from(JSON.stringify(detail)).toString("base64url")
 
 /** Whether a signature or data stands for a detail of another vendor. */
-export const isWrapped = (text: unknown): text is string => typeof text === "string" && text.startsWith(prefix)
+export const isWrapped = (text: unknown): text is string => typeof text === "string" && text.startsWith(wrappedPrefix)
 
 /** The detail in a signature or in data; `undefined`: the gateway did not write it. */
 export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {
   if (!isWrapped(wrappedText)) return undefined
-  const text = Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8")
+  const text = Buffer.from(wrappedText.slice(wrappedPrefix.length), "base64url").toString("utf8")
   const detail = valuesIn(text, mostValues) > mostValues ? undefined : objectIn(innerJson(text))
   const type = detail?.["type"]
   return type === "reasoning.text" || type === "reasoning.summary" || type === "reasoning.encrypted"

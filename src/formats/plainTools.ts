@@ -5,11 +5,11 @@ import { isCustom, withFunctions } from "./customTools.ts"
 
 /** What a request says of tools, without what OpenAI alone has. */
 export interface OfferedTools {
-  /** With their places in the request. Of `allowed_tools` those that are allowed. */
+  /** With their places in the request. Only the allowed ones, if there are `allowed_tools`. */
   readonly tools: ReadonlyArray<readonly [at: number, tool: Tool]>
   /** Never `allowed_tools` or a custom tool. */
   readonly choice: ToolChoice | null | undefined
-  /** Custom tools, whose calls have a form of their own: those that `withFunctions` leaves. */
+  /** Paths of the custom tools that `withFunctions` leaves, and of a choice that the host cannot be asked for. */
   readonly dropped: ReadonlyArray<string>
 }
 
@@ -33,8 +33,8 @@ export const offeredTools = ({ tools, tool_choice: choice }: ChatPayload): Offer
 }
 
 /**
- * The payload with functions in the place of custom tools, and of tools that are allowed these alone. The same payload where it
- * has nothing that OpenAI alone has.
+ * The payload with custom tools as functions, and only the allowed tools. Returns the same payload if it has nothing that
+ * only OpenAI has.
  */
 export const withPlainTools = (given: ChatPayload, dropped: Array<string>): ChatPayload => {
   const payload = withFunctions(given, dropped)
@@ -55,7 +55,7 @@ export const withPlainTools = (given: ChatPayload, dropped: Array<string>): Chat
 /** Chat has the name of a function within `function`, Responses beside its type. */
 const nameOf = (tool: JsonObject): unknown => (isJsonObject(tool["function"]) ? tool["function"]["name"] : tool["name"])
 
-/** For a host that knows no `strict`: the places of those that ask for it. */
+/** Paths of the `strict` members that a host without strict functions is not sent. */
 export const lostStrict = (tools: ReadonlyArray<Tool>): ReadonlyArray<string> =>
   tools.flatMap(({ function: called }, at) => (called?.strict === true ? [`tools[${at}].function.strict`] : []))
 

@@ -193,8 +193,8 @@ const resultsFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> 
 }
 
 /**
- * Results as text, and after those that belong together a message of the user with the rest, for hosts that take images and
- * files from users only. OpenAI refused them ("Image URLs are only allowed for messages with role 'user'"), and models that
+ * Results of tools as text. Their images and files follow in a message of the user, behind the last result of the same
+ * answer, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed for messages with role 'user'"), and models that
  * accept them since do not see them (openai/openai-openapi#523, 2026-02). The same list where there is none.
  */
 export const withoutResultMedia = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {

@@ -3,13 +3,13 @@
  * signed has to come back with the same signature, so a signature becomes an encrypted piece whose `id` says what it belongs
  * to: the id of a call; `text_<from>_<to>_...`, UTF-16 units of the message's text; `image_<place>_...`; none: a part of its
  * own without text, which ends a stream. The rest of these ids is random, since callers expect ids to be unique. A thought is
- * a piece of text, signed or not. Reasoning of other vendors travels in a signature of ours, so that it comes back in the next
- * turn.
+ * a piece of text, signed or not. The gateway writes reasoning of other vendors into a signature of its own, which comes back
+ * in the next turn.
  */
 import { randomText } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
 import type { ReasoningDetail } from "../../domain/request/chat.ts"
-import { unwrapped } from "../foreignReasoning.ts"
+import { unwrapped, wrappedPrefix } from "../foreignReasoning.ts"
 
 /** Marks reasoning that came from Gemini and may go back to it. */
 export const reasoningFormat = "google-gemini-v1"
@@ -157,12 +157,11 @@ export class SignedText {
 /** Google's clients read signatures as bytes. */
 export const asSignature = (wrapped: string): string => Buffer.from(wrapped).toString("base64")
 
-/** How each signature of ours begins. */
-const ownHead = asSignature("headgate.v1.")
+const ownHead = asSignature(wrappedPrefix)
 
 export const isOwnSignature = (signature: unknown): signature is string =>
   typeof signature === "string" && signature.startsWith(ownHead)
 
-/** The reasoning in a signature of ours. */
+/** The reasoning in a signature that the gateway wrote. */
 export const unwrappedSignature = (signature: unknown): ReasoningDetail | undefined =>
   isOwnSignature(signature) ? unwrapped(Buffer.from(signature, "base64").toString()) : undefined

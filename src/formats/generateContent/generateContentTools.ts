@@ -12,6 +12,7 @@ import type { Reader } from "./generateContentParts.ts"
 
 // --- tools
 
+const noMembers: ReadonlySet<string> = new Set()
 const parameterSchemas: ReadonlySet<string> = new Set(["parametersJsonSchema", "parameters"])
 
 export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues): Partial<ChatPayload> => {
@@ -19,7 +20,7 @@ export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues)
   let searches = false
   for (const [at, { functionDeclarations: declared, googleSearch, ...others }] of objectsIn(tools).entries()) {
     searches ||= googleSearch != null
-    dropOthers(others, new Set(), `tools[${at}]`, untranslated)
+    dropOthers(others, noMembers, `tools[${at}]`, untranslated)
     for (const [place, { name, description, ...schemas }] of objectsIn(declared).entries()) {
       if (typeof name !== "string" || name === "")
         report(issues, `tools[${at}].functionDeclarations[${place}].name`, "must be a non-empty string")
@@ -99,6 +100,7 @@ const among = [
   ["auto", "VALIDATED"],
 ] as const
 
+const toolConfigMembers: ReadonlySet<string> = new Set(["functionCallingConfig"])
 const callingMembers: ReadonlySet<string> = new Set(["mode", "allowedFunctionNames"])
 
 export const readChoice = (
@@ -108,7 +110,7 @@ export const readChoice = (
 ): { readonly tool_choice?: ToolChoice } => {
   if (!isJsonObject(toolConfig)) return {}
   const calling = objectIn(toolConfig["functionCallingConfig"])
-  dropOthers(toolConfig, new Set(["functionCallingConfig"]), "toolConfig", untranslated)
+  dropOthers(toolConfig, toolConfigMembers, "toolConfig", untranslated)
   dropOthers(calling, callingMembers, "toolConfig.functionCallingConfig", untranslated)
   const { mode: written, allowedFunctionNames: names } = calling
   const mode = textOr(written, "").toUpperCase()
@@ -143,7 +145,7 @@ const callingOf = (payload: ChatPayload, hasFunctions: boolean): Either.Either<J
   return Either.left(new Unsupported({ path: "tool_choice", reason: "this host has no such choice" }))
 }
 
-/** All tools are declared, and those that are allowed are named. */
+/** Google is sent all declarations, and the names of the allowed ones. */
 const isList = (choice: ChatPayload["tool_choice"]): boolean => isJsonObject(choice) && choice.type === "allowed_tools"
 
 // --- schemas

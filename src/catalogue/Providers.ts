@@ -106,8 +106,14 @@ export interface LoadedProvider {
 }
 
 /** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
-export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
-  api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+export const protocolOf = (host: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined => {
+  const { api } = host
+  const named =
+    api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+  if (named?.native?.isSpokenBy?.(host) !== false) return named
+  const { native: _, ...translating } = named
+  return translating
+}
 
 /** By client form, the protocols by which a host is called for what only hosts of the form can carry, beside its own. */
 export const otherProtocolsOf = (
@@ -119,7 +125,8 @@ export const otherProtocolsOf = (
   return new Map(
     Object.values(provider.protocols).flatMap((other) => {
       const { native } = other
-      return native?.ofEveryHost === true && native.form !== protocol?.native?.form ? [[native.form, other]] : []
+      if (native?.ofEveryHost !== true || native.form === protocol?.native?.form) return []
+      return native.isSpokenBy?.(host) === false ? [] : [[native.form, other]]
     }),
   )
 }

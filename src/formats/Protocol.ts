@@ -82,10 +82,16 @@ export interface NativeProtocol {
   /** `NativeRequest.form`. */
   readonly form: string
   /**
-   * Whether the provider's hosts that are called by another protocol can be called by this one too, unless the configuration or the
-   * host names the protocol. They are, for requests that only hosts of the form can carry. Default false.
+   * Whether the provider's hosts that are called by another protocol can be called by this one too, unless the
+   * configuration or the host names the protocol. They are, for requests that only hosts of the form can carry. Default
+   * false.
    */
   readonly ofEveryHost?: boolean
+  /**
+   * Whether a host that is called by this protocol speaks the form: a protocol may call models of several vendors, each in
+   * its vendor's words. Pure; called when the catalogue is made. A throw counts as `false`. Default: every host does.
+   */
+  readonly isSpokenBy?: (host: Host) => boolean
   /** Whether its hosts can be asked to search the web by a tool of the caller's body. Default: as `Protocol.searches`. */
   readonly searches?: boolean
   /** `request`: the canonical form of the same request, from which parameters that the host lacks were taken. */

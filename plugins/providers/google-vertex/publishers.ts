@@ -74,6 +74,7 @@ export const vertexProtocol: Protocol = {
     const publisher = publisherOf(host)
     return publisher === undefined ? gemini.encode(request, host) : publisher.encode(publisher.protocol, request, host)
   },
+  native: { ...gemini.native, isSpokenBy: (host) => publisherOf(host) === undefined },
   decode: (head, body, context) => protocolOf(context.host).decode(head, body, context),
   decoder: (head, context) => protocolOf(context.host).decoder(head, context),
 }

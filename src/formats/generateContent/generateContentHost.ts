@@ -5,7 +5,7 @@
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
-import type { Protocol } from "../Protocol.ts"
+import type { NativeProtocol, Protocol } from "../Protocol.ts"
 import { generateContentAnswer } from "./generateContentAnswer.ts"
 import { generateContentHttpError } from "./generateContentError.ts"
 import { encodeGenerateContent, encodeNative, generateContentForm } from "./generateContentRequest.ts"
@@ -23,6 +23,7 @@ export interface GenerateContentOptions {
 
 /** The protocol and the meaning of its errors, which are the same at both. */
 export interface GenerateContentProtocol extends Protocol {
+  readonly native: NativeProtocol
   /** For `Provider.error`. */
   readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
 }

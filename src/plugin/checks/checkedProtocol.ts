@@ -19,7 +19,7 @@ import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/requ
 import { readKeepingNumbers } from "../../formats/embeddings/embeddingsNumbers.ts"
 import { showable } from "../../formats/httpError.ts"
 import { isOurs } from "../../formats/ownProtocols.ts"
-import type { AnswerContext, Decoder, Encoded, Protocol } from "../../formats/Protocol.ts"
+import type { AnswerContext, Decoder, Encoded, NativeProtocol, Protocol } from "../../formats/Protocol.ts"
 import type { ResponseHead } from "../../wire/head.ts"
 import type { UnaryProtocols } from "../unaryProtocols.ts"
 import { but } from "./misfit.ts"
@@ -35,6 +35,8 @@ export interface CheckedProtocol
   readonly native?: {
     readonly form: string
     readonly ofEveryHost: boolean
+    /** Never throws. Absent: every host speaks the form. */
+    readonly isSpokenBy?: (host: Host) => boolean
     readonly encode: (
       request: ChatRequest,
       native: NativeRequest,
@@ -81,6 +83,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
           native: {
             form: native.form,
             ofEveryHost: native.ofEveryHost === true,
+            ...(native.isSpokenBy === undefined ? {} : { isSpokenBy: (host) => isSpokenBy(native, host) }),
             encode: checkedEncode(hook("native.encode"), (request, written, host) =>
               native.encode(givenTo(protocol, request), nativeGivenTo(protocol, written), host),
             ),
@@ -108,6 +111,14 @@ const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"
     // A host is not asked for what its plugin cannot tell of it.
   }
   return native?.searches === true ? "own-form" : undefined
+}
+
+const isSpokenBy = (native: NativeProtocol, host: Host): boolean => {
+  try {
+    return native.isSpokenBy?.(host) === true
+  } catch {
+    return false
+  }
 }
 
 /** What the provider has of operations whose answer comes as a whole. */

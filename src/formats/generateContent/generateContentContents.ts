@@ -8,6 +8,7 @@ import { Unsupported } from "../../domain/failures/Failure.ts"
 import { type Issues, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
+import type { FormNeed } from "../../domain/request/request.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
 import { calledNames, partsOf, textOf } from "../content.ts"
 import { lostOfMessages } from "../plainTools.ts"
@@ -38,6 +39,8 @@ const textMembers: ReadonlySet<string> = new Set(["text", "thought", "thoughtSig
 const embeddedMembers: ReadonlySet<string> = new Set(["inlineData", "thought", "thoughtSignature"])
 const addressedMembers: ReadonlySet<string> = new Set(["fileData", "thought", "thoughtSignature"])
 const resultMembers: ReadonlySet<string> = new Set(["id", "name", "response", "parts"])
+
+const ofGoogle: FormNeed = { path: "contents", reason: "only hosts of Google's format take parts of these kinds" }
 
 export class History {
   readonly messages: Array<Message> = []
@@ -91,8 +94,13 @@ export class History {
       }
     }
     this.answer(said)
-    const saysNothing = this.messages.every(({ role }) => role === "system") && this.untranslated.length === 0
+    const saysNothing = this.onlyForm !== undefined && this.untranslated.length === 0
     if (saysNothing && this.issues.length === 0) report(this.issues, "contents", "must have a part that says something")
+  }
+
+  /** Present where other hosts would be sent no messages. */
+  get onlyForm(): FormNeed | undefined {
+    return this.messages.every(({ role }) => role === "system") ? ofGoogle : undefined
   }
 
   private add(message: Message, path: string): void {

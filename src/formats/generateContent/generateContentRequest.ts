@@ -69,15 +69,18 @@ export const decodeGenerateContent = (
   const history = new History(issues)
   history.instruction(body["systemInstruction"])
   if (body["contents"] !== undefined) history.contents(body["contents"])
-  const { messages, untranslated, pathOf } = history
+  const { messages, untranslated, pathOf, onlyForm } = history
   const config = objectIn(body["generationConfig"])
   const others = Object.entries(read.payload).filter(([name]) => !translated.has(name))
+  const tools = readTools(body["tools"], untranslated, issues)
+  const choice = readChoice(body["toolConfig"], untranslated, issues)
   const payload: ChatPayload = {
     ...Object.fromEntries(others),
     messages,
     ...readConfig(config, untranslated, issues),
-    ...readTools(body["tools"], untranslated, issues),
-    ...readChoice(body["toolConfig"], untranslated, issues),
+    ...tools,
+    // Hosts refuse a choice where there are no tools.
+    ...(tools.tools === undefined ? {} : choice),
     ...(typeof body["user"] === "string" ? { user: body["user"] } : {}),
     ...readTier(body["service_tier"]),
   }
@@ -96,6 +99,7 @@ export const decodeGenerateContent = (
     maxTokens,
     dropped: read.dropped,
     native: untranslated.length === 0 ? undefined : read.payload,
+    onlyForm,
     form: generateContentForm,
   })
   const native = { form: generateContentForm, body: read.payload, headers: {}, untranslated, pathOf }

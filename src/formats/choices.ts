@@ -1,6 +1,6 @@
 /**
- * Answers in the formats that have a list of choices, chat completions and legacy completions: whole ones; streamed ones as
- * server-sent events, with the finish and its cost, and failures in the stream.
+ * Answers in the formats that have a list of choices, chat completions and legacy completions: whole ones; streamed
+ * ones as server-sent events, with the finish and its cost, and failures in the stream.
  */
 
 import type { Failure } from "../domain/failures/Failure.ts"
@@ -57,8 +57,8 @@ export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
 }
 
 /**
- * `shapeFor` makes the shape of one host's answer. A shape may keep state, and the answer of a host that broke off leaves
- * none for the next host. `usageChunk`: `ChatRequest.usageChunk`.
+ * `shapeFor` makes the shape of one host's answer. A shape may keep state, and the answer of a host that broke off
+ * leaves none for the next host. `usageChunk`: `ChatRequest.usageChunk`.
  */
 export const chunkWriters =
   (names: AnswerNames, shapeFor: () => ChunkShape, usageChunk: boolean): WriterFor =>

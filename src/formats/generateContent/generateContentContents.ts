@@ -1,7 +1,7 @@
 /**
- * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`: instructions
- * stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of functions have a turn
- * of their own, since Google wants as many of them as there were calls.
+ * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`:
+ * instructions stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of
+ * functions have a turn of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
@@ -124,7 +124,10 @@ export class History {
     })
   }
 
-  /** Google's hosts get all parts as they came, so that a file is looked at wherever it stands, and beside whatever else. */
+  /**
+   * Google's hosts get all parts as they came, so that a file is looked at wherever it stands, and beside whatever
+   * else.
+   */
   private files({ fileData, functionResponse }: JsonObject, path: string): void {
     if (isJsonObject(functionResponse))
       for (const inner of objectsIn(functionResponse["parts"])) this.files(inner, `${path}.functionResponse.parts`)
@@ -339,8 +342,8 @@ class ContentsWriter {
   }
 
   /**
-   * What a result says. It stays a text where it has numbers that JavaScript cannot hold or references, and once there is more of
-   * results than can be read at once without making other requests wait.
+   * What a result says. It stays a text where it has numbers that JavaScript cannot hold or references, and once there
+   * is more of results than can be read at once without making other requests wait.
    */
   private read(text: string): unknown {
     this.readCharacters += text.length

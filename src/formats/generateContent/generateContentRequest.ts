@@ -1,8 +1,8 @@
 /**
- * Requests in Google's form. A client's body becomes the canonical form for routing, money and hosts of other forms, and
- * beside it the body for Google's hosts. A host of Google's gets a canonical request in Google's words, or a client's body as
- * it came, but for the bounds, what the host lacks, tools without a price and reasoning of other vendors. Model and stream are
- * in the path. Google refuses members that it does not know, so only known ones are sent.
+ * Requests in Google's form. A client's body becomes the canonical form for routing, money and hosts of other forms,
+ * and beside it the body for Google's hosts. A host of Google's gets a canonical request in Google's words, or a
+ * client's body as it came, but for the bounds, what the host lacks, tools without a price and reasoning of other
+ * vendors. Model and stream are in the path. Google refuses members that it does not know, so only known ones are sent.
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
@@ -283,7 +283,10 @@ const passedTools = (tools: unknown, { payload }: ChatRequest, dropped: Array<st
     return Object.keys(left).length === 0 ? [] : [left]
   })
 
-/** Reasoning of other vendors is left out. Gemini 3 refuses a turn whose first call is not signed, as those of other hosts are. */
+/**
+ * Reasoning of other vendors is left out. Gemini 3 refuses a turn whose first call is not signed, as those of other
+ * hosts are.
+ */
 const passedTurn = (content: JsonObject, isThird: boolean): ReadonlyArray<JsonObject> => {
   const parts = objectsIn(content["parts"])
   const own = parts.filter(({ thoughtSignature: signature }) => !isOwnSignature(signature))

@@ -78,7 +78,10 @@ export const hasFunctions = ({ tools, tool_choice: choice }: ChatPayload): boole
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
 
-/** The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price list. */
+/**
+ * The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price
+ * list.
+ */
 const isSearch = ({ type }: Tool): boolean => type.includes("web_search")
 
 const declarationOf = ({ function: { name, description, parameters } }: FunctionTool): JsonObject => {

@@ -1,5 +1,6 @@
 /**
- * Protocols whose hooks keep what the contract promises: of chats, and of operations whose answer comes as a whole. See `checked.ts`.
+ * Protocols whose hooks keep what the contract promises: of chats, and of operations whose answer comes as a whole. See
+ * `checked.ts`.
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
@@ -49,8 +50,8 @@ export interface CheckedProtocol
 }
 
 /**
- * `decode` gives what the operation's `isAnswer` takes. Methods, which are compared loosely: the endpoint of a host has the protocol of
- * its model's operation, as a plain `CheckedUnary`.
+ * `decode` gives what the operation's `isAnswer` takes. Methods, which are compared loosely: the endpoint of a host has
+ * the protocol of its model's operation, as a plain `CheckedUnary`.
  */
 export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryAnswer> {
   readonly passes?: Protocol["passes"]
@@ -83,7 +84,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
           native: {
             form: native.form,
             ofEveryHost: native.ofEveryHost === true,
-            ...(native.isSpokenBy === undefined ? {} : { isSpokenBy: (host) => isSpokenBy(native, host) }),
+            ...(native.isSpokenBy === undefined ? {} : { isSpokenBy: (host: Host) => isSpokenBy(native, host) }),
             encode: checkedEncode(hook("native.encode"), (request, written, host) =>
               native.encode(givenTo(protocol, request), nativeGivenTo(protocol, written), host),
             ),
@@ -95,8 +96,8 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
 }
 
 /**
- * What an `encode` is given: a copy of the payload, unless the protocol is one of the gateway's own, so that a plugin that changes it
- * does not change what the next host gets. The kit tells its author.
+ * What an `encode` is given: a copy of the payload, unless the protocol is one of the gateway's own, so that a plugin
+ * that changes it does not change what the next host gets. The kit tells its author.
  */
 const givenTo = <Request extends { readonly payload: JsonObject }>(protocol: object, request: Request): Request =>
   isOurs(protocol) ? request : { ...request, payload: copied(request.payload) }

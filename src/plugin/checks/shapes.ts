@@ -1,6 +1,7 @@
 /**
  * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
- * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
+ * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that
+ * shape.
  */
 
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"

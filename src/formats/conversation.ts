@@ -34,7 +34,7 @@ export type Said = Pick<AssistantMessage, "content" | "reasoning_details" | "too
  * of it are encrypted; the length of a text, or `null` for one that was not counted and has all of the content; the id
  * of a call.
  */
-export type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
+type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
 export type Listed = ListedReasoning | [kind: "text", length: number | null] | [kind: "call", id: string]
 
 /** Whether a piece is the entry that lists the parts. */

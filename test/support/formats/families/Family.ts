@@ -9,12 +9,16 @@ export type Block =
   | { readonly kind: "text"; readonly text: string; readonly signature?: string; readonly url?: string }
   | { readonly kind: "call"; readonly id: string; readonly signature?: string }
 
-export interface Family {
+/** How a host answers. */
+export interface Speaker {
   readonly protocol: Protocol
   readonly model: string
   readonly whole: (blocks: ReadonlyArray<Block>) => JsonObject
   /** Name and data of each event. */
   readonly events: (blocks: ReadonlyArray<Block>) => ReadonlyArray<readonly [string, JsonObject]>
+}
+
+export interface Family extends Speaker {
   /** The blocks of each turn of the assistant in a request to such a host. */
   readonly given: (body: JsonObject) => ReadonlyArray<ReadonlyArray<Block>>
   readonly mayHide: boolean

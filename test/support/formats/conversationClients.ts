@@ -55,11 +55,15 @@ export const clients: Readonly<Record<"chat" | "messages" | "responses" | "gener
       const calls: Array<Record<string, unknown>> = []
       const details: Array<JsonObject> = []
       const annotations: Array<JsonObject> = []
+      const images: Array<JsonObject> = []
       let content = ""
+      let refusal = ""
       for (const { delta } of events.flatMap(({ choices }) => objectsIn(choices))) {
         const { content: text, reasoning_details: more, tool_calls: called, annotations: cited } = objectIn(delta)
         annotations.push(...objectsIn(cited))
+        images.push(...objectsIn(objectIn(delta)["images"]))
         content += textIn(text)
+        refusal += textIn(objectIn(delta)["refusal"])
         details.push(...objectsIn(more))
         for (const { index, id, function: given } of objectsIn(called)) {
           const { name, arguments: piece } = objectIn(given)
@@ -73,6 +77,8 @@ export const clients: Readonly<Record<"chat" | "messages" | "responses" | "gener
         ...{ role: "assistant", content, reasoning_details: mergedDetails(details) },
         ...(calls.length === 0 ? {} : { tool_calls: calls }),
         ...(annotations.length === 0 ? {} : { annotations }),
+        ...(images.length === 0 ? {} : { images }),
+        ...(refusal === "" ? {} : { refusal }),
       }
       return { choices: [{ message }] }
     },
@@ -89,6 +95,7 @@ export const clients: Readonly<Record<"chat" | "messages" | "responses" | "gener
     ],
     collected: (events) => {
       const content: Array<Record<string, unknown>> = []
+      const ending = objectIn(events.find(({ type }) => type === "message_delta")?.["delta"])
       for (const { type, index, content_block: block, delta } of events) {
         const at = Number(index)
         if (type === "content_block_start") content[at] = { ...objectIn(block) }
@@ -102,7 +109,7 @@ export const clients: Readonly<Record<"chat" | "messages" | "responses" | "gener
         if (kind === "signature_delta") open["signature"] = signature
         if (kind === "input_json_delta") open["input"] = JSON.parse(textIn(json))
       }
-      return { content }
+      return { content, ...ending }
     },
   },
   responses: {

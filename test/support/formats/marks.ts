@@ -15,9 +15,13 @@ export const marksOf = (kinds: ReadonlyArray<MarkKind>, first = 0) =>
     .array(fc.constantFrom(...kinds), { minLength: 1, maxLength: 5 })
     .map((all) => all.map((kind, at) => `${kind}${first + at}`))
 
-/** All marks in what a client or a host gets, in order. */
+/** All marks in what a client or a host gets, in order. Encrypted reasoning may have one within other letters by chance. */
 export const marksIn = (sent: unknown): ReadonlyArray<string> =>
-  JSON.stringify(sent).match(/(?:TXT|IMG|PDF|SND|REF)\d/g) ?? []
+  (
+    JSON.stringify(sent)
+      .replaceAll("\\n", " ")
+      .match(/(?<![\w+/])(?:(?:TXT|IMG|PDF|SND|REF)\d ?)+(?![\w+/=])/g) ?? []
+  ).flatMap((words) => words.match(/[A-Z]{3}\d/g) ?? [])
 
 export type ClientName = keyof typeof clients
 export const clientNames = ["chat", "messages", "responses", "generateContent"] as const
@@ -28,7 +32,13 @@ const dataUrl = (mark: string): string => `data:${typeOf(mark)};base64,${mark}`
 
 export const chatText = (text: string): JsonObject => ({ type: "text", text })
 export const chatImage = (mark: string): JsonObject => ({ type: "image_url", image_url: { url: dataUrl(mark) } })
+export const messagesImage = (mark: string): JsonObject => blockOf("image", mark)
 export const inlinePart = (mark: string): JsonObject => ({ inlineData: { mimeType: typeOf(mark), data: mark } })
+
+const blockOf = (type: string, mark: string): JsonObject => ({
+  type,
+  source: { type: "base64", media_type: typeOf(mark), data: mark },
+})
 
 const sound = (mark: string): JsonObject => ({ type: "input_audio", input_audio: { data: mark, format: "wav" } })
 
@@ -40,10 +50,7 @@ const partOf: Readonly<Record<ClientName, (mark: string) => JsonObject>> = {
     const file = { filename: "a.pdf", file_data: dataUrl(mark) }
     return kindOf(mark) === "PDF" ? { type: "file", file } : sound(mark)
   },
-  messages: (mark) => {
-    const source = { type: "base64", media_type: typeOf(mark), data: mark }
-    return isText(mark) ? chatText(mark) : { type: isImage(mark) ? "image" : "document", source }
-  },
+  messages: (mark) => (isText(mark) ? chatText(mark) : isImage(mark) ? messagesImage(mark) : blockOf("document", mark)),
   responses: (mark) => {
     if (isText(mark)) return { type: "input_text", text: mark }
     if (isImage(mark)) return { type: "input_image", image_url: dataUrl(mark) }

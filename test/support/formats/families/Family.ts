@@ -8,6 +8,9 @@ export type Block =
   | { readonly kind: "hidden"; readonly data: string }
   | { readonly kind: "text"; readonly text: string; readonly signature?: string; readonly url?: string }
   | { readonly kind: "call"; readonly id: string; readonly signature?: string }
+  /** `data`: base64 of a JPEG. */
+  | { readonly kind: "image"; readonly data: string; readonly signature?: string }
+  | { readonly kind: "refusal"; readonly text: string }
 
 /** How a host answers. */
 export interface Speaker {
@@ -24,6 +27,11 @@ export interface Family extends Speaker {
   readonly mayHide: boolean
   /** Signs texts and calls too, as Gemini does. */
   readonly signsAll?: boolean
+}
+
+/** For a host whose models do not say such a thing. */
+export const neverSaid = (kind: Block["kind"]): never => {
+  throw new Error(`no ${kind} is said here`)
 }
 
 export const textIn = (value: unknown): string => textOr(value, "")

@@ -1,7 +1,7 @@
 /** Anthropic's Messages API. */
 import type { JsonObject } from "../../../../src/domain/json/json.ts"
 import { messagesProtocol } from "../../../../src/formats/messages/messagesHost.ts"
-import { assistants, type Block, type Family, input, stopOf, textIn, written } from "./Family.ts"
+import { assistants, type Block, type Family, input, neverSaid, stopOf, textIn, written } from "./Family.ts"
 
 const citationOf = (url: string): JsonObject => ({
   ...{ type: "web_search_result_location", url, title: "t", cited_text: "c", encrypted_index: "e" },
@@ -20,6 +20,9 @@ const anthropicBlock = (block: Block): JsonObject => {
       }
     case "call":
       return { type: "tool_use", id: block.id, name: "weather", input }
+    case "image":
+    case "refusal":
+      return neverSaid(block.kind)
   }
 }
 const usage = { input_tokens: 10, output_tokens: 5 }
@@ -53,6 +56,7 @@ export const anthropic: Family = {
           text: { text: "", citations: [] },
           call: { input: {} },
           hidden: {},
+          ...{ image: {}, refusal: {} },
         }
         return [
           { type: "content_block_start", index, content_block: { ...anthropicBlock(block), ...empty[block.kind] } },

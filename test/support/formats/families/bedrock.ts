@@ -1,7 +1,11 @@
 /** Bedrock's Converse API, with a model of Anthropic's. */
 import { converse } from "../../../../plugins/providers/bedrock/converse.ts"
 import { isJsonObject, type JsonObject, objectIn } from "../../../../src/domain/json/json.ts"
-import { assistants, type Block, type Family, input, stopOf, textIn, written } from "./Family.ts"
+import { assistants, type Block, type Family, input, neverSaid, stopOf, textIn, written } from "./Family.ts"
+
+const citationOf = (url: string): JsonObject => ({
+  ...{ title: "t", sourceContent: [{ text: "c" }], location: { web: { url, domain: "c.test" } } },
+})
 
 const bedrockBlock = (block: Block): JsonObject => {
   switch (block.kind) {
@@ -10,9 +14,14 @@ const bedrockBlock = (block: Block): JsonObject => {
     case "hidden":
       return { reasoningContent: { redactedContent: block.data } }
     case "text":
-      return { text: block.text }
+      if (block.url === undefined) return { text: block.text }
+      return { citationsContent: { content: [{ text: block.text }], citations: [citationOf(block.url)] } }
     case "call":
       return { toolUse: { toolUseId: block.id, name: "weather", input } }
+    case "image":
+      return { image: { format: "jpeg", source: { bytes: block.data } } }
+    case "refusal":
+      return neverSaid(block.kind)
   }
 }
 const bedrockUsage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
@@ -38,11 +47,21 @@ export const bedrock: Family = {
           : block.kind === "hidden"
             ? [delta({ reasoningContent: { redactedContent: block.data } })]
             : block.kind === "text"
-              ? [delta({ text: block.text })]
-              : [delta({ toolUse: { input: written } })]
-      const start = { toolUse: { toolUseId: block.kind === "call" ? block.id : "", name: "weather" } }
+              ? [
+                  delta({ text: block.text }),
+                  ...(block.url === undefined ? [] : [delta({ citation: citationOf(block.url) })]),
+                ]
+              : block.kind === "image"
+                ? [delta({ image: { source: { bytes: block.data } } })]
+                : [delta({ toolUse: { input: written } })]
+      const start =
+        block.kind === "call"
+          ? { toolUse: { toolUseId: block.id, name: "weather" } }
+          : block.kind === "image"
+            ? { image: { format: "jpeg" } }
+            : undefined
       return [
-        ...(block.kind === "call" ? [["contentBlockStart", { contentBlockIndex, start }] as const] : []),
+        ...(start === undefined ? [] : [["contentBlockStart", { contentBlockIndex, start }] as const]),
         ...pieces,
         ["contentBlockStop", { contentBlockIndex }],
       ]

@@ -18,6 +18,15 @@ const itemOf = (block: Block, at: number): JsonObject => {
       const content = [{ type: "output_text", text: block.text, annotations: annotationsOf(block), logprobs: [] }]
       return { type: "message", id: `msg_${at}`, role: "assistant", status: "completed", content }
     }
+    case "refusal": {
+      const content = [{ type: "refusal", refusal: block.text }]
+      return { type: "message", id: `msg_${at}`, role: "assistant", status: "completed", content }
+    }
+    case "image":
+      return {
+        ...{ type: "image_generation_call", id: `ig_${at}`, status: "completed" },
+        ...{ result: block.data, output_format: "jpeg" },
+      }
     case "call":
       return {
         ...{ type: "function_call", id: `fc_${at}`, call_id: block.id, status: "completed" },
@@ -45,25 +54,36 @@ export const openai: Family = {
         const block = blocks[output_index]
         const text = block?.kind === "text" || block?.kind === "thought" ? block.text : ""
         const deltas: ReadonlyArray<JsonObject> =
-          item["type"] === "message"
-            ? [
-                { type: "response.output_text.delta", ...place, content_index: 0, delta: text },
-                ...(block?.kind === "text" ? annotationsOf(block) : []).map((annotation) => ({
-                  ...{ type: "response.output_text.annotation.added", ...place, content_index: 0, annotation_index: 0 },
-                  annotation,
-                })),
-              ]
-            : item["type"] === "function_call"
-              ? [{ type: "response.function_call_arguments.delta", ...place, delta: written }]
-              : text === ""
-                ? []
-                : [{ type: "response.reasoning_summary_text.delta", ...place, summary_index: 0, delta: text }]
+          block?.kind === "image"
+            ? []
+            : block?.kind === "refusal"
+              ? [{ type: "response.refusal.delta", ...place, content_index: 0, delta: block.text }]
+              : item["type"] === "message"
+                ? [
+                    { type: "response.output_text.delta", ...place, content_index: 0, delta: text },
+                    ...(block?.kind === "text" ? annotationsOf(block) : []).map((annotation) => ({
+                      ...{
+                        type: "response.output_text.annotation.added",
+                        ...place,
+                        content_index: 0,
+                        annotation_index: 0,
+                      },
+                      annotation,
+                    })),
+                  ]
+                : item["type"] === "function_call"
+                  ? [{ type: "response.function_call_arguments.delta", ...place, delta: written }]
+                  : text === ""
+                    ? []
+                    : [{ type: "response.reasoning_summary_text.delta", ...place, summary_index: 0, delta: text }]
         const empty =
           item["type"] === "message"
             ? { content: [] }
             : item["type"] === "reasoning"
               ? { summary: [] }
-              : { arguments: "" }
+              : block?.kind === "image"
+                ? { result: null }
+                : { arguments: "" }
         const { encrypted_content: _, ...begun }: JsonObject = { ...item, ...empty }
         return [
           { type: "response.output_item.added", output_index, item: begun },
@@ -79,10 +99,10 @@ export const openai: Family = {
     const turns: Array<Array<Block>> = []
     let isOpen = false
     for (const item of objectsIn(body["input"])) {
-      const block = blockOfItem(item)
-      if (block !== undefined && !isOpen) turns.push([])
-      if (block !== undefined) turns.at(-1)?.push(block)
-      isOpen = block !== undefined
+      const blocks = blocksOfItem(item)
+      if (blocks.length > 0 && !isOpen) turns.push([])
+      turns.at(-1)?.push(...blocks)
+      isOpen = blocks.length > 0
     }
     return turns
   },
@@ -93,15 +113,19 @@ const textsOf = (parts: unknown): string =>
     .map((part) => textIn(part["text"]))
     .join("")
 
-const blockOfItem = (item: JsonObject): Block | undefined => {
+const blocksOfItem = (item: JsonObject): ReadonlyArray<Block> => {
   const { type, role, content, summary, encrypted_content: encrypted } = item
-  if (type === "function_call") return { kind: "call", id: textIn(item["call_id"]) }
+  if (type === "function_call") return [{ kind: "call", id: textIn(item["call_id"]) }]
+  if (type === "image_generation_call") return [{ kind: "image", data: textIn(item["result"]) }]
   if (type === "reasoning") {
     const text = textsOf(summary)
     return text === ""
-      ? { kind: "hidden", data: textIn(encrypted) }
-      : { kind: "thought", text, signature: textIn(encrypted) }
+      ? [{ kind: "hidden", data: textIn(encrypted) }]
+      : [{ kind: "thought", text, signature: textIn(encrypted) }]
   }
-  if (role !== "assistant") return undefined
-  return { kind: "text", text: typeof content === "string" ? content : textsOf(content) }
+  if (role !== "assistant") return []
+  if (typeof content === "string") return [{ kind: "text", text: content }]
+  return objectsIn(content).map(({ text, refusal }) =>
+    refusal === undefined ? { kind: "text", text: textIn(text) } : { kind: "refusal", text: textIn(refusal) },
+  )
 }

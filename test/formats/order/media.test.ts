@@ -13,6 +13,7 @@ import { openai } from "../../support/formats/families/openai.ts"
 import {
   type ClientName,
   chatImage,
+  chatText,
   clientNames,
   isImage,
   isText,
@@ -20,6 +21,7 @@ import {
   type MarkKind,
   marksIn,
   marksOf,
+  messagesImage,
   resultsOf,
   userTurn,
 } from "../../support/formats/marks.ts"
@@ -53,7 +55,7 @@ describe.each(Object.entries(hosts))("what a host of %s is given", (_, host) => 
           expect([marksIn(json), dropped]).toEqual([marks, []])
         }
       }),
-      { numRuns: 60, seed },
+      { numRuns: 30, seed },
     )
   })
 
@@ -71,7 +73,7 @@ describe.each(Object.entries(hosts))("what a host of %s is given", (_, host) => 
         const { json, dropped } = sentTo(host, client, [...question(client), ...said, ...results, user("TXT4")])
         expect([marksIn(json), dropped]).toEqual([[...arranged(name, host, first, second), "TXT4"], []])
       }),
-      { numRuns: 60, seed },
+      { numRuns: 30, seed },
     )
   })
 })
@@ -91,26 +93,39 @@ const arranged = (name: ClientName, host: Host, ...results: ReadonlyArray<Readon
   return results.flatMap(host === google ? apart : (marks) => marks)
 }
 
-describe.each(Object.entries(families))("what a host of %s is given of an earlier answer", (_, family) => {
-  test("images that a model made, or their place in what is dropped, from a chat client", () => {
+describe.each(Object.entries(hosts))("what a host of %s is given of an earlier answer", (_, host) => {
+  test.each(["chat", "messages"] as const)("images, or their place in what is dropped, from a %s client", (name) => {
+    const takesImages = host === google || host === olderGoogle || host === chatHost
     fc.assert(
       fc.property(marksOf(["TXT", "IMG"]), (marks) => {
-        const images = marks.filter(isImage).map(chatImage)
-        const said = { role: "assistant", content: "TXT9", ...(images.length === 0 ? {} : { images }) }
-        const { json, dropped } = sentTo(family, clients.chat, [chatUser("x"), said, chatUser("y")])
-        const isCarried = family === google || images.length === 0
-        expect(dropped).toEqual(isCarried ? [] : ["messages[1].images"])
-        expect(marksIn(json)).toEqual(["TXT9", ...(isCarried ? marks.filter(isImage) : [])])
+        const images = marks.filter(isImage)
+        const made = images.length === 0 ? {} : { images: images.map(chatImage) }
+        const blocks = [chatText("TXT9"), ...images.map(messagesImage)]
+        const said = { role: "assistant", ...(name === "chat" ? { content: "TXT9", ...made } : { content: blocks }) }
+        const { json, dropped } = sentTo(host, clients[name], [chatUser("x"), said, chatUser("y")])
+        expect(marksIn(json)).toEqual(["TXT9", ...(takesImages ? images : [])])
+        const places = isNative(name, host)
+          ? images.map((_, at) => `messages[1].content[${at + 1}]`)
+          : ["messages[1].images"]
+        expect(dropped.filter((lost) => lost !== "reasoning")).toEqual(takesImages || images.length === 0 ? [] : places)
       }),
       { numRuns: 30, seed },
     )
   })
-
-  test.each(["refusal", "content"])("a refusal in %s, from a chat client", (place) => {
-    const content = [{ type: "refusal", refusal: "TXT1" }]
-    const said = { role: "assistant", ...(place === "content" ? { content } : { content: "", refusal: "TXT1" }) }
-    const { json, dropped } = sentTo(family, clients.chat, [chatUser("x"), said, chatUser("y")])
-    expect([marksIn(json), dropped]).toEqual([["TXT1"], []])
-    if (family === openai) expect(JSON.stringify(json)).toContain('{"type":"refusal","refusal":"TXT1"}')
-  })
 })
+
+const withoutRefusals = { protocol: chatProtocol({ dropInMessages: ["refusal"] }), model: "m" }
+
+describe.each(Object.entries({ ...hosts, withoutRefusals }))(
+  "what a host of %s is given of an earlier refusal",
+  (_, host) => {
+    test.each(["refusal", "content"])("in %s, from a chat client", (place) => {
+      const content = [{ type: "refusal", refusal: "TXT1" }]
+      const said = { role: "assistant", ...(place === "content" ? { content } : { content: "", refusal: "TXT1" }) }
+      const { json, dropped } = sentTo(host, clients.chat, [chatUser("x"), said, chatUser("y")])
+      expect([marksIn(json), dropped]).toEqual([["TXT1"], []])
+      if (host === openai) expect(JSON.stringify(json)).toContain('{"type":"refusal","refusal":"TXT1"}')
+      if (host === withoutRefusals) expect(JSON.stringify(json)).not.toContain('"refusal":')
+    })
+  },
+)

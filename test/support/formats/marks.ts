@@ -33,7 +33,7 @@ const dataUrl = (mark: string): string => `data:${typeOf(mark)};base64,${mark}`
 export const chatText = (text: string): JsonObject => ({ type: "text", text })
 export const chatImage = (mark: string): JsonObject => ({ type: "image_url", image_url: { url: dataUrl(mark) } })
 export const messagesImage = (mark: string): JsonObject => blockOf("image", mark)
-export const inlinePart = (mark: string): JsonObject => ({ inlineData: { mimeType: typeOf(mark), data: mark } })
+const inlinePart = (mark: string): JsonObject => ({ inlineData: { mimeType: typeOf(mark), data: mark } })
 
 const blockOf = (type: string, mark: string): JsonObject => ({
   type,

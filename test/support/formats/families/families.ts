@@ -8,7 +8,7 @@ import { openai } from "./openai.ts"
 
 export const families = { anthropic, bedrock, openai, google }
 
-export const word = fc.string({ unit: fc.constantFrom("a", "b", "é", "💡"), minLength: 1, maxLength: 6 })
+const word = fc.string({ unit: fc.constantFrom("a", "b", "é", "💡"), minLength: 1, maxLength: 6 })
 
 /** What a host of the family may say. `of`: begins the ids of its calls. */
 export const answersOf = ({ mayHide, signsAll = false }: Family, of = "call") =>

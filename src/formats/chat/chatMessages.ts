@@ -286,12 +286,24 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
     }
   }
   if (message.role === "assistant" && saysNothing(message)) plain["content"] = ""
+  if (message.role === "assistant" && refused.has("refusal"))
+    plain["content"] = withRefusal(plain["content"], message.refusal)
   if (message.role === "assistant" && history === "reasoning_content") {
     const reasoning = reasoningIn(message) || (hasCalls(message) ? members.missingReasoning : undefined)
     if (reasoning !== undefined && !refused.has("reasoning_content")) plain["reasoning_content"] = reasoning
   }
   return plain
 }
+
+/** The content with refusals as text, for hosts that refuse them. */
+const withRefusal = (content: unknown, refusal: unknown): unknown => {
+  const said = Array.isArray(content) ? content.map(refusalAsText) : content
+  if (typeof refusal !== "string" || refusal === "") return said
+  return Array.isArray(said) ? [...said, { type: "text", text: refusal }] : textOr(said, "") + refusal
+}
+
+const refusalAsText = (part: unknown): unknown =>
+  isJsonObject(part) && part["type"] === "refusal" ? { type: "text", text: part["refusal"] } : part
 
 const isListed = (details: unknown): details is ReadonlyArray<unknown> =>
   Array.isArray(details) && details.some(isEntry)

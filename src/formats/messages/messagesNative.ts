@@ -11,7 +11,9 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import { bodyWithoutAttribution } from "../request/attribution.ts"
 import type { Turn } from "../request/turns.ts"
+import type { MessagesApi } from "./messagesClouds.ts"
 import { parameters } from "./messagesMembers.ts"
 import { outputBound, samplingParameters, version, writtenTier } from "./messagesRequest.ts"
 import {
@@ -41,11 +43,13 @@ const known: ReadonlySet<string> = new Set([
 
 export const encodeNative = (
   kind: ThinkingKind,
+  api: MessagesApi,
   request: ChatRequest,
-  { body, headers }: NativeRequest,
+  { body: given, headers }: NativeRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
+  const body = api.attribution ? given : bodyWithoutAttribution(given)
   const maxTokens = outputBound(request, host)
   const sent: Record<string, unknown> = {}
   const dropped: Array<string> = []

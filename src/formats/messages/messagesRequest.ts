@@ -24,6 +24,7 @@ import { withFunctions } from "../customTools.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
+import { bodyWithoutAttribution } from "../request/attribution.ts"
 import { chatRequest, countOf, parametersIn } from "../request/chatRequest.ts"
 import { dropOthers } from "../request/Dropped.ts"
 import { readMembers, refusalOf } from "../request/members.ts"
@@ -58,7 +59,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
     reasoning,
     maxTokens,
     dropped,
-    native: onlyForm === undefined && untranslated.length === 0 ? undefined : own,
+    native: onlyForm === undefined && untranslated.length === 0 ? undefined : bodyWithoutAttribution(own),
     form: messagesForm,
     onlyForm,
     // A block that only hosts of this form know may stand for more than it is.

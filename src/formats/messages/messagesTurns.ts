@@ -18,6 +18,7 @@ import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../..
 import type { FormNeed } from "../../domain/request/request.ts"
 import { callIdWithin } from "../callId.ts"
 import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
+import { afterAttribution, withoutAttribution } from "../request/attribution.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { sharedMembers } from "../request/members.ts"
 import { type BlockWriter, type Conversation, turnsOf } from "../request/turns.ts"
@@ -146,7 +147,8 @@ export class TurnReader {
   /** Results of tools come first, since hosts of other forms expect them right after the calls. */
   private say(role: "system" | "user", content: unknown, path: string, at: string): void {
     if (typeof content === "string") {
-      if (content !== "" || role === "user") this.add({ role, content }, path)
+      const said = role === "user" ? content : afterAttribution(content)
+      if (said !== "" || role === "user") this.add({ role, content: said }, path)
       return
     }
     const parts: Array<Placed> = []
@@ -157,7 +159,8 @@ export class TurnReader {
       else if (path === "system") report(this.issues, `${place}.type`, "must be text")
       else this.foreign(block, place)
     }
-    const values = parts.map(({ value }) => value)
+    const given = parts.map(({ value }) => value)
+    const values = role === "user" ? given : withoutAttribution(given)
     const paths = parts.map((part) => part.path)
     if (values.length > 0) this.add({ role, content: shortest(values) }, path, paths)
     else if (role === "user" && Array.isArray(content) && content.length === 0) this.add({ role, content: "" }, path)

@@ -47,18 +47,25 @@ const text = (said: string) => ({ type: "text", text: said })
 
 const tool = { name: "Read", description: "Reads a file", input_schema: { type: "object", properties: {} } }
 
-/** What an agent sends at one of its turns: the conversation so far. */
+const marked = (block: JsonObject, ttl: "5m" | "1h") => ({ ...block, cache_control: { type: "ephemeral", ttl } })
+
+/** What an agent sends at one of its turns: the conversation so far, with a reminder for each turn. */
 const turnOf = (turns: number): JsonObject => ({
   model: "acme/small",
   max_tokens: 64,
-  system: [text(attribution(turns)), { ...text("Be brief."), cache_control: { type: "ephemeral", ttl: "1h" } }],
+  system: [text(attribution(turns)), marked(text("Be brief."), "1h")],
   tools: [tool],
-  messages: [{ role: "user", content: "Go" }, ...Array.from({ length: turns }, (_, at) => said(at)).flat()],
+  messages: [
+    { role: "user", content: "Go" },
+    ...Array.from({ length: turns }, (_, at) => said(at, at === turns - 1)).flat(),
+  ],
 })
 
-const said = (at: number): ReadonlyArray<JsonObject> => [
+const said = (at: number, isLast: boolean): ReadonlyArray<JsonObject> => [
   { role: "assistant", content: [text("Reading."), { type: "tool_use", id: `call_${at}`, name: "Read", input: {} }] },
   { role: "user", content: [{ type: "tool_result", tool_use_id: `call_${at}`, content: `File ${at}` }] },
+  // The agent moves its mark to the end of the conversation.
+  { role: "system", content: isLast ? [marked(text(`${at} tokens are left.`), "5m")] : `${at} tokens are left.` },
 ]
 
 const decoded = (body: JsonObject): ChatRequest => Either.getOrThrow(decodeMessages(body, new Headers()))
@@ -76,8 +83,12 @@ const encodedFor = (name: string, request: ChatRequest): Encoded => {
 
 const bodyFor = (name: string, body: JsonObject): JsonObject => JSON.parse(String(encodedFor(name, decoded(body)).body))
 
+/** Marks are no part of a prompt, and a single text is the same to a host in either form. */
 const withoutMarks = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.filter((item) => item?.cachePoint === undefined).map(withoutMarks)
+  if (Array.isArray(value)) {
+    const items = value.filter((item) => item?.cachePoint === undefined)
+    return items.length === 1 && typeof items[0]?.text === "string" ? items[0].text : items.map(withoutMarks)
+  }
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value)
@@ -104,6 +115,81 @@ describe("an agent's session", () => {
 
   test("Anthropic's own hosts get Claude Code's attribution block as it came", () => {
     expect(bodyFor("Anthropic", turnOf(1))["system"]).toEqual(turnOf(1)["system"])
+  })
+})
+
+describe("system messages within a conversation", () => {
+  const reminder = { role: "system", content: "Hurry." }
+  const asText = { type: "text", text: "<system-reminder>\nHurry.\n</system-reminder>" }
+  const [user, answer] = [
+    { role: "user", content: "Go" },
+    { role: "assistant", content: "Yes" },
+  ]
+  const rolesOf = (name: string, said: ReadonlyArray<JsonObject>, model = opus) => {
+    const [protocol] = hosts[name] ?? []
+    if (protocol === undefined) throw new Error(name)
+    const request = decoded({ model: "acme/small", max_tokens: 64, messages: said })
+    const { body } = Either.getOrThrow(protocol.encode(request, hostFor(model)))
+    const { messages: written } = JSON.parse(String(body))
+    return written.map(({ role }: JsonObject) => role)
+  }
+
+  test.each<[string, ReadonlyArray<JsonObject>, ReadonlyArray<string>]>([
+    ["at the end, behind the user's", [user, reminder], ["user", "system"]],
+    ["before an answer", [user, reminder, answer, user], ["user", "system", "assistant", "user"]],
+    ["several are one", [user, reminder, reminder], ["user", "system"]],
+    ["behind an answer", [user, answer, reminder], ["user", "assistant", "user"]],
+    ["before the user's", [user, reminder, user], ["user"]],
+    ["between answer and user", [user, answer, reminder, user], ["user", "assistant", "user"]],
+  ])("%s: as Claude takes them", (_, said, roles) => expect(rolesOf("Anthropic", said)).toEqual([...roles]))
+
+  test.each([
+    ["Anthropic", "claude-opus-5"],
+    ["Anthropic", "claude-sonnet-5-5-20261001"],
+    ["Claude on Vertex", "claude-fable-5-1@20261001"],
+    ["Claude by InvokeModel", "eu.anthropic.claude-mythos-5-v1:0"],
+  ])("%s: %s takes them", (name, model) => expect(rolesOf(name, [user, reminder], model)).toEqual(["user", "system"]))
+
+  test.each([
+    ["Anthropic", "claude-opus-4-7"],
+    ["Anthropic", "claude-sonnet-5-20260901"],
+    ["Anthropic", "claude-haiku-4-5-20251001"],
+    ["Foundry", opus],
+    ["Claude by Converse", bedrockOpus],
+  ])("%s: %s gets a text of the user's", (name, model) => {
+    const said = [{ role: "user", content: [{ type: "text", text: "Go" }] }, reminder]
+    const [protocol] = hosts[name] ?? [messagesProtocol()]
+    const request = decoded({ model: "acme/small", max_tokens: 64, messages: said })
+    for (const { body } of [
+      Either.getOrThrow(protocol.encode(request, hostFor(model))),
+      ...(protocol.native === undefined || request.native === undefined
+        ? []
+        : [Either.getOrThrow(protocol.native.encode(request, request.native, hostFor(model)))]),
+    ]) {
+      const texts = JSON.parse(String(body)).messages.flatMap(({ role, content }: JsonObject) =>
+        [content].flat().map((block) => [role, Object(block).text]),
+      )
+      expect(texts).toEqual([
+        ["user", "Go"],
+        ["user", asText.text],
+      ])
+    }
+  })
+
+  test("marks of the cache stay in their order", () => {
+    const body = {
+      ...turnOf(0),
+      messages: [
+        { role: "user", content: [marked(text("Go"), "1h")] },
+        answer,
+        user,
+        { role: "system", content: [marked(text("Hurry."), "5m")] },
+      ],
+    }
+    for (const name of ["Anthropic", "Claude on Vertex", "Claude by InvokeModel", "Claude by Converse"]) {
+      const ttls = JSON.stringify(bodyFor(name, body)).match(/"ttl":"1h"|"cachePoint":\{"type":"default"\}|"ttl":"5m"/g)
+      expect([name, ttls?.map((ttl) => ttl.includes("1h"))]).toEqual([name, [true, true, false]])
+    }
   })
 })
 

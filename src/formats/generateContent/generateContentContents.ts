@@ -1,6 +1,6 @@
 /**
  * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`: instructions
- * stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of functions have a turn
+ * in front stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of functions have a turn
  * of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
@@ -9,7 +9,7 @@ import { type Issues, type JsonSchema, report } from "../../domain/json/checks.t
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
-import { calledNames, partsOf, textOf } from "../content.ts"
+import { calledNames, partsOf, reminderOf, textOf } from "../content.ts"
 import { lostOfMessages } from "../plainTools.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { messageOfTurn, type Placed, turnOfMessage } from "./generateContentModelTurn.ts"
@@ -254,6 +254,9 @@ const hasReference = /"(?:\$|\\u0024)[^"]*"\s*:/
 /** Characters of results that are read as JSON, in all. */
 const mostRead = 1_000_000
 
+const asReminder = (part: JsonObject): JsonObject =>
+  typeof part["text"] === "string" ? { ...part, text: reminderOf(part["text"]) } : part
+
 class ContentsWriter {
   private readonly system: Array<JsonObject> = []
   private readonly lost = new Set<string>()
@@ -286,7 +289,8 @@ class ContentsWriter {
         signsCalls: this.reader.facts.isThird,
       })
       this.say("model", parts)
-    } else this.system.push(...this.partsOf(message.content, path))
+    } else if (this.turns.length === 0) this.system.push(...this.partsOf(message.content, path))
+    else this.say("user", this.partsOf(message.content, path).map(asReminder))
   }
 
   /** A last message of the user must not vanish where it is blank: the model would go on with its answer. */

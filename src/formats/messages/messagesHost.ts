@@ -40,7 +40,7 @@ export const messagesProtocol = ({
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.
     passes: ["thinking", "output_config"],
-    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), api, request, host),
     native: {
       form: messagesForm,
       searches: true,

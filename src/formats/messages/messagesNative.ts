@@ -25,6 +25,7 @@ import {
   withinBound,
 } from "./messagesThinking.ts"
 import { isForced } from "./messagesTools.ts"
+import { withReminders } from "./messagesTurns.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([
@@ -69,7 +70,8 @@ export const encodeNative = (
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
-  sent["messages"] = withoutForeignThinking(body["messages"])
+  const messages = api.systemTurns(host.upstreamModel) ? body["messages"] : withReminders(body["messages"])
+  sent["messages"] = withoutForeignThinking(messages)
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
@@ -221,9 +223,9 @@ const keepThinking = (sent: Record<string, unknown>, dropped: Array<string>): vo
   else delete sent["context_management"]
 }
 
-/** The last two turns. `lacksThinking` reads no others, and conversations are long. */
+/** The last turns, as far as `lacksThinking` reads them: conversations are long. */
 const lastTurnsOf = (messages: unknown): ReadonlyArray<Turn> =>
-  objectsIn(Array.isArray(messages) ? messages.slice(-2) : []).map(({ role, content }) => ({
-    role: role === "assistant" ? role : "user",
+  objectsIn(Array.isArray(messages) ? messages.slice(-4) : []).map(({ role, content }) => ({
+    role: role === "assistant" || role === "system" ? role : "user",
     content: objectsIn(content),
   }))

@@ -29,6 +29,7 @@ import { chatRequest, countOf, parametersIn } from "../request/chatRequest.ts"
 import { dropOthers } from "../request/Dropped.ts"
 import { readMembers, refusalOf } from "../request/members.ts"
 import type { Turn } from "../request/turns.ts"
+import type { MessagesApi } from "./messagesClouds.ts"
 import { isTranslated, messagesForm, messagesTable, parameters } from "./messagesMembers.ts"
 import { exactSchema } from "./messagesSchema.ts"
 import { isAdaptive, reasoningOf, type Thinking, type ThinkingKind, thinkingFor } from "./messagesThinking.ts"
@@ -188,12 +189,13 @@ export const outputBound = ({ maxTokens }: ChatRequest, { maxCompletionTokens: m
 
 export const encodeMessages = (
   kind: ThinkingKind,
+  api: MessagesApi,
   request: ChatRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const lost: Array<string> = []
   const payload = withFunctions(request.payload, lost)
-  const conversation = conversationOf(payload.messages)
+  const conversation = conversationOf(payload.messages, api.systemTurns(host.upstreamModel))
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const { system, turns } = conversation
   const maxTokens = outputBound(request, host)

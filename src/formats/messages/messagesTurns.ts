@@ -13,10 +13,11 @@ import {
   report,
   text,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
 import { callIdWithin } from "../callId.ts"
+import { reminderOf } from "../content.ts"
 import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
 import { afterAttribution, withoutAttribution } from "../request/attribution.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
@@ -284,8 +285,8 @@ const shortest = (parts: ReadonlyArray<ContentPart>): Content => {
 
 // --- the turns for a host
 
-export const conversationOf = (messages: ReadonlyArray<Message>): Conversation | Unsupported =>
-  turnsOf(messages, messagesBlocks)
+export const conversationOf = (messages: ReadonlyArray<Message>, systemTurns: boolean): Conversation | Unsupported =>
+  turnsOf(messages, systemTurns ? withSystemTurns : messagesBlocks)
 
 const messagesBlocks: BlockWriter = {
   text: (text) => ({ type: "text", text }),
@@ -300,6 +301,23 @@ const messagesBlocks: BlockWriter = {
   arranged: (content) =>
     content.sort((one, other) => Number(other["type"] === "tool_result") - Number(one["type"] === "tool_result")),
 }
+
+const withSystemTurns: BlockWriter = { ...messagesBlocks, systemTurns: true }
+
+/** The caller's own messages for a model that takes no instructions among them (`reminderOf`). The same list if there are none. */
+export const withReminders = (messages: unknown): unknown => {
+  if (!Array.isArray(messages) || !messages.some(isInstruction)) return messages
+  return messages.map((message: unknown) => {
+    if (!isInstruction(message)) return message
+    const { content } = message
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objectsIn(content)
+    // Other blocks than texts change the tools, for instance. The host says whether it knows them.
+    if (!blocks.every((block) => typeof block["text"] === "string")) return message
+    return { role: "user", content: blocks.map((block) => ({ ...block, text: reminderOf(String(block["text"])) })) }
+  })
+}
+
+const isInstruction = (message: unknown): message is JsonObject => objectIn(message)["role"] === "system"
 
 /** The host accepts ids of letters, digits, `_` and `-` only. Ids from other hosts may have other characters. */
 const toolId = (id: unknown): string => callIdWithin(String(id), Number.POSITIVE_INFINITY, /^[a-zA-Z0-9_-]+$/)

@@ -7,7 +7,7 @@ import type { ResponseHeaders } from "../../wire/head.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import { messagesAnswer } from "./messagesAnswer.ts"
-import { type MessagesCloud, messagesApis } from "./messagesClouds.ts"
+import type { MessagesCloud } from "./messagesClouds.ts"
 import { messagesHttpError } from "./messagesError.ts"
 import { messagesForm } from "./messagesMembers.ts"
 import { encodeNative } from "./messagesNative.ts"
@@ -34,20 +34,18 @@ export interface MessagesProtocol extends Protocol {
 export const messagesProtocol = ({
   thinking = () => "either",
   cloud = "other",
-}: MessagesOptions = {}): MessagesProtocol => {
-  const api = messagesApis[cloud]
-  return ours({
+}: MessagesOptions = {}): MessagesProtocol =>
+  ours({
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.
     passes: ["thinking", "output_config"],
-    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), api, request, host),
+    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), cloud, request, host),
     native: {
       form: messagesForm,
       searches: true,
-      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), api, request, native, host),
+      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), cloud, request, native, host),
     },
     decode: (_head, body) => messagesAnswer(body),
     decoder: () => new MessagesDecoder(),
     error: messagesHttpError,
   })
-}

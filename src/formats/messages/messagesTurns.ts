@@ -25,7 +25,7 @@ import { sharedMembers } from "../request/members.ts"
 import { type BlockWriter, type Conversation, turnsOf } from "../request/turns.ts"
 import { claudesThinking, hidden, thought, toolUse } from "./messagesBlocks.ts"
 import { blockOf, cacheMark, documentParts, imageParts } from "./messagesMedia.ts"
-import { checkLaterTool, isMark } from "./messagesTools.ts"
+import { checkLaterTool, isMark, nameLostScope } from "./messagesTools.ts"
 
 // --- a client's turns, checked and translated in one pass
 
@@ -244,7 +244,10 @@ export class TurnReader {
 
   private parts(block: JsonObject, path: string): ReadonlyArray<Placed> {
     const { cache_control: mark } = block
-    if (mark != null) sharedMembers.cache_control(mark, `${path}.cache_control`, this.issues)
+    if (mark != null) {
+      sharedMembers.cache_control(mark, `${path}.cache_control`, this.issues)
+      nameLostScope(mark, path, this.untranslated)
+    }
     return this.partsOf(block, path).map((part) => ({
       value: isMark(mark) ? { ...part, cache_control: mark } : part,
       path,

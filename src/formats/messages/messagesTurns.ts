@@ -37,7 +37,7 @@ const noFile = hasMember("source", hasMember("type", { const: "file" }))
 const block: JsonSchema = {
   title: "MessagesBlock",
   description:
-    "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this API format only. Files that are stored at the host are not allowed.",
+    "text, image, document, tool_use, tool_result, tool_reference, thinking or redacted_thinking; other types go to hosts of this API format only. Files that are stored at the host are not allowed.",
   ...hasMember("type", text.schema),
   not: { anyOf: [{ properties: { type: { const: "container_upload" } } }, noFile] },
 }
@@ -66,6 +66,7 @@ const carried: ReadonlyMap<unknown, ReadonlySet<string>> = new Map<unknown, Read
   ["document", new Set(["type", "source", "title", "context", "citations", "cache_control"])],
   ["tool_use", new Set(["type", "id", "name", "input", "cache_control"])],
   ["tool_result", new Set(["type", "tool_use_id", "content", "is_error", "cache_control"])],
+  ["tool_reference", new Set(["type", "tool_name", "cache_control"])],
   ["thinking", new Set(["type", "thinking", "signature"])],
   ["redacted_thinking", new Set(["type", "data"])],
 ])
@@ -258,6 +259,9 @@ export class TurnReader {
     switch (block["type"]) {
       case "text":
         return [{ type: "text", text: this.textIn(block, "text", path) }]
+      // Hosts of other forms are sent all tools, also those that this one finds by a search.
+      case "tool_reference":
+        return [{ type: "text", text: `Tool found: ${this.textIn(block, "tool_name", path)}` }]
       case "image":
         return imageParts(block, path, this.issues)
       case "document":

@@ -131,6 +131,28 @@ describe("the scope of a mark", () => {
   })
 })
 
+test("a reference to a found tool is a text with its name where only all tools can be sent", () => {
+  const found = { type: "tool_reference", tool_name: "mcp__files__read" }
+  const results = [{ type: "tool_result", tool_use_id: "a", content: [found] }]
+  const calls = [{ type: "tool_use", id: "a", name: "ToolSearch", input: {} }]
+  const messages = [user(text("Hi")), { role: "assistant", content: calls }, user(...results)]
+  expect(sentTo("anthropic", { messages }).body["messages"]).toEqual(messages)
+  for (const cloud of ["vertex", "invokeModel", "converse"]) {
+    const { body, dropped } = sentTo(cloud, { messages })
+    expect([cloud, dropped]).toEqual([cloud, []])
+    expect(JSON.stringify(body["messages"])).toContain('"Tool found: mcp__files__read"')
+  }
+})
+
+test("half a pair of surrogates is U+FFFD at every host", () => {
+  const said = ["cut \ud83d here", "whole \ud83d\ude00", "\\ud83d is an escape", "\\\ud83d", "\udc00\udc00"]
+  const sent = ["cut \ufffd here", "whole \ud83d\ude00", "\\ud83d is an escape", "\\\ufffd", "\ufffd\ufffd"]
+  for (const cloud of ["anthropic", "vertex", "invokeModel"]) {
+    const { body } = sentTo(cloud, { messages: [user(...said.map((one) => text(one)))] })
+    expect([cloud, body["messages"]]).toEqual([cloud, [user(...sent.map((one) => text(one)))]])
+  }
+})
+
 describe("members", () => {
   const safeguards = [{ type: "dangerous_tool_use" }]
   const body = { safeguards, future: { a: 1 } }

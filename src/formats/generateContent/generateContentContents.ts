@@ -298,7 +298,7 @@ class ContentsWriter {
     this.sayMedia()
     if (messages.at(-1)?.role === "user" && this.turns.at(-1)?.role === "model") this.say("user", [{ text: " " }])
     if (this.unsupported !== undefined) return Either.left(this.unsupported)
-    const dropped = [...lostOfMessages(messages, ["name", "detail"]), ...this.lost]
+    const dropped = [...lostOfMessages(messages, ["name", "detail", "marks"]), ...this.lost]
     const contents = this.turns.map(({ role, parts }) => ({ role, parts }))
     if (contents.length > 0 || this.system.length === 0) return Either.right({ system: this.system, contents, dropped })
     // Google requires at least one turn, so instructions alone become a user's turn.

@@ -12,6 +12,7 @@ import {
   isJsonObject,
   type JsonObject,
   jsonBody,
+  lostOfMessages,
   objectIn,
   objectsIn,
   reasoningWish,
@@ -36,6 +37,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
   if (tools instanceof Unsupported) return Either.left(tools)
   const own = ownFields(request, host, family, conversation, tools)
   const fields = betas.length === 0 ? own.fields : { ...own.fields, anthropic_beta: betas }
+  if (family !== "claude" && family !== "nova") lost.push(...lostOfMessages(payload.messages, ["marks"]))
   const marks = cachePoint(payload, family)
   const turns = marks.length === 0 ? conversation.turns : withMarkedEnd(conversation, tools, marks, family)
   const isMarked = turns.at(-1)?.content.at(-1)?.["cachePoint"] !== undefined

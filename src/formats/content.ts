@@ -23,9 +23,9 @@ export const textOf = (content: Content | null | undefined): string => {
 }
 
 /**
- * An instruction within a conversation as a text of the user's, for hosts that take instructions in front alone: moved there, it
- * would change the beginning of the prompt, which then could not be read from the cache. The tag is the one that coding
- * agents use.
+ * An instruction within a conversation as a text of the user's, for hosts that take instructions in front alone: moved
+ * there, it would change the beginning of the prompt, which then could not be read from the cache. The tag is the one
+ * that coding agents use.
  */
 export const reminderOf = (text: string): string =>
   text.startsWith(reminderTag) ? text : `${reminderTag}\n${text}\n</system-reminder>`

@@ -162,7 +162,7 @@ describe("system messages within a conversation", () => {
     const request = decoded({ model: "acme/small", max_tokens: 64, messages: said })
     for (const { body } of [
       Either.getOrThrow(protocol.encode(request, hostFor(model))),
-      ...(protocol.native === undefined || request.native === undefined
+      ...(request.native === undefined || protocol.native?.form !== request.native.form
         ? []
         : [Either.getOrThrow(protocol.native.encode(request, request.native, hostFor(model)))]),
     ]) {

@@ -1,6 +1,6 @@
 /**
- * The messages of a conversation: those of clients, checked (roles, contents and the calls in them), and as a host of the chat
- * form takes them: which roles there are, where they stand, and what messages have.
+ * The messages of a conversation: those of clients, checked (roles, contents and the calls in them), and as a host of
+ * the chat form takes them: which roles there are, where they stand, and what messages have.
  */
 import {
   anyObject,
@@ -18,10 +18,10 @@ import {
   text,
   titled,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { AssistantMessage, Content, ContentPart, Message, SystemMessage } from "../../domain/request/chat.ts"
 import { detailsIn, partsOf, reminderOf } from "../content.ts"
-import { isOrderEntry, reasoningApart, withoutOrder } from "../conversation.ts"
+import { isOrderEntry, reasoningApart, textOfDetail, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
@@ -66,7 +66,9 @@ const toolCall = checkOf(callSchema, (value, path, issues) =>
   ),
 )
 
-/** Its content may be null or absent whatever else it has: answers have none where the model only thought, or refused. */
+/**
+ * Its content may be null or absent whatever else it has: answers have none where the model only thought, or refused.
+ */
 const assistant = objectOf({
   content: assistantContent,
   name: text,
@@ -129,8 +131,8 @@ export const messages: Check = checkOf(messagesSchema, (value, path, issues) => 
 // --- for hosts
 
 /**
- * The messages in an order and with roles that the host takes: instructions where it knows them, results right behind their
- * calls. The same list where that is so already, as usual.
+ * The messages in an order and with roles that the host takes: instructions where it knows them, results right behind
+ * their calls. The same list where that is so already, as usual.
  */
 export const arrangedMessages = (
   messages: ReadonlyArray<Message>,
@@ -152,8 +154,8 @@ const asSystem = (message: Message): Message =>
   message.role === "developer" ? { ...message, role: "system" } : message
 
 /**
- * The instructions that begin the conversation as one message, with a blank line between them. Later ones stay where they are,
- * as texts of the user's (`reminderOf`).
+ * The instructions that begin the conversation as one message, with a blank line between them. Later ones stay where
+ * they are, as texts of the user's (`reminderOf`).
  */
 const oneFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const begin = messages.findIndex((message) => !isInstruction(message))
@@ -222,8 +224,9 @@ const resultsFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> 
 
 /**
  * Results of tools as text. Their images and files follow in a message of the user, behind the last result of the same
- * answer, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed for messages with role 'user'"), and models that
- * accept them since do not see them (openai/openai-openapi#523, 2026-02). The same list where there is none.
+ * answer, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed for messages with
+ * role 'user'"), and models that accept them since do not see them (openai/openai-openapi#523, 2026-02). The same list
+ * where there is none.
  */
 export const withoutResultMedia = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   if (!messages.some(hasMedia)) return messages
@@ -311,6 +314,8 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
     }
   }
   if (message.role === "assistant" && saysNothing(message)) plain["content"] = ""
+  if (message.role === "assistant" && refused.has("refusal"))
+    plain["content"] = withRefusal(plain["content"], message.refusal)
   if (message.role === "assistant" && history === "reasoning_content") {
     const reasoning = reasoningIn(message) || (hasCalls(message) ? members.missingReasoning : undefined)
     if (reasoning !== undefined && !refused.has("reasoning_content")) plain["reasoning_content"] = reasoning
@@ -318,20 +323,30 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
   return plain
 }
 
-const isListed = (details: unknown): boolean =>
-  Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one))
+/** The content with refusals as text, for hosts that refuse them. */
+const withRefusal = (content: unknown, refusal: unknown): unknown => {
+  const said = Array.isArray(content) ? content.map(refusalAsText) : content
+  if (typeof refusal !== "string" || refusal === "") return said
+  return Array.isArray(said) ? [...said, { type: "text", text: refusal }] : textOr(said, "") + refusal
+}
 
-const unlisted = (details: unknown): unknown =>
-  Array.isArray(details) ? details.filter((one) => !isJsonObject(one) || !isOrderEntry(one)) : details
+const refusalAsText = (part: unknown): unknown =>
+  isJsonObject(part) && part["type"] === "refusal" ? { type: "text", text: part["refusal"] } : part
+
+const isListed = (details: unknown): details is ReadonlyArray<unknown> =>
+  Array.isArray(details) && details.some(isEntry)
+
+const isEntry = (detail: unknown): boolean => isJsonObject(detail) && isOrderEntry(detail)
 
 /** Messages that a provider wrote itself, without lists of the order of parts. */
 export const withoutListedOrder = (messages: unknown): unknown =>
   Array.isArray(messages) ? messages.map(withoutList) : messages
 
-const withoutList = (message: unknown): unknown =>
-  isJsonObject(message) && message["reasoning_details"] != null
-    ? { ...message, reasoning_details: unlisted(message["reasoning_details"]) }
-    : message
+const withoutList = (message: unknown): unknown => {
+  const { reasoning_details: details } = objectIn(message)
+  if (!isJsonObject(message) || !isListed(details)) return message
+  return { ...message, reasoning_details: details.filter((detail) => !isEntry(detail)) }
+}
 
 const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != null && calls.length > 0
 
@@ -339,9 +354,7 @@ const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != 
 const reasoningIn = (message: AssistantMessage): string => {
   const said = textOr(message.reasoning, "") || textOr(message["reasoning_content"], "")
   if (said !== "" || message.reasoning_details == null) return said
-  return withoutOrder(detailsIn(message.reasoning_details))
-    .map(({ text, summary }) => text ?? summary ?? "")
-    .join("")
+  return withoutOrder(detailsIn(message.reasoning_details)).map(textOfDetail).join("")
 }
 
 /** Returns the same array when no member has a `cache_control`. */

@@ -1,7 +1,8 @@
 /**
- * How the vendors differ that serve the Messages API. Claude Code's page for gateways (code.claude.com/docs/en/llm-gateway-protocol,
- * 2026-11) asks that headers and members are forwarded unchanged to Anthropic, and that Foundry is treated like it. Other
- * clouds refuse what they do not know: "invalid beta flag", "Extra inputs are not permitted".
+ * How the vendors differ that serve the Messages API. Claude Code's page for gateways
+ * (code.claude.com/docs/en/llm-gateway-protocol, 2026-11) asks that headers and members are forwarded unchanged to
+ * Anthropic, and that Foundry is treated like it. Other clouds refuse what they do not know: "invalid beta flag",
+ * "Extra inputs are not permitted".
  */
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { NativeRequest } from "../../domain/request/request.ts"
@@ -13,11 +14,16 @@ export interface MessagesApi {
   readonly attribution: boolean
   /** Whether a model there takes system messages within the conversation (`BlockWriter.systemTurns`). */
   readonly systemTurns: (upstreamModel: string) => boolean
-  /** The betas that change what becomes of a translated request. Those of a request that is sent as it came all pass. */
+  /**
+   * The betas that change what becomes of a translated request. Those of a request that is sent as it came all pass.
+   */
   readonly betas: ReadonlyArray<Beta>
   /** Whether it takes `cache_control` of the body, which marks the end of the prompt. */
   readonly marksBody: boolean
-  /** Whether it takes `safeguards` (code.claude.com/docs/en/auto-mode-classifier-billing, 2026-11). They are free of charge. */
+  /**
+   * Whether it takes `safeguards` (code.claude.com/docs/en/auto-mode-classifier-billing, 2026-11). They are free of
+   * charge.
+   */
   readonly safeguards: boolean
   /** Whether it is sent members that the gateway does not know, if they cannot cost or reach anything. */
   readonly unknownMembers: boolean
@@ -33,8 +39,8 @@ interface Beta {
 export type MessagesCloud = "anthropic" | "foundry" | "bedrock" | "vertex" | "other"
 
 /**
- * From Opus 4.8 on, but not Sonnet 5 (platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages, 2026-11).
- * Others answer 400: "role 'system' is not supported on this model".
+ * From Opus 4.8 on, but not Sonnet 5 (platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages,
+ * 2026-11). Others answer 400: "role 'system' is not supported on this model".
  */
 const laterClaude = /claude-(?:opus-4-[89]|(?:opus|haiku)-[5-9]|sonnet-(?:5-[5-9]|[6-9])|fable|mythos)/
 const byModel = (upstreamModel: string): boolean => laterClaude.test(upstreamModel)
@@ -42,12 +48,15 @@ const never = (): boolean => false
 
 const longContextBeta = "context-1m"
 
-/** Beyond the usual context vendors bill twice the price (Anthropic's page on context windows, 2025-11), which the price list of such a host has. */
+/**
+ * Beyond the usual context vendors bill twice the price (Anthropic's page on context windows, 2025-11), which the price
+ * list of such a host has.
+ */
 const longContext = 1_000_000
 
-// Later models think between calls and read a million tokens without a beta, and these clouds fail a request whose beta is not
-// for its model (Anthropic's page on extended thinking, 2026-11). Names: AWS's user guide, "Anthropic Claude Messages API",
-// and BerriAI/litellm's anthropic_beta_headers_config.json, 2026-11.
+// Later models think between calls and read a million tokens without a beta, and these clouds fail a request whose beta
+// is not for its model (Anthropic's page on extended thinking, 2026-11). Names: AWS's user guide, "Anthropic Claude
+// Messages API", and BerriAI/litellm's anthropic_beta_headers_config.json, 2026-11.
 const ofBothClouds: ReadonlyArray<Beta> = [
   { name: "context-1m-2025-08-07", models: /claude-(?:sonnet-4(?!-[7-9])|opus-4-6)/ },
   { name: "interleaved-thinking-2025-05-14", models: /claude-(?:opus-4(?!-[6-9])|sonnet-4(?!-[6-9]))/ },
@@ -58,7 +67,6 @@ const ofBedrock: ReadonlyArray<Beta> = [
   { name: "fine-grained-tool-streaming-2025-05-14", models: /claude-(?:opus|sonnet|haiku)-4/ },
 ]
 
-/** Its `cache_control` has no `scope` where it is translated, since a scope needs a beta that these clouds lack. */
 const translated = { attribution: false, marksBody: false, safeguards: false, unknownMembers: false }
 
 export const messagesApis: Readonly<Record<MessagesCloud, MessagesApi>> = {
@@ -79,7 +87,10 @@ export const messagesApis: Readonly<Record<MessagesCloud, MessagesApi>> = {
   },
 }
 
-/** The betas of a caller of the Messages format that a translated request for a host has. Lost ones are named in `dropped`. */
+/**
+ * The betas of a caller of the Messages format that a translated request for a host has. Lost ones are named in
+ * `dropped`.
+ */
 export const betasFor = (
   cloud: MessagesCloud,
   native: NativeRequest | undefined,

@@ -93,8 +93,8 @@ export const blockOf = (part: ContentPart): JsonObject | string => {
 }
 
 /**
- * The mark of a part. Its `scope` is left out: it needs a beta (`prompt-caching-scope-2026-01-05`), and without it, or at clouds
- * that lack it, hosts answer 400 (anthropics/claude-code#21612, 2026-02).
+ * The mark of a part. Its `scope` is left out: it needs a beta (`prompt-caching-scope-2026-01-05`), and without it, or
+ * at clouds that lack it, hosts answer 400 (anthropics/claude-code#21612, 2026-02).
  */
 export const cacheMark = ({ cache_control: mark }: JsonObject): JsonObject => {
   if (!isJsonObject(mark)) return {}

@@ -248,8 +248,8 @@ const mostMarks = 4
 const markable: ReadonlySet<unknown> = new Set(["text", "image", "document", "tool_use", "tool_result"])
 
 /**
- * The turns with a mark on the last block, which says what `cache_control` of the body does, for APIs that refuse it there. The
- * same turns, where the block takes none. `others`: what else may be marked.
+ * The turns with a mark on the last block, which says what `cache_control` of the body does, for APIs that refuse it
+ * there. The same turns, where the block takes none. `others`: what else may be marked.
  */
 const withMarkedEnd = (
   turns: ReadonlyArray<Turn>,

@@ -1,9 +1,9 @@
 /**
- * Claude Code's attribution block: a first text of the instructions, such as
- * `x-anthropic-billing-header: cc_version=2.1.153; cc_entrypoint=cli; cch=36ee5;`. Before version 2.1.181 `cch` differs in
- * each request. Anthropic's own API takes the block out of the prompt; to any other host it is the beginning of the prompt,
- * and what changes there keeps the rest from being cached (code.claude.com/docs/en/llm-gateway-protocol, "System prompt
- * attribution block", 2026-11).
+ * Claude Code's attribution block: a first text of the instructions, such as `x-anthropic-billing-header:
+ * cc_version=2.1.153; cc_entrypoint=cli; cch=36ee5;`. Before version 2.1.181 `cch` differs in each request. Anthropic's
+ * own API takes the block out of the prompt; to any other host it is the beginning of the prompt, and what changes
+ * there keeps the rest from being cached (code.claude.com/docs/en/llm-gateway-protocol, "System prompt attribution
+ * block", 2026-11).
  */
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
 import type { ChatPayload, Content, Message } from "../../domain/request/chat.ts"

@@ -41,7 +41,7 @@ const sentTo = (
   const request = Either.getOrThrow(decodeMessages(given, new Headers(betas === "" ? {} : { "anthropic-beta": betas })))
   const host = { ...hostFor(prefix + model), contextLength }
   const { native } = request
-  const isNative = native !== undefined && protocol.native !== undefined
+  const isNative = native !== undefined && protocol.native?.form === native.form
   const encoded = Either.getOrThrow(
     isNative ? protocol.native.encode(request, native, host) : protocol.encode(request, host),
   )

@@ -69,8 +69,18 @@ const endsLikeVariant = (name: string): boolean => variants.some((variant) => na
 
 /** Fails with similar names. */
 export const resolveName = (name: string, names: ModelNames): Either.Either<WantedModel, BadRequest> => {
-  const resolved = names.get(name) ?? withVariants(name, names)
+  const resolved = names.get(name) ?? withVariants(name, names) ?? withoutWindow(name, names)
   return resolved === undefined ? Either.left(unknownModel(name, names)) : Either.right(resolved)
+}
+
+/**
+ * A name with Claude Code's mark of a window of a million tokens, `[1m]`. It removes the mark itself from most
+ * requests, but not from those that judge an action in auto mode (Wei-Shaw/sub2api#4505, 2026-07). The host's context
+ * says how long a prompt may be.
+ */
+const withoutWindow = (name: string, names: ModelNames): WantedModel | undefined => {
+  const base = name.replace(/\[1m\]$/i, "")
+  return base === name ? undefined : (names.get(base) ?? withVariants(base, names) ?? withoutWindow(base, names))
 }
 
 /** A name with suffixes. A suffix that is part of an id, such as the `:free` of a model of its own, is no variant. */

@@ -40,11 +40,18 @@ export interface Encoded {
   readonly dropped?: ReadonlyArray<string>
 }
 
-/** The body of a request that is JSON. */
+/**
+ * The body of a request that is JSON. Halves of surrogate pairs, as an agent leaves them that cuts texts anywhere,
+ * become U+FFFD: Anthropic answers "not valid JSON: no low surrogate" to them (langchain-ai/deepagentsjs#631, 2026-06).
+ */
 export const jsonBody = (json: JsonObject): Required<Pick<Encoded, "body" | "source">> => {
-  const text = JSON.stringify(json)
+  const written = JSON.stringify(json)
+  const text = written.includes("\\ud") ? written.replace(halfPair, "$1\ufffd") : written
   return { body: text, source: { json, text } }
 }
+
+/** JSON writes as an escape only what is no whole pair. An even number of backslashes in front stands for themselves. */
+const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
 /** The request and the host of an answer. */
 export interface AnswerContext {

@@ -22,6 +22,16 @@ export const textOf = (content: Content | null | undefined): string => {
   return text
 }
 
+/**
+ * An instruction within a conversation as a text of the user's, for hosts that take instructions in front alone: moved
+ * there, it would change the beginning of the prompt, which then could not be read from the cache. The tag is the one
+ * that coding agents use.
+ */
+export const reminderOf = (text: string): string =>
+  text.startsWith(reminderTag) ? text : `${reminderTag}\n${text}\n</system-reminder>`
+
+const reminderTag = "<system-reminder>"
+
 /** The citations among the annotations of an answer: those that have an address. Other kinds are left out. */
 export const citationsIn = (annotations: unknown): ReadonlyArray<Annotation> =>
   objectsIn(annotations).flatMap(({ type, url_citation: cited, ...rest }): ReadonlyArray<Annotation> => {

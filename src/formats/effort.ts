@@ -73,14 +73,15 @@ const ladder: ReadonlyArray<string> = efforts
 
 /**
  * The effort, or the nearest one that the host knows; the lower of two. `none` is not sent to a host that always
- * reasons.
+ * reasons. It is nearer to `minimal` than any effort above `low`.
  */
 const nearestKnown = (effort: string, known: ReadonlyArray<string>): string | undefined => {
   if (known.includes(effort)) return effort
   const wanted = ladder.indexOf(effort)
   if (wanted === -1) return undefined
-  return nearest(
-    ladder.filter((step) => known.includes(step)),
-    (step) => Math.abs(ladder.indexOf(step) - wanted),
+  const step = nearest(
+    ladder.filter((one) => known.includes(one)),
+    (one) => Math.abs(ladder.indexOf(one) - wanted),
   )
+  return effort === "minimal" && step !== "low" && known.includes("none") ? "none" : step
 }

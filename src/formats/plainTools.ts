@@ -61,17 +61,27 @@ export const lostStrict = (tools: ReadonlyArray<Tool>): ReadonlyArray<string> =>
 
 /**
  * For a host that lacks them: the places of names of speakers, of details of images that ask for something, and of images
- * that a model made in an earlier turn. Every protocol that writes the messages anew names here what its form lacks.
+ * that a model made in an earlier turn; `cache_control`, where anything has a mark of the cache. Every protocol that writes the messages anew names here what its form lacks.
  */
 export const lostOfMessages = (
   messages: ReadonlyArray<Message>,
-  lacks: ReadonlyArray<"name" | "detail" | "images">,
-): ReadonlyArray<string> =>
-  messages.flatMap(({ role, name, content, images }, at) => [
+  lacks: ReadonlyArray<"name" | "detail" | "images" | "marks">,
+): ReadonlyArray<string> => [
+  ...(lacks.includes("marks") && messages.some(hasMark) ? ["cache_control"] : []),
+  ...messages.flatMap(({ role, name, content, images }, at) => [
     ...(lacks.includes("name") && role !== "tool" && name != null && name !== "" ? [`messages[${at}].name`] : []),
     ...(lacks.includes("images") && Array.isArray(images) && images.length > 0 ? [`messages[${at}].images`] : []),
     ...(lacks.includes("detail") && Array.isArray(content) ? detailsAt(content, at) : []),
-  ])
+  ]),
+]
+
+const isMarked = ({ cache_control: mark }: JsonObject): boolean => mark != null
+
+/** Whether a message, a part or a call of it has a mark of the cache. */
+export const hasMark = (message: Message): boolean =>
+  isMarked(message) ||
+  (Array.isArray(message.content) && message.content.some(isMarked)) ||
+  (message.role === "assistant" && message.tool_calls?.some(isMarked) === true)
 
 const detailsAt = (content: ReadonlyArray<ContentPart>, at: number): ReadonlyArray<string> =>
   content.flatMap((part, place) => {

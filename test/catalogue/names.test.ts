@@ -190,6 +190,23 @@ describe("where a name could mean two things", () => {
     expect(Either.getOrThrow(resolved).variants).toEqual(["free"])
   })
 
+  test("Claude Code's mark of a long window is no part of a name, unless a model or an alias has it", () => {
+    const models = [
+      ...namesFor([
+        { id: "acme/one", called: "o" },
+        { id: "acme/two[1m]", called: "t" },
+      ]).values(),
+    ].map(({ model }) => model)
+    const among = modelNames([...new Set(models)], new Map([["alias[1m]", "acme/two[1m]"]]))
+    for (const name of ["acme/one[1m]", "one[1M]", "one[1m][1m]"])
+      expect([name, meant(name, among)]).toEqual([name, "acme/one"])
+    for (const name of ["acme/two[1m]", "alias[1m]", "two[1m][1m]"])
+      expect([name, meant(name, among)]).toEqual([name, "acme/two[1m]"])
+    expect(Either.getOrThrow(resolveName("one:nitro[1m]", among)).variants).toEqual(["nitro"])
+    for (const name of ["[1m]", "one[2m]", "one[1m]x", "two"])
+      expect([name, meant(name, among)]).toEqual([name, "unknown"])
+  })
+
   test("an unknown name is answered with the id of the model whose host is called nearly so", () => {
     const among = namesFor([
       { id: "acme/completely-different", called: "zweihundert-mini" },

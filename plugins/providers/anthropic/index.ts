@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { authHeader, defineProvider, messagesProtocol, modelsIn, thinkingOfClaude } from "headgate/plugin"
 
-const messages = messagesProtocol({ thinking: thinkingOfClaude })
+const messages = messagesProtocol({ thinking: thinkingOfClaude, cloud: "anthropic" })
 
 export default defineProvider({
   id: "anthropic",

@@ -47,7 +47,7 @@ const withProtocol = (model: ListedModel): ListedModel =>
     ? { ...model, hosts: (model.hosts ?? []).map((host) => ({ ...host, api: "messages" })) }
     : model
 
-const messages = messagesProtocol({ thinking: thinkingOfClaude })
+const messages = messagesProtocol({ thinking: thinkingOfClaude, cloud: "foundry" })
 
 export default defineProvider({
   id: "azure",

@@ -19,7 +19,7 @@ import {
 import { bedrockErrorInStream } from "./failure.ts"
 import { pathOf, thinkingKindOf } from "./model.ts"
 
-const common = messagesProtocol({ thinking: thinkingKindOf })
+const common = messagesProtocol({ thinking: thinkingKindOf, cloud: "bedrock" })
 
 export const messages: Protocol = {
   ...(common.passes === undefined ? {} : { passes: common.passes }),

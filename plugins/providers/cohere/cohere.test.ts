@@ -54,7 +54,7 @@ describe("a request", () => {
       { messages, tools: [weather], temperature: 0.5 },
       { stream: true, maxTokens: 9 },
     )
-    expect([path, dropped]).toEqual(["/chat", []])
+    expect([path, dropped]).toEqual(["/chat", ["cache_control"]])
     expect(body).toEqual({
       model: "command-a",
       stream: true,

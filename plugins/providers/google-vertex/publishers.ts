@@ -23,7 +23,7 @@ import { generateContentProtocol } from "headgate/plugin/generate-content"
 
 const gemini = generateContentProtocol({ vertex: true })
 // Names of versions follow an @ here.
-const claude = messagesProtocol({ thinking: (name) => thinkingOfClaude(name.replace(/@.*/, "")) })
+const claude = messagesProtocol({ thinking: (name) => thinkingOfClaude(name.replace(/@.*/, "")), cloud: "vertex" })
 const open = chatProtocol({ path: () => "/endpoints/openapi/chat/completions" })
 const mistral = chatProtocol({ strict: true, reasoning: "none", names: { seed: "random_seed" } })
 

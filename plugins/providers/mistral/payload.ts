@@ -29,7 +29,7 @@ export const payloadFor = (payload: ChatPayload, dropped: Array<string>): JsonOb
     if (written instanceof Unsupported) return written
     messages.push(written)
   }
-  dropped.push(...lostOfMessages(payload.messages, ["name", "images"]))
+  dropped.push(...lostOfMessages(payload.messages, ["name", "images", "marks"]))
   const { tools, tool_choice: choice } = payload
   return {
     ...payload,

@@ -73,7 +73,10 @@ export const encodeChat = (
     else if (!asksNothing(name, payload[name])) dropped.push(name)
   }
   body["messages"] = messagesOf(payload.messages, dropped)
-  dropped.push(...lostOfMessages(payload.messages, ["name", "detail", "images"]), ...lostStrict(payload.tools ?? []))
+  dropped.push(
+    ...lostOfMessages(payload.messages, ["name", "detail", "images", "marks"]),
+    ...lostStrict(payload.tools ?? []),
+  )
   const tools = toolsOf(payload, dropped)
   if (tools.length > 0) body["tools"] = tools
   const format = formatOf(payload)

@@ -44,7 +44,12 @@ export default defineProvider({
         longestCallId: 40,
       }),
       // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
-      responses: responsesProtocol({ leastTokens: 16, ofEveryHost: true }),
+      responses: responsesProtocol({
+        leastTokens: 16,
+        ofEveryHost: true,
+        // Explicit breakpoints begin with GPT-5.6 (OpenAI's guide to prompt caching, 2026-11), as prices of writing do.
+        breakpoints: (model) => paidWrites.test(model),
+      }),
     },
     // Its reference of `POST /embeddings` lists base64, which its own clients request. A batch has up to 2,048
     // inputs, the same as here.

@@ -29,7 +29,7 @@ export interface ChatQuirks {
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /**
    * Which instructions the host knows. `one`: a single message of the role `system`, in front, as templates of open models
-   * want it; several are joined there (default). `system`: any number of that role, anywhere. `developer`: of both roles.
+   * want it; several are joined there, and later ones are texts of the user's (default). `system`: any number of that role, anywhere. `developer`: of both roles.
    */
   readonly instructions?: "one" | "system" | "developer"
   /** How earlier reasoning is sent in assistant messages: unchanged (default), as `reasoning_content`, or not at all. */

@@ -19,8 +19,8 @@ import {
   titled,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
-import type { AssistantMessage, ContentPart, Message, SystemMessage } from "../../domain/request/chat.ts"
-import { detailsIn, partsOf } from "../content.ts"
+import type { AssistantMessage, Content, ContentPart, Message, SystemMessage } from "../../domain/request/chat.ts"
+import { detailsIn, partsOf, reminderOf } from "../content.ts"
 import { isOrderEntry, reasoningApart, textOfDetail, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
@@ -153,22 +153,50 @@ const isInstruction = (message: Message): message is SystemMessage =>
 const asSystem = (message: Message): Message =>
   message.role === "developer" ? { ...message, role: "system" } : message
 
-/** All instructions as one message in front, with a blank line between them. */
+/**
+ * The instructions that begin the conversation as one message, with a blank line between them. Later ones stay where
+ * they are, as texts of the user's (`reminderOf`).
+ */
 const oneFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  const [first, ...more] = messages.filter(isInstruction)
-  if (first === undefined) return messages
-  const rest = messages.filter((message) => !isInstruction(message))
+  const begin = messages.findIndex((message) => !isInstruction(message))
+  const end = begin === -1 ? messages.length : begin
+  const [first, ...more] = messages.slice(0, end).filter(isInstruction)
+  const rest = withReminders(messages.slice(end))
+  if (first === undefined) return rest
   return [more.length === 0 ? asSystem(first) : { role: "system", content: joined([first, ...more]) }, ...rest]
 }
 
-const joined = (instructions: ReadonlyArray<SystemMessage>): SystemMessage["content"] => {
-  const said = instructions.filter(({ content }) => partsOf(content).length > 0)
+/** An instruction becomes a part of a message of the user's beside it: templates may want the roles to alternate. */
+const withReminders = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const written: Array<Message> = []
+  let wasReminder = false
+  for (const message of messages) {
+    const said: Message = isInstruction(message) ? { role: "user", content: reminding(message.content) } : message
+    const last = written.at(-1)
+    const isReminder = said !== message
+    if ((isReminder || wasReminder) && said.role === "user" && last?.role === "user")
+      written[written.length - 1] = { ...last, content: joined([last, said]) }
+    else written.push(said)
+    wasReminder = isReminder
+  }
+  return written
+}
+
+const reminding = (content: Content): Content =>
+  typeof content === "string"
+    ? reminderOf(content)
+    : content.map((part) => (part.type === "text" ? { ...part, text: reminderOf(part.text) } : part))
+
+const joined = (messages: ReadonlyArray<{ readonly content: Content }>): Content => {
+  const said = messages.filter(({ content }) => partsOf(content).length > 0)
   if (said.every(({ content }) => typeof content === "string")) return said.map(({ content }) => content).join("\n\n")
   return said.flatMap(({ content }, at) => (at === 0 ? partsOf(content) : apart(partsOf(content))))
 }
 
-const apart = ([first, ...more]: ReadonlyArray<ContentPart>): ReadonlyArray<ContentPart> =>
-  first?.type === "text" ? [{ ...first, text: `\n\n${first.text}` }, ...more] : []
+const apart = ([first, ...more]: ReadonlyArray<ContentPart>): ReadonlyArray<ContentPart> => {
+  if (first === undefined) return []
+  return [first.type === "text" ? { ...first, text: `\n\n${first.text}` } : first, ...more]
+}
 
 const isBetweenResults = ({ role }: Message, at: number, messages: ReadonlyArray<Message>): boolean => {
   const before = messages[at - 1]?.role

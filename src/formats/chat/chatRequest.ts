@@ -28,7 +28,7 @@ import { namesWhere, otherChecks, parameterChecks } from "../../domain/request/p
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
-import { lostOfMessages, withPlainTools } from "../plainTools.ts"
+import { hasMark, lostOfMessages, withPlainTools } from "../plainTools.ts"
 import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
 import { otherTool } from "../request/operatorMembers.ts"
@@ -169,6 +169,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
     if (request.routing.needs.hosted !== undefined) withoutEmptyChoice(out, dropped)
+    if (unmarked && payload.messages.some(hasMark) && payload.cache_control == null) dropped.push("cache_control")
     const { body, source } = jsonBody(out)
     return Either.right({ path: path(host.upstreamModel), body, source, dropped })
   }

@@ -1,7 +1,7 @@
 /**
  * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`:
- * instructions stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of
- * functions have a turn of their own, since Google wants as many of them as there were calls.
+ * instructions in front stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results
+ * of functions have a turn of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/j
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
-import { calledNames, partsOf, textOf } from "../content.ts"
+import { calledNames, partsOf, reminderOf, textOf } from "../content.ts"
 import { lostOfMessages } from "../plainTools.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { messageOfTurn, type Placed, turnOfMessage } from "./generateContentModelTurn.ts"
@@ -265,6 +265,9 @@ const hasReference = /"(?:\$|\\u0024)[^"]*"\s*:/
 /** Characters of results that are read as JSON, in all. */
 const mostRead = 1_000_000
 
+const asReminder = (part: JsonObject): JsonObject =>
+  typeof part["text"] === "string" ? { ...part, text: reminderOf(part["text"]) } : part
+
 class ContentsWriter {
   private readonly system: Array<JsonObject> = []
   private readonly lost = new Set<string>()
@@ -297,7 +300,8 @@ class ContentsWriter {
         signsCalls: this.reader.facts.isThird,
       })
       this.say("model", parts)
-    } else this.system.push(...this.partsOf(message.content, path))
+    } else if (this.turns.length === 0) this.system.push(...this.partsOf(message.content, path))
+    else this.say("user", this.partsOf(message.content, path).map(asReminder))
   }
 
   /** A last message of the user must not vanish where it is blank: the model would go on with its answer. */
@@ -305,7 +309,7 @@ class ContentsWriter {
     this.sayMedia()
     if (messages.at(-1)?.role === "user" && this.turns.at(-1)?.role === "model") this.say("user", [{ text: " " }])
     if (this.unsupported !== undefined) return Either.left(this.unsupported)
-    const dropped = [...lostOfMessages(messages, ["name", "detail"]), ...this.lost]
+    const dropped = [...lostOfMessages(messages, ["name", "detail", "marks"]), ...this.lost]
     const contents = this.turns.map(({ role, parts }) => ({ role, parts }))
     if (contents.length > 0 || this.system.length === 0) return Either.right({ system: this.system, contents, dropped })
     // Google requires at least one turn, so instructions alone become a user's turn.

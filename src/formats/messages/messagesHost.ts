@@ -7,6 +7,7 @@ import type { ResponseHeaders } from "../../wire/head.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
 import { messagesAnswer } from "./messagesAnswer.ts"
+import type { MessagesCloud } from "./messagesClouds.ts"
 import { messagesHttpError } from "./messagesError.ts"
 import { messagesForm } from "./messagesMembers.ts"
 import { encodeNative } from "./messagesNative.ts"
@@ -19,6 +20,8 @@ export interface MessagesOptions {
    * How thinking is requested from a model, by the host's own name of it (`messagesThinking.ts`). Default `either`.
    */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
+  /** Whose API it is, which decides what of a request it takes (`messagesClouds.ts`). Default `other`. */
+  readonly cloud?: MessagesCloud
 }
 
 /** The protocol and the meaning of its errors, which are the same at every vendor. */
@@ -28,16 +31,19 @@ export interface MessagesProtocol extends Protocol {
 }
 
 /** Relative to a base URL that ends with `/v1`. */
-export const messagesProtocol = ({ thinking = () => "either" }: MessagesOptions = {}): MessagesProtocol =>
+export const messagesProtocol = ({
+  thinking = () => "either",
+  cloud = "other",
+}: MessagesOptions = {}): MessagesProtocol =>
   ours({
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.
     passes: ["thinking", "output_config"],
-    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), cloud, request, host),
     native: {
       form: messagesForm,
       searches: true,
-      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
+      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), cloud, request, native, host),
     },
     decode: (_head, body) => messagesAnswer(body),
     decoder: () => new MessagesDecoder(),

@@ -92,8 +92,15 @@ export const blockOf = (part: ContentPart): JsonObject | string => {
   }
 }
 
-export const cacheMark = ({ cache_control: mark }: JsonObject): JsonObject =>
-  mark == null ? {} : { cache_control: mark }
+/**
+ * The mark of a part. Its `scope` is left out: it needs a beta (`prompt-caching-scope-2026-01-05`), and without it, or
+ * at clouds that lack it, hosts answer 400 (anthropics/claude-code#21612, 2026-02).
+ */
+export const cacheMark = ({ cache_control: mark }: JsonObject): JsonObject => {
+  if (!isJsonObject(mark)) return {}
+  const { type, ttl } = mark
+  return { cache_control: ttl == null ? { type } : { type, ttl } }
+}
 
 /** An image of a request, or one that a model made: the form has none of its own for answers. */
 export const imageBlock = (url: string): JsonObject => {

@@ -1,6 +1,7 @@
 /** The members of a request of the Messages format, and their checks. */
 import {
   anyObject,
+  anything,
   type Check,
   checkThat,
   described,
@@ -79,6 +80,10 @@ const members: Readonly<Record<string, Check>> = {
   service_tier: oneOf("auto", "standard_only", "default", "flex", "priority"),
   context_management: anyObject,
   compaction: anyObject,
+  safeguards: described(
+    "Checks of Anthropic's that cost nothing. Its own hosts and Foundry's are sent them.",
+    anything,
+  ),
   fallbacks: described("Models to try after this one. Not together with models.", listOf(fallback, mostFallbacks)),
   modalities: listOf(oneOf("text", "image")),
   diagnostics: noEarlierMessage,

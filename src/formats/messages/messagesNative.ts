@@ -11,8 +11,11 @@ import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import { isPlain, type Kept, withoutMultiplying } from "../payload/multiplying.ts"
+import { bodyWithoutAttribution } from "../request/attribution.ts"
 import type { Turn } from "../request/turns.ts"
 import { isForeignCitation } from "./messagesBlocks.ts"
+import { isPaid, type MessagesApi, type MessagesCloud, messagesApis } from "./messagesClouds.ts"
 import { parameters } from "./messagesMembers.ts"
 import { outputBound, samplingParameters, version, writtenTier } from "./messagesRequest.ts"
 import {
@@ -24,6 +27,7 @@ import {
   withinBound,
 } from "./messagesThinking.ts"
 import { isForced } from "./messagesTools.ts"
+import { withReminders } from "./messagesTurns.ts"
 
 /** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
 const counterparts: ReadonlyMap<string, string> = new Map([
@@ -42,11 +46,14 @@ const known: ReadonlySet<string> = new Set([
 
 export const encodeNative = (
   kind: ThinkingKind,
+  cloud: MessagesCloud,
   request: ChatRequest,
-  { body, headers }: NativeRequest,
+  { body: given, headers }: NativeRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
+  const api = messagesApis[cloud]
+  const body = api.attribution ? given : bodyWithoutAttribution(given)
   const maxTokens = outputBound(request, host)
   const sent: Record<string, unknown> = {}
   const dropped: Array<string> = []
@@ -55,8 +62,9 @@ export const encodeNative = (
     const saysNothing = value === null || isEmpty(value)
     const counterpart = counterparts.get(name)
     const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(value)
-    if (!known.has(name) && host.extraMembers?.includes(name) !== true) {
-      if (!saysNothing) dropped.push(name)
+    const isKnown = name === "safeguards" ? api.safeguards : known.has(name)
+    if (!isKnown && host.extraMembers?.includes(name) !== true) {
+      if (!saysNothing) passUnknown(name, value, api, sent, dropped)
     } else if (value !== null && !isLacking) sent[name] = value
     else if (name === "tools" || name === "tool_choice") addHosted(sent, name, body)
   }
@@ -66,7 +74,8 @@ export const encodeNative = (
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
-  sent["messages"] = withoutForeign(body["messages"], dropped)
+  const messages = api.systemTurns(host.upstreamModel) ? body["messages"] : withReminders(body["messages"])
+  sent["messages"] = withoutForeign(messages, dropped)
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
@@ -96,6 +105,22 @@ export const encodeNative = (
   })
 }
 
+/** Sends a member that the gateway does not know, without what could cost something, where the vendor asks for that. */
+const passUnknown = (
+  name: string,
+  value: unknown,
+  { unknownMembers }: MessagesApi,
+  sent: Record<string, unknown>,
+  dropped: Array<string>,
+): void => {
+  const isPassed = unknownMembers && isPlain.test(name)
+  const kept = isPassed ? (withoutMultiplying(name, value) ?? { value, dropped: [] }) : nothingKept(name)
+  if (kept.value !== undefined) sent[name] = kept.value
+  dropped.push(...kept.dropped)
+}
+
+const nothingKept = (name: string): Kept => ({ value: undefined, dropped: [name] })
+
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
@@ -120,24 +145,17 @@ const boundSearches = (sent: Record<string, unknown>): void => {
     sent["tools"] = tools.map((tool) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
 
-/**
- * Betas without a longer context than the host's price list has: above it vendors bill twice the price (Anthropic's page on context
- * windows, 2025-11).
- */
 const pricedBetas = (
   headers: Readonly<Record<string, string>>,
-  { contextLength }: Host,
+  host: Host,
   dropped: Array<string>,
 ): Readonly<Record<string, string>> => {
   const { "anthropic-beta": betas, ...others } = headers
-  if (betas === undefined || contextLength >= longContext || !betas.includes(longContextBeta)) return headers
+  const kept = betas?.split(",").filter((name) => isPaid(name, host)) ?? []
+  if (betas === undefined || kept.join(",") === betas) return headers
   dropped.push("anthropic-beta")
-  const kept = betas.split(",").filter((name) => !name.startsWith(longContextBeta))
   return kept.length === 0 ? others : { ...others, "anthropic-beta": kept.join(",") }
 }
-
-const longContextBeta = "context-1m"
-const longContext = 1_000_000
 
 /**
  * Leaves out what earlier turns have from hosts of other forms, and this one refuses: reasoning, citations without an
@@ -242,9 +260,9 @@ const keepThinking = (sent: Record<string, unknown>, dropped: Array<string>): vo
   else delete sent["context_management"]
 }
 
-/** The last two turns. `lacksThinking` reads no others, and conversations are long. */
+/** The last turns, as far as `lacksThinking` reads them: conversations are long. */
 const lastTurnsOf = (messages: unknown): ReadonlyArray<Turn> =>
-  objectsIn(Array.isArray(messages) ? messages.slice(-2) : []).map(({ role, content }) => ({
-    role: role === "assistant" ? role : "user",
+  objectsIn(Array.isArray(messages) ? messages.slice(-4) : []).map(({ role, content }) => ({
+    role: role === "assistant" || role === "system" ? role : "user",
     content: objectsIn(content),
   }))

@@ -24,10 +24,13 @@ import { withFunctions } from "../customTools.ts"
 import { efforts, reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import { stored } from "../payload/names.ts"
+import { bodyWithoutAttribution } from "../request/attribution.ts"
 import { chatRequest, countOf, parametersIn } from "../request/chatRequest.ts"
 import { dropOthers } from "../request/Dropped.ts"
 import { readMembers, refusalOf } from "../request/members.ts"
 import type { Turn } from "../request/turns.ts"
+import { betasFor, type MessagesCloud, messagesApis } from "./messagesClouds.ts"
+import { cacheMark } from "./messagesMedia.ts"
 import { isTranslated, messagesForm, messagesTable, parameters } from "./messagesMembers.ts"
 import { exactSchema } from "./messagesSchema.ts"
 import { isAdaptive, reasoningOf, type Thinking, type ThinkingKind, thinkingFor } from "./messagesThinking.ts"
@@ -58,7 +61,7 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
     reasoning,
     maxTokens,
     dropped,
-    native: onlyForm === undefined && untranslated.length === 0 ? undefined : own,
+    native: onlyForm === undefined && untranslated.length === 0 ? undefined : bodyWithoutAttribution(own),
     form: messagesForm,
     onlyForm,
     // A block that only hosts of this form know may stand for more than it is.
@@ -73,7 +76,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, { messages, untranslated }
   const { stop_sequences: stop, tool_choice: choice, cache_control: mark, service_tier: tier } = body
   const config = objectIn(body["output_config"])
   const metadata = objectIn(body["metadata"])
-  for (const name of ["context_management", "diagnostics"]) if (own[name] != null) untranslated.push(name)
+  for (const name of ["context_management", "diagnostics", "safeguards"]) if (own[name] != null) untranslated.push(name)
   dropOthers(metadata, metadataMembers, "metadata", untranslated)
   dropOthers(config, outputMembers, "output_config", untranslated)
   const payload: Mutable<ChatPayload> = { messages }
@@ -187,21 +190,29 @@ export const outputBound = ({ maxTokens }: ChatRequest, { maxCompletionTokens: m
 
 export const encodeMessages = (
   kind: ThinkingKind,
+  cloud: MessagesCloud,
   request: ChatRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const lost: Array<string> = []
+  const api = messagesApis[cloud]
   const payload = withFunctions(request.payload, lost)
-  const conversation = conversationOf(payload.messages)
+  const conversation = conversationOf(payload.messages, api.systemTurns(host.upstreamModel))
   if (conversation instanceof Unsupported) return Either.left(conversation)
-  const { system, turns } = conversation
+  const { system } = conversation
   const maxTokens = outputBound(request, host)
   const tools = writtenTools(payload, host.supportedParameters.includes("structured_outputs"))
+  const { cache_control: mark, ...passed } = passedOn(payload)
+  const marksEnd = isJsonObject(mark) && !api.marksBody
+  const marked = [...system, ...objectsIn(tools.fields["tools"])]
+  const turns = marksEnd ? withMarkedEnd(conversation.turns, mark, marked) : conversation.turns
+  if (marksEnd && turns === conversation.turns) lost.push("cache_control")
   const thinking = thinkingFor(kind, request, maxTokens, isForced(tools.fields["tool_choice"]), turns)
   const sampling: Record<string, unknown> = {}
   if (thinking.sampling) addParameters(samplingParameters, payload, sampling)
   const body: JsonObject = {
-    ...passedOn(payload),
+    ...passed,
+    ...(mark == null || marksEnd ? {} : { cache_control: mark }),
     model: host.upstreamModel,
     max_tokens: maxTokens,
     ...(system.length > 0 ? { system } : {}),
@@ -217,16 +228,43 @@ export const encodeMessages = (
   }
   return Either.right({
     path: "/messages",
-    headers: headersFor(turns),
+    headers: headersFor(turns, betasFor(cloud, request.native, host, lost)),
     ...jsonBody(body),
     dropped: [...conversation.dropped, ...lost, ...tools.dropped, ...droppedOf(request, body)],
   })
 }
 
-const headersFor = (turns: ReadonlyArray<Turn>): Record<string, string> => {
+const headersFor = (turns: ReadonlyArray<Turn>, carried: ReadonlyArray<string>): Record<string, string> => {
   const isFile = (block: JsonObject) => objectIn(block["source"])["type"] === "file"
   const hasFiles = turns.some((turn) => turn.content.some(isFile))
-  return { "anthropic-version": version, ...(hasFiles ? { "anthropic-beta": filesBeta } : {}) }
+  const betas = hasFiles ? [filesBeta, ...carried] : carried
+  return { "anthropic-version": version, ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }) }
+}
+
+/** The host takes no more marks (Anthropic's page on prompt caching, 2026-11). */
+const mostMarks = 4
+
+/** Thinking takes no mark. */
+const markable: ReadonlySet<unknown> = new Set(["text", "image", "document", "tool_use", "tool_result"])
+
+/**
+ * The turns with a mark on the last block, which says what `cache_control` of the body does, for APIs that refuse it
+ * there. The same turns, where the block takes none. `others`: what else may be marked.
+ */
+const withMarkedEnd = (
+  turns: ReadonlyArray<Turn>,
+  mark: JsonObject,
+  others: ReadonlyArray<JsonObject>,
+): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  const block = last?.content.at(-1)
+  const blocks = [...others, ...turns.flatMap(({ content }) => content)]
+  const marks = blocks.filter(({ cache_control: given }) => given != null).length
+  if (last === undefined || block === undefined || marks >= mostMarks || !markable.has(block["type"])) return turns
+  return turns.with(-1, {
+    ...last,
+    content: last.content.with(-1, { ...cacheMark({ cache_control: mark }), ...block }),
+  })
 }
 
 /** Parameters, and members that may pass, as the caller ordered them. */
@@ -280,7 +318,10 @@ export const writtenTier = (tier: string | null | undefined): JsonObject => {
 /** Names of the caller's members that are not sent to the host in any form. */
 const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): ReadonlyArray<string> => {
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && notSent.has(name))
-  for (const parameter of parameters) if (isLost(parameter, payload, body)) dropped.push(parameter.name)
+  for (const parameter of parameters) {
+    // Its loss is named where it is written.
+    if (parameter.name !== "cache_control" && isLost(parameter, payload, body)) dropped.push(parameter.name)
+  }
   const drop = (name: string, isDropped: boolean) => {
     if (payload[name] != null && isDropped) dropped.push(name)
   }

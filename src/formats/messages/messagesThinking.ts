@@ -168,11 +168,10 @@ export const withinBound = (thinking: JsonObject, maxTokens: number): JsonObject
  * conversation; without thinking it accepts it.
  */
 export const lacksThinking = (turns: ReadonlyArray<Turn>): boolean => {
-  const asked = turns.at(-2)
-  if (asked?.role !== "assistant" || turns.at(-1)?.content.some((block) => block["type"] === "tool_result") !== true) {
-    return false
-  }
-  const first = asked.content[0]?.["type"]
+  const at = turns.findLastIndex(({ role }) => role === "assistant")
+  const isResult = (block: JsonObject): boolean => block["type"] === "tool_result"
+  if (at === -1 || !turns.slice(at + 1).some(({ content }) => content.some(isResult))) return false
+  const first = turns[at]?.content[0]?.["type"]
   return first !== "thinking" && first !== "redacted_thinking"
 }
 

@@ -25,6 +25,7 @@ import { offeredTools } from "../plainTools.ts"
 import type { Dropped } from "../request/Dropped.ts"
 import { most, sharedMembers } from "../request/members.ts"
 import { reachesNothing } from "../request/operatorMembers.ts"
+import { cacheMark } from "./messagesMedia.ts"
 import { exactSchema } from "./messagesSchema.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
@@ -95,12 +96,18 @@ const untranslatedMembers = ["input_examples", "eager_input_streaming", "defer_l
 /** A checked `cache_control`. */
 export const isMark = (mark: unknown): mark is NonNullable<FunctionTool["cache_control"]> => isJsonObject(mark)
 
+/** Names the scope of a mark, which hosts of other forms lack (`cacheMark`). `path`: of what is marked. */
+export const nameLostScope = (mark: unknown, path: string, untranslated: Dropped): void => {
+  if (objectIn(mark)["scope"] != null) untranslated.push(`${path}.cache_control.scope`)
+}
+
 /** A checked tool in the canonical form. Anthropic's own keep their form: a host of another one cannot have them. */
 export const readTool = (tool: JsonObject, path: string, untranslated: Dropped): Tool => {
   const { function: _, type, ...others } = tool
   if (!isCustom(tool)) return { ...others, type: String(type) }
   for (const member of untranslatedMembers) if (tool[member] != null) untranslated.push(`${path}.${member}`)
   const { name, description, input_schema: schema, strict, cache_control: mark } = tool
+  nameLostScope(mark, path, untranslated)
   return {
     type: "function",
     function: {
@@ -117,14 +124,14 @@ export const readTool = (tool: JsonObject, path: string, untranslated: Dropped):
 const writtenTool = (tool: Tool, isStrict: boolean): JsonObject => {
   if (tool.function === undefined) return tool
   const { name, description, parameters } = tool.function
-  const cache = tool["cache_control"] ?? tool.function["cache_control"]
+  const mark = tool["cache_control"] ?? tool.function["cache_control"]
   const schema = isJsonObject(parameters) ? { type: "object", ...parameters } : { type: "object", properties: {} }
   return {
     name,
     ...(typeof description === "string" ? { description } : {}),
     input_schema: isStrict ? exactSchema(schema) : schema,
     ...(isStrict ? { strict: true } : {}),
-    ...(cache == null ? {} : { cache_control: cache }),
+    ...cacheMark({ cache_control: mark }),
   }
 }
 

@@ -13,17 +13,19 @@ import {
   report,
   text,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, objectIn } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import type { Content, ContentPart, Message, OutputImage, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
 import { callIdWithin } from "../callId.ts"
+import { reminderOf } from "../content.ts"
 import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
+import { afterAttribution, withoutAttribution } from "../request/attribution.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { sharedMembers } from "../request/members.ts"
 import { type BlockWriter, type Conversation, turnsOf } from "../request/turns.ts"
 import { claudesThinking, hidden, thought, toolUse } from "./messagesBlocks.ts"
 import { blockOf, cacheMark, documentParts, imageParts } from "./messagesMedia.ts"
-import { checkLaterTool, isMark } from "./messagesTools.ts"
+import { checkLaterTool, isMark, nameLostScope } from "./messagesTools.ts"
 
 // --- a client's turns, checked and translated in one pass
 
@@ -35,7 +37,7 @@ const noFile = hasMember("source", hasMember("type", { const: "file" }))
 const block: JsonSchema = {
   title: "MessagesBlock",
   description:
-    "text, image, document, tool_use, tool_result, thinking or redacted_thinking; other types go to hosts of this API format only. Files that are stored at the host are not allowed.",
+    "text, image, document, tool_use, tool_result, tool_reference, thinking or redacted_thinking; other types go to hosts of this API format only. Files that are stored at the host are not allowed.",
   ...hasMember("type", text.schema),
   not: { anyOf: [{ properties: { type: { const: "container_upload" } } }, noFile] },
 }
@@ -64,6 +66,7 @@ const carried: ReadonlyMap<unknown, ReadonlySet<string>> = new Map<unknown, Read
   ["document", new Set(["type", "source", "title", "context", "citations", "cache_control"])],
   ["tool_use", new Set(["type", "id", "name", "input", "cache_control"])],
   ["tool_result", new Set(["type", "tool_use_id", "content", "is_error", "cache_control"])],
+  ["tool_reference", new Set(["type", "tool_name", "cache_control"])],
   ["thinking", new Set(["type", "thinking", "signature"])],
   ["redacted_thinking", new Set(["type", "data"])],
 ])
@@ -146,7 +149,8 @@ export class TurnReader {
   /** Results of tools come first, since hosts of other forms expect them right after the calls. */
   private say(role: "system" | "user", content: unknown, path: string, at: string): void {
     if (typeof content === "string") {
-      if (content !== "" || role === "user") this.add({ role, content }, path)
+      const said = role === "user" ? content : afterAttribution(content)
+      if (said !== "" || role === "user") this.add({ role, content: said }, path)
       return
     }
     const parts: Array<Placed> = []
@@ -157,7 +161,8 @@ export class TurnReader {
       else if (path === "system") report(this.issues, `${place}.type`, "must be text")
       else this.foreign(block, place)
     }
-    const values = parts.map(({ value }) => value)
+    const given = parts.map(({ value }) => value)
+    const values = role === "user" ? given : withoutAttribution(given)
     const paths = parts.map((part) => part.path)
     if (values.length > 0) this.add({ role, content: shortest(values) }, path, paths)
     else if (role === "user" && Array.isArray(content) && content.length === 0) this.add({ role, content: "" }, path)
@@ -246,7 +251,10 @@ export class TurnReader {
 
   private parts(block: JsonObject, path: string): ReadonlyArray<Placed> {
     const { cache_control: mark } = block
-    if (mark != null) sharedMembers.cache_control(mark, `${path}.cache_control`, this.issues)
+    if (mark != null) {
+      sharedMembers.cache_control(mark, `${path}.cache_control`, this.issues)
+      nameLostScope(mark, path, this.untranslated)
+    }
     return this.partsOf(block, path).map((part) => ({
       value: isMark(mark) ? { ...part, cache_control: mark } : part,
       path,
@@ -257,6 +265,9 @@ export class TurnReader {
     switch (block["type"]) {
       case "text":
         return [{ type: "text", text: this.textIn(block, "text", path) }]
+      // Hosts of other forms are sent all tools, also those that this one finds by a search.
+      case "tool_reference":
+        return [{ type: "text", text: `Tool found: ${this.textIn(block, "tool_name", path)}` }]
       case "image":
         return imageParts(block, path, this.issues)
       case "document":
@@ -287,8 +298,8 @@ const shortest = (parts: ReadonlyArray<ContentPart>): Content => {
 
 // --- the turns for a host
 
-export const conversationOf = (messages: ReadonlyArray<Message>): Conversation | Unsupported =>
-  turnsOf(messages, messagesBlocks)
+export const conversationOf = (messages: ReadonlyArray<Message>, systemTurns: boolean): Conversation | Unsupported =>
+  turnsOf(messages, systemTurns ? withSystemTurns : messagesBlocks)
 
 const messagesBlocks: BlockWriter = {
   text: (text) => ({ type: "text", text }),
@@ -303,6 +314,26 @@ const messagesBlocks: BlockWriter = {
   arranged: (content) =>
     content.sort((one, other) => Number(other["type"] === "tool_result") - Number(one["type"] === "tool_result")),
 }
+
+const withSystemTurns: BlockWriter = { ...messagesBlocks, systemTurns: true }
+
+/**
+ * The caller's own messages for a model that takes no instructions among them (`reminderOf`). The same list if there
+ * are none.
+ */
+export const withReminders = (messages: unknown): unknown => {
+  if (!Array.isArray(messages) || !messages.some(isInstruction)) return messages
+  return messages.map((message: unknown) => {
+    if (!isInstruction(message)) return message
+    const { content } = message
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objectsIn(content)
+    // Other blocks than texts change the tools, for instance. The host says whether it knows them.
+    if (!blocks.every((block) => typeof block["text"] === "string")) return message
+    return { role: "user", content: blocks.map((block) => ({ ...block, text: reminderOf(String(block["text"])) })) }
+  })
+}
+
+const isInstruction = (message: unknown): message is JsonObject => objectIn(message)["role"] === "system"
 
 /** The host accepts ids of letters, digits, `_` and `-` only. Ids from other hosts may have other characters. */
 const toolId = (id: unknown): string => callIdWithin(String(id), Number.POSITIVE_INFINITY, /^[a-zA-Z0-9_-]+$/)

@@ -53,6 +53,11 @@ const multiplies = (name: string, value: unknown): boolean => {
   return typeof value === "string" && (kind === "size" || /^\s*\d/.test(value))
 }
 
+/**
+ * Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host.
+ */
+export const isPlain = /^[a-z_][A-Za-z0-9_]*$/
+
 /** A member of the payload without the parts that multiply its cost. */
 export interface Kept {
   /** `undefined`: nothing of it is left. */

@@ -17,6 +17,7 @@ import {
   type Reasoning,
   type Routing,
 } from "../../domain/request/request.ts"
+import { payloadWithoutAttribution } from "./attribution.ts"
 import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"
@@ -45,7 +46,7 @@ export interface DecodedBody {
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const { body, native, preferences, reasoning, maxTokens, dropped, onlyForm, form = "chat", unseen = false } = decoded
-  const { payload, hosted } = withoutHosted(decoded.payload, body, form)
+  const { payload, hosted } = withoutHosted(payloadWithoutAttribution(decoded.payload), body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, tokens, images, inputs, cachesAnHour } = measure(payload, native)
   const needs = withForm(needsOf(payload, inputs), form, hosted, onlyForm)

@@ -1,6 +1,7 @@
 /**
  * A conversation as turns, for hosts whose instructions stand apart: adjacent messages of one role are one turn, and results
- * of tools are the user's. Messages and Converse have this in common, and write blocks of their own.
+ * of tools are the user's. Messages and Converse have this in common, and write blocks of their own. Only the instructions
+ * that begin the conversation stand apart; later ones stay where they are.
  */
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
@@ -13,19 +14,20 @@ import type {
   ToolCall,
   ToolMessage,
 } from "../../domain/request/chat.ts"
-import { partsOf } from "../content.ts"
+import { partsOf, reminderOf } from "../content.ts"
 import { partsInOrder } from "../conversation.ts"
 import { lostOfMessages } from "../plainTools.ts"
 
 type Blocks = ReadonlyArray<JsonObject>
 
 export interface Turn {
-  readonly role: "user" | "assistant"
+  /** `system`: an instruction within the conversation, for a model that takes it (`BlockWriter.systemTurns`). */
+  readonly role: "user" | "assistant" | "system"
   readonly content: Blocks
 }
 
 export interface Conversation {
-  /** The instructions. */
+  /** The instructions that begin the conversation. */
   readonly system: Blocks
   readonly turns: ReadonlyArray<Turn>
   /** Members of the messages that these do not have, by their paths, and `order` where that was lost. */
@@ -43,15 +45,25 @@ export interface BlockWriter {
   readonly reasoning: (details: ReadonlyArray<ReasoningDetail>) => Blocks
   /** All blocks of a turn in the order that the host requires. May change the given list. */
   readonly arranged: (content: Array<JsonObject>) => Blocks
+  /**
+   * Whether the model takes instructions within the conversation as turns of their own: behind a turn of the user, and before
+   * one of the assistant or at the end. Elsewhere, and by default, they are texts of the user's (`reminderOf`).
+   */
+  readonly systemTurns?: boolean
 }
 
 export const turnsOf = (messages: ReadonlyArray<Message>, blocks: BlockWriter): Conversation | Unsupported =>
   new TurnWriter(blocks).conversation(messages)
 
+interface OpenTurn extends Turn {
+  readonly content: Array<JsonObject>
+}
+
 class TurnWriter {
   private readonly writer: BlockWriter
   private readonly system: Array<JsonObject> = []
-  private readonly turns: Array<{ readonly role: Turn["role"]; readonly content: Array<JsonObject> }> = []
+  private turns: Array<OpenTurn> = []
+  private hasReminders = false
   private isInOrder = true
   private unsupported: Unsupported | undefined
 
@@ -62,6 +74,7 @@ class TurnWriter {
   conversation(messages: ReadonlyArray<Message>): Conversation | Unsupported {
     for (const [at, message] of messages.entries()) this.message(message, `messages[${at}]`)
     if (this.unsupported !== undefined) return this.unsupported
+    if (this.hasReminders) this.placeReminders()
     const { system, turns, writer } = this
     const dropped = [...lostOfMessages(messages, ["name", "detail", "images"]), ...(this.isInOrder ? [] : ["order"])]
     // Hosts require a turn, so instructions alone become one of the user.
@@ -79,7 +92,7 @@ class TurnWriter {
     switch (message.role) {
       case "system":
       case "developer":
-        this.system.push(...this.blocks(message.content, path))
+        this.instruct(this.blocks(message.content, path))
         break
       case "assistant":
         this.say("assistant", this.assistant(message, path))
@@ -89,6 +102,27 @@ class TurnWriter {
         break
       case "user":
         this.say("user", this.blocks(message.content, path))
+    }
+  }
+
+  private instruct(blocks: Blocks): void {
+    if (this.turns.length === 0) {
+      this.system.push(...blocks)
+      return
+    }
+    this.hasReminders = true
+    this.say("system", blocks)
+  }
+
+  /** Writes instructions within the conversation as turns of the user's, but for those that may be turns of their own. */
+  private placeReminders(): void {
+    const { turns: given, writer } = this
+    this.turns = []
+    for (const [at, { role, content }] of given.entries()) {
+      const isTaken =
+        writer.systemTurns === true && this.turns.at(-1)?.role === "user" && given[at + 1]?.role !== "user"
+      if (role !== "system" || isTaken) this.say(role, content)
+      else this.say("user", content.map(asReminder))
     }
   }
 
@@ -132,6 +166,9 @@ class TurnWriter {
     return typeof refusal !== "string" || isBlank(refusal) ? blocks : [...blocks, writer.text(refusal)]
   }
 }
+
+const asReminder = (block: JsonObject): JsonObject =>
+  typeof block["text"] === "string" ? { ...block, text: reminderOf(block["text"]) } : block
 
 const isBlank = (text: unknown): boolean => typeof text === "string" && text.trim() === ""
 

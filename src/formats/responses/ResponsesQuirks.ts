@@ -11,6 +11,11 @@ export interface ResponsesQuirks {
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** The least bound of the output that the host accepts, in tokens. Default 1. */
   readonly leastTokens?: number
+  /**
+   * Whether a model (as the host calls it) takes `prompt_cache_breakpoint` on parts of the input, which stands for
+   * `cache_control`. Default: none does.
+   */
+  readonly breakpoints?: (upstreamModel: string) => boolean
   /** As `NativeProtocol.ofEveryHost`. */
   readonly ofEveryHost?: boolean
   /** As `ChatQuirks.own`. */

@@ -343,6 +343,7 @@ export const inputOf = (
   dropped: Array<string>,
 ): ReadonlyArray<JsonObject> | Unsupported => {
   const items: Array<JsonObject> = []
+  const breakpoints = quirks.breakpoints?.(host.upstreamModel) === true
   /** Results of custom tools have a type of their own. */
   const customIds = new Set<unknown>()
   for (const [at, message] of messages.entries()) {
@@ -357,11 +358,11 @@ export const inputOf = (
         items.push({
           type: customIds.has(message.tool_call_id) ? "custom_tool_call_output" : "function_call_output",
           call_id: callIdHere(message.tool_call_id),
-          output: writtenContent(message.content),
+          output: writtenContent(message.content, breakpoints),
         })
         break
       default:
-        items.push({ type: "message", role: message.role, content: writtenContent(message.content) })
+        items.push({ type: "message", role: message.role, content: writtenContent(message.content, breakpoints) })
     }
   }
   return items

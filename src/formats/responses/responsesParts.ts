@@ -200,8 +200,18 @@ export const unsupportedIn = ({ content }: Message, path: string, host: Host): U
   return undefined
 }
 
-export const writtenContent = (content: Content | null | undefined): unknown =>
-  Array.isArray(content) ? content.map(inputPart) : (content ?? "")
+/** `breakpoints`: whether the host takes marks of the cache (`ResponsesQuirks.breakpoints`). */
+export const writtenContent = (content: Content | null | undefined, breakpoints: boolean): unknown =>
+  Array.isArray(content) ? content.map(breakpoints ? markedPart : inputPart) : (content ?? "")
+
+const markedPart = (part: ContentPart): JsonObject => {
+  const written = inputPart(part)
+  const isMarked = part["cache_control"] != null && breakable.has(written["type"])
+  return isMarked ? { ...written, prompt_cache_breakpoint: { mode: "explicit" } } : written
+}
+
+/** Parts that take a breakpoint (OpenAI's guide to prompt caching, 2026-11). */
+const breakable: ReadonlySet<unknown> = new Set(["input_text", "input_image", "input_file"])
 
 const inputPart = (part: ContentPart): JsonObject => {
   switch (part.type) {

@@ -306,7 +306,7 @@ export const encodeResponses = (
     } else addMember(parameters, name, payload, out)
   }
   // Images that the model made are no input of an assistant in this form, and nobody who speaks has a name.
-  dropped.push(...lostOfMessages(payload.messages, ["name", "images"]))
+  dropped.push(...lostOfMessages(payload.messages, quirks.breakpoints?.(host.upstreamModel) ? lackedIfMarked : lacked))
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))
   // The reservation pays for at most so many searches.
@@ -320,6 +320,9 @@ export const encodeResponses = (
   out["stream"] = request.stream
   return Either.right({ path: "/responses", ...jsonBody(out), dropped })
 }
+
+const lackedIfMarked = ["name", "images"] as const
+const lacked = [...lackedIfMarked, "marks"] as const
 
 /** The bound is never raised, since the reservation depends on it. */
 export const belowLeast = (

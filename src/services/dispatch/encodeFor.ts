@@ -19,7 +19,7 @@ import {
 import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/request/request.ts"
 import { runs } from "../../domain/routing/routeFilters.ts"
 import type { Encoded } from "../../formats/Protocol.ts"
-import { type Kept, withoutMultiplying } from "../../formats/payload/multiplying.ts"
+import { isPlain, type Kept, withoutMultiplying } from "../../formats/payload/multiplying.ts"
 import { findingInPayload } from "../../formats/payload/walk.ts"
 
 type Protocol = Endpoint["protocol"]
@@ -75,9 +75,6 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
  * hosts it is an unknown member.
  */
 const unmetered = "image_config"
-
-/** Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host. */
-const isPlain = /^[a-z_][A-Za-z0-9_]*$/
 
 const none: ReadonlyArray<string> = []
 const unchanged = { payload: undefined, dropped: none }

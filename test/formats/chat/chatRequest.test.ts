@@ -140,6 +140,9 @@ describe("request", () => {
       [{ reasoning: { max_tokens: 99_000 } }, {}, "xhigh"],
       [{ reasoning: { effort: "max" } }, { efforts }, "high"],
       [{ reasoning: { effort: "minimal" } }, { efforts }, "low"],
+      [{ reasoning: { effort: "minimal" } }, { efforts: () => ["none", "high"] }, "none"],
+      [{ reasoning: { effort: "minimal" } }, { efforts: () => ["none", "low"] }, "low"],
+      [{ reasoning: { effort: "low" } }, { efforts: () => ["none", "high"] }, "high"],
       [{ reasoning: { effort: "none" } }, { efforts }, undefined],
       [{ reasoning: { effort: "none" } }, { efforts: () => ["none", "low"] }, "none"],
       [{ reasoning: { effort: "medium" } }, { efforts: () => ["low", "high"] }, "low"],
@@ -193,22 +196,43 @@ test("images in results of tools, which OpenAI takes from users only, follow the
 
 describe("instructions (H5)", () => {
   const user = { role: "user", content: "hi" }
-  const rest = { role: "assistant", content: "ho" }
   const system = (content: unknown) => ({ role: "system", content })
   const developer = (content: unknown) => ({ role: "developer", content })
   const arranged = (written: ReadonlyArray<unknown>, instructions?: ChatQuirks["instructions"]) =>
     sent({ messages: written }, instructions === undefined ? {} : { instructions })["messages"]
 
-  test("are one leading system message", () => {
+  test("that begin the conversation are one system message", () => {
     expect(arranged([system("a"), user])).toEqual([system("a"), user])
     expect(arranged([developer("a"), user])).toEqual([system("a"), user])
-    expect(arranged([system("a"), developer("b"), user, system("c"), rest])).toEqual([
-      system("a\n\nb\n\nc"),
-      user,
-      rest,
-    ])
-    expect(arranged([user, developer("a")])).toEqual([system("a"), user])
+    expect(arranged([system("a"), developer("b"), user])).toEqual([system("a\n\nb"), user])
     expect(arranged([system(""), developer("b"), user])).toEqual([system("b"), user])
+  })
+
+  test("stay in their place later on, as texts of the user's", () => {
+    const reminder = (said: string) => `<system-reminder>\n${said}\n</system-reminder>`
+    const says = (content: unknown) => ({ role: "user", content })
+    const [one, two] = [says("one"), says("two")]
+    const answer = { role: "assistant", content: "yes" }
+    expect(arranged([system("a"), one, answer, system("c"), answer])).toEqual([
+      ...[system("a"), one, answer, says(reminder("c")), answer],
+    ])
+    expect(arranged([one, developer("a"), answer])).toEqual([says(`one\n\n${reminder("a")}`), answer])
+    expect(arranged([one, answer, developer("a"), two])).toEqual([one, answer, says(`${reminder("a")}\n\ntwo`)])
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }
+    expect(arranged([says([image]), system("a"), system(reminder("b")), says([image])])).toEqual([
+      says([
+        ...[image, { type: "text", text: `\n\n${reminder("a")}` }, { type: "text", text: `\n\n${reminder("b")}` }],
+        image,
+      ]),
+    ])
+  })
+
+  test("between results of tools follow them", () => {
+    const calls = ["a", "b"].map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } }))
+    const called = { role: "assistant", content: null, tool_calls: calls }
+    const [first, second] = ["a", "b"].map((id) => ({ role: "tool", tool_call_id: id, content: id }))
+    const reminder = { role: "user", content: "<system-reminder>\nc\n</system-reminder>" }
+    expect(arranged([user, called, first, system("c"), second])).toEqual([user, called, first, second, reminder])
   })
 
   test("keep their parts and marks where they are joined", () => {

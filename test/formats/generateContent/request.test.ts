@@ -45,7 +45,7 @@ describe("where a request goes", () => {
 })
 
 describe("messages", () => {
-  test("instructions stand apart, turns of one role are one, blank texts are left out", () => {
+  test("instructions in front stand apart, turns of one role are one, blank texts are left out", () => {
     const messages = [
       { role: "system", content: "Be brief." },
       user("a"),
@@ -58,10 +58,12 @@ describe("messages", () => {
       { role: "assistant", content: "d" },
     ]
     expect(sent({ messages })).toEqual({
-      systemInstruction: { parts: [{ text: "Be brief." }, { text: "In French." }] },
+      systemInstruction: { parts: [{ text: "Be brief." }] },
       contents: [
         { role: "user", parts: [{ text: "a" }, { text: "b" }] },
-        { role: "model", parts: [{ text: "c" }, { text: "d" }] },
+        { role: "model", parts: [{ text: "c" }] },
+        { role: "user", parts: [{ text: "<system-reminder>\nIn French.\n</system-reminder>" }] },
+        { role: "model", parts: [{ text: "d" }] },
       ],
     })
   })

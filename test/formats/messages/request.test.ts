@@ -62,9 +62,17 @@ describe("the envelope of a request", () => {
 })
 const messageRows: ReadonlyArray<Row> = [
   {
-    name: "system and developer text stands apart, wherever it was",
-    body: { messages: [{ role: "system", content: "one" }, ...hello, { role: "developer", content: "two" }] },
-    expected: { system: [textBlock("one"), textBlock("two")], messages: [user([textBlock("hello")])] },
+    name: "system and developer text in front stands apart, later text stays in its place",
+    body: {
+      messages: [
+        ...[{ role: "system", content: "one" }, { role: "developer", content: "two" }, ...hello],
+        { role: "developer", content: "three" },
+      ],
+    },
+    expected: {
+      system: [textBlock("one"), textBlock("two")],
+      messages: [user([textBlock("hello"), textBlock("<system-reminder>\nthree\n</system-reminder>")])],
+    },
   },
   {
     name: "system parts keep their cache marks",

@@ -130,10 +130,18 @@ describe("the body", () => {
     service_tier: "auto",
   }
 
-  test("reaches the host with its members in their order, but for the model's name and what the form does not know", async () => {
+  test("reaches the host with its members in their order, but for the model's name", async () => {
     const { sent, response } = await sentBody({ future_member: { deep: [1] }, ...written })
-    expect(JSON.stringify(sent)).toBe(JSON.stringify({ ...written, model: "upstream" }))
-    expect(response.headers.get("x-gw-dropped")).toBe("future_member")
+    expect(JSON.stringify(sent)).toBe(JSON.stringify({ future_member: { deep: [1] }, ...written, model: "upstream" }))
+    expect(response.headers.get("x-gw-dropped")).toBeNull()
+  })
+
+  test("reaches the host without what could cost something, at any depth and in any spelling", async () => {
+    const unknown = { future_member: { kept: 1, num_images: 4 }, "Future member": 1, n_predict: 9, image_config: {} }
+    const { sent, response } = await sentBody({ ...unknown, ...written })
+    expect(JSON.stringify(sent)).toBe(JSON.stringify({ future_member: { kept: 1 }, ...written, model: "upstream" }))
+    const dropped = response.headers.get("x-gw-dropped")?.split(", ").toSorted()
+    expect(dropped).toEqual(["Future member", "future_member.num_images", "image_config", "n_predict"])
   })
 
   const adaptive = { thinking: { type: "adaptive" }, output_config: { effort: "high" }, max_tokens: 4096 }

@@ -83,10 +83,7 @@ describe("the request", () => {
     expect(body["messages"]).toEqual([
       {
         role: "system",
-        content: [
-          { type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } },
-          { type: "text", text: "\n\nHurry." },
-        ],
+        content: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
       },
       { role: "user", content: [{ type: "text", text: "Look" }, imagePart] },
       {
@@ -101,9 +98,12 @@ describe("the request", () => {
       { role: "tool", tool_call_id: "b", content: "Error: gone" },
       {
         role: "user",
-        content: [{ type: "text", text: "Files of the result of a:" }, imagePart, { type: "text", text: "And?" }],
+        content: [
+          ...[{ type: "text", text: "Files of the result of a:" }, imagePart, { type: "text", text: "And?" }],
+          { type: "text", text: "\n\n<system-reminder>\nHurry.\n</system-reminder>" },
+          { type: "text", text: "\n\nGo on" },
+        ],
       },
-      { role: "user", content: "Go on" },
     ])
     expect(body).toMatchObject({
       max_tokens: 100,

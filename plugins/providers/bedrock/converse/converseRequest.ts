@@ -1,6 +1,7 @@
 /** A canonical request as a call of Converse or ConverseStream. */
 import * as Either from "effect/Either"
 import {
+  betasFor,
   type ChatPayload,
   type ChatRequest,
   type Conversation,
@@ -11,7 +12,9 @@ import {
   isJsonObject,
   type JsonObject,
   jsonBody,
+  lostOfMessages,
   objectIn,
+  objectsIn,
   reasoningWish,
   type Turn,
   thinkingFor,
@@ -19,7 +22,7 @@ import {
   withFunctions,
 } from "headgate/plugin"
 import { type Family, familyOf, novaReasons, pathOf, thinkingKindOf } from "../model.ts"
-import { conversationOf } from "./converseMessages.ts"
+import { cachePoint, conversationOf } from "./converseMessages.ts"
 import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
@@ -27,16 +30,23 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
   const lost: Array<string> = []
   const payload = withFunctions(request.payload, lost)
   const family = familyOf(host)
+  const betas = family === "claude" ? betasFor("bedrock", request.native, host, lost) : []
   const conversation = conversationOf(payload.messages, family)
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const tools = toolsOf(payload, conversation, family, host)
   if (tools instanceof Unsupported) return Either.left(tools)
   const own = ownFields(request, host, family, conversation, tools)
+  const fields = betas.length === 0 ? own.fields : { ...own.fields, anthropic_beta: betas }
+  if (family !== "claude" && family !== "nova") lost.push(...lostOfMessages(payload.messages, ["marks"]))
+  const marks = cachePoint(payload, family)
+  const turns = marks.length === 0 ? conversation.turns : withMarkedEnd(conversation, tools, marks, family)
+  const isMarked = turns.at(-1)?.content.at(-1)?.["cachePoint"] !== undefined
+  if (payload.cache_control != null && !isMarked) lost.push("cache_control")
   const format = textFormat(payload)
   const tier = tierOf(payload.service_tier)
   const body: JsonObject = {
     ...(conversation.system.length === 0 ? {} : { system: conversation.system }),
-    messages: conversation.turns,
+    messages: turns,
     inferenceConfig: {
       // Sent always, since the reservation relies on it.
       maxTokens: boundOf(request, host),
@@ -46,7 +56,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
     ...(tools.config === undefined ? {} : { toolConfig: tools.config }),
     ...(format === undefined ? {} : { outputConfig: { textFormat: format } }),
     ...(tier === undefined ? {} : { serviceTier: { type: tier } }),
-    ...(Object.keys(own.fields).length === 0 ? {} : { additionalModelRequestFields: own.fields }),
+    ...(Object.keys(fields).length === 0 ? {} : { additionalModelRequestFields: fields }),
   }
   return Either.right({
     path: pathOf(host, stream ? "converse-stream" : "converse"),
@@ -54,6 +64,31 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
     ...jsonBody(body),
     dropped: [...lost, ...conversation.dropped, ...tools.dropped, ...droppedOf(request, body, own, tools)],
   })
+}
+
+/** The host takes no more marks (AWS's page on prompt caching, 2026-11). */
+const mostMarks = 4
+
+/**
+ * The turns with a mark at their end, which `cache_control` of the body asks for. The same turns, where the model takes none
+ * there: Nova takes marks beside text and media only, and thinking takes none.
+ */
+const withMarkedEnd = (
+  { system, turns }: Conversation,
+  { config }: Tools,
+  marks: ReadonlyArray<JsonObject>,
+  family: Family,
+): ReadonlyArray<Turn> => {
+  const last = turns.at(-1)
+  const block = last?.content.at(-1)
+  if (last === undefined || block === undefined) return turns
+  const others = [...system, ...objectsIn(config?.["tools"]), ...turns.flatMap(({ content }) => content)]
+  const isFull = others.filter((one) => one["cachePoint"] !== undefined).length >= mostMarks
+  const isTaken =
+    block["reasoningContent"] === undefined &&
+    (family !== "nova" || (block["toolUse"] === undefined && block["toolResult"] === undefined))
+  if (isFull || !isTaken || block["cachePoint"] !== undefined) return turns
+  return turns.with(-1, { ...last, content: [...last.content, ...marks] })
 }
 
 const boundOf = ({ maxTokens }: ChatRequest, { maxCompletionTokens }: Host): number =>
@@ -188,7 +223,7 @@ const asThinkingSeesIt = (turn: Turn) => ({
 /** Members that are translated wherever the model allows it; `droppedOf` says where it did not. */
 const translated: ReadonlySet<string> = new Set([
   ...["messages", "tools", "tool_choice", "stop", "temperature", "top_p", "top_k", "response_format", "service_tier"],
-  ...["parallel_tool_calls", "verbosity", "thinking"],
+  ...["parallel_tool_calls", "verbosity", "thinking", "cache_control"],
 ])
 
 /** Names of the caller's members that are not sent to the host in any form. */

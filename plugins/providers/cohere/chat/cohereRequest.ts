@@ -46,7 +46,7 @@ const sampling: ReadonlyArray<Parameter> = [
 export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
   const lost: Array<string> = []
   const payload = withPlainTools(request.payload, lost)
-  lost.push(...lostOfMessages(payload.messages, ["name", "images"]))
+  lost.push(...lostOfMessages(payload.messages, ["name", "images", "marks"]))
   if (payload.tools?.every(isStrict) === false) lost.push(...lostStrict(payload.tools))
   const conversation = conversationOf(payload.messages)
   if (conversation instanceof Unsupported) return Either.left(conversation)

@@ -159,8 +159,8 @@ const spelt = (word: string): string =>
 export const wordsOf = (error: unknown): ReadonlyArray<string> => {
   if (typeof error === "string") return /\s/.test(error) || error === "" ? [] : [error]
   if (!isJsonObject(error)) return []
-  const { code, reason, type, status } = error
-  return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
+  const { code, reason, type, status, error_type: errorType } = error
+  return [code, reason, type, status, errorType].filter((word) => typeof word === "string" && word !== "").map(String)
 }
 
 /** The host's message; `undefined`: there is none, or it is a page of HTML, which explains nothing about a request. */

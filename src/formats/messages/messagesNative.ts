@@ -1,6 +1,7 @@
 /**
  * The body of a Messages caller for a host of the Messages form. It is sent as it came, but for the model's name, the
- * output bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors.
+ * output bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and names
+ * of calls that the host refuses.
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -8,6 +9,7 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
+import { fittingCallName } from "../callId.ts"
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
@@ -65,7 +67,7 @@ export const encodeNative = (
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
-  sent["messages"] = withoutForeignThinking(body["messages"])
+  sent["messages"] = withFittingCalls(withoutForeignThinking(body["messages"]))
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
@@ -150,6 +152,25 @@ const withoutForeignThinking = (messages: unknown): unknown => {
     if (!isJsonObject(message) || !Array.isArray(content)) return [message]
     const kept = content.filter((block) => !isForeign(block))
     return kept.length === 0 && content.length > 0 ? [] : [{ ...message, content: kept }]
+  })
+}
+
+/** The messages with names of calls that Anthropic takes. Returns the same list where all fit, as usual. */
+const withFittingCalls = (messages: unknown): unknown => {
+  const isOdd = (block: unknown): block is JsonObject =>
+    isJsonObject(block) && block["type"] === "tool_use" && fittingCallName(block["name"]) !== block["name"]
+  const hasOdd = (message: unknown): boolean => {
+    const { content } = objectIn(message)
+    return Array.isArray(content) && content.some(isOdd)
+  }
+  if (!Array.isArray(messages) || !messages.some(hasOdd)) return messages
+  return messages.map((message: unknown) => {
+    const { content } = objectIn(message)
+    if (!isJsonObject(message) || !Array.isArray(content)) return message
+    const named = content.map((block: unknown) =>
+      isOdd(block) ? { ...block, name: fittingCallName(block["name"]) } : block,
+    )
+    return { ...message, content: named }
   })
 }
 

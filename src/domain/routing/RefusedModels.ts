@@ -25,7 +25,7 @@ export type HostRefusal =
 const tooLongCodes =
   /context_?(?:length|window|size)|(?:prompt|input|string|request)_?too_?(?:long|large)|tokens?_limit_(?:reached|exceeded)|^1261$/i
 
-/** Messages about a prompt that is too long, from their SDKs, source code and bodies that users quote (2025 and 2026). */
+/** Vendors' messages about a prompt that is too long, from their SDKs, source code and bodies that users quote (2025 and 2026). */
 const tooLongWords = new RegExp(
   [
     // OpenAI, vLLM, DeepSeek, OpenRouter, LM Studio, Ollama, llama.cpp, MiniMax, Fireworks and many more; Anthropic:
@@ -72,7 +72,7 @@ const refusals: ReadonlyArray<readonly [refusal: HostRefusal, codes: RegExp | un
     "unsupported_operation",
     /operation_?not_?supported/i,
     // Azure; OpenAI, 404; vLLM; Bedrock ("This action doesn't support the model that you provided.").
-    /operation does not work with the specified model|(?:only|not) supported in (?:the )?v1\/|support (?:the )?(?:chat completions|responses) api|action doesn't support the model/i,
+    /operation does not work with the specified model|(?:only|not) supported in (?:the )?v1\/|support (?:the )?(?:chat completions|responses) api|action doesn.t support the model/i,
   ],
   [
     "unsupported_feature",
@@ -80,7 +80,7 @@ const refusals: ReadonlyArray<readonly [refusal: HostRefusal, codes: RegExp | un
     /unsupported_(?:parameter|value|feature)|extra_forbidden|array_above_max_length/i,
     // OpenAI ("image_url is only supported by certain models"); Bedrock, Ollama, OpenAI; Anthropic, Mistral; Nova; DeepSeek;
     // vLLM; llama.cpp.
-    /only supported (?:by|with|for) |(?:(?:does|do) not|doesn't|don't) support |(?:is|are) not supported\b|extra inputs are not permitted|extraneous key|unknown variant .image_url|is not a multimodal model|at most 0 image|cannot use tools with stream/i,
+    /only supported (?:by|with|for) |(?:does|do)(?: not|n.t) support |(?:is|are) not supported\b|extra inputs are not permitted|extraneous key|unknown variant .image_url|is not a multimodal model|at most 0 image|cannot use tools with stream/i,
   ],
 ]
 

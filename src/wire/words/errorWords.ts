@@ -40,7 +40,7 @@ const otherCodes: Table<HostReason> = [
   [/timeout|deadline_exceeded/, "timeout"],
   [/overloaded|unavailable|server_error|internal/, "overloaded"],
   [/context_length|context_size|context_window|prompt_tokens|too_large|tokens_limit|out_of_range/, "request"],
-  [/content_filter|content_policy|tool_use_failed|bad_request|invalid/, "request"],
+  [/content_filter|content_policy|data_inspection|responsible_ai|tool_use_failed|bad_request|invalid/, "request"],
 ]
 
 /**

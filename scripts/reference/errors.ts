@@ -69,7 +69,7 @@ const limits: Words<RateLimited["scope"]> = {
 }
 
 const exhausted: Words<ExhaustedBecause> = {
-  request: "a host found the request itself at fault; `context_length_exceeded` where it was too long",
+  request: "a host refused the request itself; [another type](../routing.md#refusals) where another host may take it",
   "rate-limited": "every host is rate limited",
   "not-found": "every host answered that it does not know the model",
   "cooling-down": "every host cools down after failures",
@@ -363,7 +363,8 @@ const reasons: Words<HostReason> = {
   account: "the host refuses the provider's key, or its account is out of credit",
   forbidden: "the host refuses this request by a rule of its own, such as moderation or a region",
   "not-found": "the host does not know the model",
-  request: "the request is at fault; the model's other hosts are not tried",
+  request:
+    "the host refuses the request itself; the model's other hosts are tried only [where they may take it](../routing.md#refusals)",
   "rate-limited": "the host takes no more for now",
   overloaded: "the host is in trouble",
   malformed: "what the host sent is no answer of its protocol",

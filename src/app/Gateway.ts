@@ -271,7 +271,11 @@ function routesOn(mount: MountPoint): typeof routes {
   return own(Layer.provide(Layer.merge(dataRoutes, controlRoutes), Layer.succeed(Mount, mount)))
 }
 
-/** The longest time that the runtime can be told. */
+/**
+ * The longest time that Bun accepts (1.4.5). Some balancers keep idle connections longer: docs/deployment.md#idle. 0 is no
+ * alternative: an idle connection, and one with half a request's head, would stay forever, and Bun shows no connections that
+ * could be closed one by one.
+ */
 const longestIdleSeconds = 255
 
 /**

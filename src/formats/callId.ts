@@ -18,6 +18,16 @@ export const callIdWithin = (id: string, most: number, fitting?: RegExp): string
   return `call_${hash}`.slice(0, Math.min(most, 37))
 }
 
+/**
+ * The name of an earlier call as Anthropic and OpenAI's Responses API take it, which refuse a conversation for one name that
+ * does not match: 1 to 128 letters, digits, underscores and dashes (both references, 2026-11). Models call tools that nobody
+ * offered: `$READFILE`, `read<|channel|>commentary`, an empty name (vercel/ai#17769, 2026-07).
+ */
+export const fittingCallName = <Name>(name: Name): Name | string => {
+  if (typeof name !== "string" || /^[a-zA-Z0-9_-]{1,128}$/.test(name)) return name
+  return name.replace(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 128) || "unnamed"
+}
+
 /** The messages with ids of calls that such a host takes. Returns the same list where all fit, as usual. */
 export const withCallIdsWithin = (messages: ReadonlyArray<Message>, most: number): ReadonlyArray<Message> => {
   const isLong = (id: unknown): boolean => typeof id === "string" && id.length > most

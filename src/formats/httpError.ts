@@ -2,7 +2,8 @@
 import { HostFailed } from "../domain/failures/Failure.ts"
 import { type HostReason, isHostReason } from "../domain/failures/HostReason.ts"
 import { tooLargeForLimit } from "../domain/failures/Verdict.ts"
-import { isJsonObject } from "../domain/json/json.ts"
+import { isJsonObject, objectIn, objectsIn, textOr } from "../domain/json/json.ts"
+import { refusalIn } from "../domain/routing/RefusedModels.ts"
 import type { ResponseHeaders } from "../wire/head.ts"
 import { isPage, messageOf, reasonOfCodes, sureReason, wordsOf } from "../wire/words/errorWords.ts"
 import { retryAfter, waitInDetails, waitInError, waitUntilReset } from "../wire/words/waits.ts"
@@ -21,7 +22,9 @@ export const httpError = (
   const code = codeOf(error)
   const detail = detailOf(error)
   const said = isOfServer(headers, body) ? "page" : code === undefined && detail === undefined ? "nothing" : "error"
-  const reason = ownReason(code, status, reasons) ?? meaning(status, said, error)
+  const meant = ownReason(code, status, reasons) ?? meaning(status, said, error)
+  const lacksOperation = meant === "not-found" && refusalIn(code, detail) === "unsupported_operation"
+  const reason = lacksOperation ? "request" : meant
   const isTooLarge = status === 429 && detail !== undefined && tooLarge.test(detail)
   return new HostFailed({ reason }).with({
     status,
@@ -87,18 +90,23 @@ const waitOf = (reason: HostReason, headers: ResponseHeaders, error: unknown): n
 /**
  * The failure for an error object that came with status 200, as a body or as an event. The reason comes from words
  * with a certain meaning, else from the numeric code or status, else from other known words, else it is `overloaded`.
+ * Servers that find a prompt too long after the stream has begun say so with any code (lmstudio-ai/lmstudio-bug-tracker#2322,
+ * ardanlabs/kronk#862; 2026-08): there the message decides.
  */
 export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFailed => {
   const status = numericStatus(error)
   const code = codeOf(error)
-  const reason =
+  const detail = detailOf(error)
+  const meant =
     ownReason(code, status, reasons) ??
     (status === undefined ? (sureReason(status, error) ?? reasonOfCodes(error)) : meaning(status, "error", error)) ??
     "overloaded"
+  const isTooLong = meant === "overloaded" && refusalIn(code, detail) === "context_length_exceeded"
+  const reason = isTooLong ? "request" : meant
   return new HostFailed({ reason }).with({
     status,
     code,
-    detail: helps(reason) ? detailOf(error) : undefined,
+    detail: helps(reason) ? detail : undefined,
     retryAfterSeconds: reason === "rate-limited" ? waitInError(error) : undefined,
   })
 }
@@ -144,7 +152,8 @@ const numericStatus = (error: unknown): number | undefined => {
 
 /**
  * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself or its only
- * element (Google). xAI puts only the message in `error`, with the code beside it.
+ * element (Google). xAI puts only the message in `error`, with the code beside it. Azure AI Foundry's content filter
+ * answers 400 with a chat completion.
  */
 const errorMember = (given: unknown): unknown => {
   const body: unknown = Array.isArray(given) ? given[0] : given
@@ -152,7 +161,15 @@ const errorMember = (given: unknown): unknown => {
   const { error, errors, code } = body
   if (typeof error === "string") return code == null ? error : { code, message: error }
   if (error != null) return error
-  return Array.isArray(errors) && isJsonObject(errors[0]) ? errors[0] : body
+  return Array.isArray(errors) && isJsonObject(errors[0]) ? errors[0] : (filterError(body["choices"]) ?? body)
+}
+
+/** The error in a chat completion that a filter ended (experientiallabs/experiential#967, captured 2026-09-15). */
+const filterError = (choices: unknown): unknown => {
+  const [choice] = objectsIn(choices)
+  if (choice?.["finish_reason"] !== "content_filter") return undefined
+  const { message } = objectIn(objectIn(choice["content_filter_results"])["error"])
+  return { code: "content_filter", message: textOr(message, "a content filter ended the answer") }
 }
 
 const longestCode = 100

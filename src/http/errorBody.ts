@@ -15,7 +15,7 @@ import type {
 } from "../domain/failures/Failure.ts"
 import type { JsonObject } from "../domain/json/json.ts"
 import { toUsd } from "../domain/price/money.ts"
-import { isTooLong } from "../domain/routing/RefusedModels.ts"
+import { isTooLong, refusalOf } from "../domain/routing/RefusedModels.ts"
 import type { Rendered } from "../formats/Rendered.ts"
 import { costHeader, costValue, idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
@@ -223,10 +223,7 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const reported =
-    failure.outcome === "request"
-      ? attempts.findLast((attempt) => attempt.failure.reason === "request")
-      : attempts.at(-1)
+  const reported = failure.outcome === "request" ? decisiveRefusal(attempts) : attempts.at(-1)
   const provider = reported === undefined ? {} : { provider_name: reported.provider }
   const raw = reported?.failure.detail === undefined ? {} : { raw: reported.failure.detail }
   const code = reported?.failure.code === undefined ? {} : { provider_code: reported.failure.code }
@@ -235,8 +232,7 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
     case "request":
       return {
         status: 400,
-        errorType:
-          reported !== undefined && isTooLong(reported.failure) ? "context_length_exceeded" : "invalid_request",
+        errorType: (reported === undefined ? undefined : refusalOf(reported.failure)) ?? "invalid_request",
         ...texts,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }
@@ -268,6 +264,17 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       }
     }
   }
+}
+
+/**
+ * The first refusal: a host that is tried after it may refuse the request for a reason of its own. Of a prompt that is too
+ * long, the last one: that host has the longest context.
+ */
+const decisiveRefusal = (attempts: ReadonlyArray<FailedAttempt>): FailedAttempt | undefined => {
+  const first = attempts.find(({ failure }) => failure.reason === "request")
+  return first !== undefined && isTooLong(first.failure)
+    ? attempts.findLast(({ failure }) => isTooLong(failure))
+    : first
 }
 
 /**

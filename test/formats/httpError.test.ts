@@ -131,6 +131,7 @@ describe("errorInBody", () => {
     [{ code: 401 }, "account"],
     [{ code: 502 }, "overloaded"],
     [{ status: 400, code: "content_filter" }, "request"],
+    [{ code: "DataInspectionFailed" }, "request"],
     [{ code: "invalid_api_key", type: "invalid_request_error" }, "account"],
     [{ code: "model_not_found", type: "invalid_request_error" }, "not-found"],
     [{ code: "insufficient_quota", type: "insufficient_quota" }, "account"],

@@ -79,4 +79,10 @@ describe("errors", () => {
       code: name.split(":")[1],
     })
   })
+
+  test("a prompt that is too long is no fault of the model's, whatever the exception in a stream is called", () => {
+    const message = "The model returned the following errors: Input is too long for requested model."
+    const failure = converse.decoder(head, context).event("exception:modelStreamErrorException", { message })
+    expect(failure).toMatchObject({ reason: "request", code: "context_length_exceeded", detail: message })
+  })
 })

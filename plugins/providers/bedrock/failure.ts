@@ -63,12 +63,15 @@ export const bedrockErrorInStream = (frame: string, body: unknown): HostFailed |
 const inItsWords = (failure: HostFailed, written: string | undefined, message: string | undefined): HostFailed => {
   // ThrottlingException:http://internal.amazon.com/…, com.amazon.coral#ThrottlingException
   const name = written?.split(":", 1)[0]?.split("#").at(-1)?.trim()
-  const known = reasons.get(name?.toLowerCase().replace(/(exception|error)$/, "") ?? "") ?? reasonWithout(failure)
+  const named = reasons.get(name?.toLowerCase().replace(/(exception|error)$/, "") ?? "") ?? reasonWithout(failure)
+  const isTooLong = message !== undefined && tooLong.test(message)
+  // Some models report it as an error of theirs, as the first event of a stream.
+  const known = isTooLong && named === "overloaded" ? "request" : named
   const isWrongModel = known === "request" && message !== undefined && wrongModel.test(message)
   const isAccount = failure.reason === "account" || (message !== undefined && blocked.test(message))
   const reason = isAccount ? "account" : isWrongModel ? "not-found" : known
   const isShown = reason === "request" || reason === "rate-limited"
-  const code = reason === "request" && message !== undefined && tooLong.test(message) ? "context_length_exceeded" : name
+  const code = reason === "request" && isTooLong ? "context_length_exceeded" : name
   return failure.with({
     reason,
     ...(code ? { code } : {}),

@@ -5,7 +5,8 @@
 import { chatHost, httpError, isJsonObject, serverListing } from "headgate/plugin"
 
 /** What the model or the server's size does not allow comes with 500, and would make a healthy server look ill. */
-const faultOfRequest = /^(?:(?:image|audio) input is not supported|input \(\d+ tokens\) is too large)/
+const faultOfRequest =
+  /^(?:(?:image|audio) input is not supported|input \(\d+ tokens\) is too large|cannot use tools with stream)/i
 
 const error: typeof httpError = (status, headers, body) => {
   const said = isJsonObject(body) && isJsonObject(body["error"]) ? body["error"]["message"] : undefined

@@ -1,8 +1,9 @@
 /**
  * Why attempts at hosts fail. The gateway acts on nothing else of a failure, but for `retryAfterSeconds`:
  *
- * - The next host is tried after every failure before the first event, but after `request` none of the same model. Once
- *   something of a stream has reached the caller, the stream ends with an error in it.
+ * - The next host is tried after every failure before the first event. After `request` none of the same model is, unless the
+ *   host's words say that only it refuses the request: `domain/routing/RefusedModels.ts`. Once something of a stream has
+ *   reached the caller, the stream ends with an error in it.
  * - What counts against the host, and for how long it is not called again ("cools down"): `domain/failures/Verdict.ts`.
  * - When no host is left, the caller is answered for all of them: `services/dispatch/exhausted.ts`.
  */
@@ -19,7 +20,7 @@ export type HostFault =
   | "forbidden"
   /** It does not know the model. Cools down. */
   | "not-found"
-  /** The request is at fault, so that the model's other hosts are not tried. The caller sees `detail` and `code`. */
+  /** It refuses the request itself. The caller sees `detail` and `code`. */
   | "request"
   /** It takes no more for now. Cools down, as long as `retryAfterSeconds` says. The caller sees `detail` if all did. */
   | "rate-limited"

@@ -89,9 +89,12 @@ const errorMemberOf = (body: JsonObject, event: string): unknown => {
   if (event === "error" || body["object"] === "error") return body
   const groq = body["x_groq"]
   if (isJsonObject(groq) && groq["error"]) return groq["error"]
+  if (body["choices"] != null || body["usage"] != null) return undefined
+  // Venice has its error at the top: `error_type` and `error_message` (NousResearch/hermes-agent#68451, 2026-07).
+  if (typeof body["error_message"] === "string") return body
   // FastAPI's form of an error, which servers in Python send in the middle of a stream too.
-  const { detail, choices, usage } = body
-  if (detail == null || choices != null || usage != null) return undefined
+  const { detail } = body
+  if (detail == null) return undefined
   return { message: typeof detail === "string" ? detail : JSON.stringify(detail) }
 }
 

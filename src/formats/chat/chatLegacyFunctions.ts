@@ -13,7 +13,7 @@ export const legacyMembers = (declared: Check, most: number): Readonly<Record<st
 })
 
 /** The `function_call` of an assistant's message. */
-export const legacyCall = objectOf({ name: filledText, arguments: text }, "name", "arguments")
+export const legacyCall = objectOf({ name: text, arguments: text }, "name", "arguments")
 
 /** Replaces functions by tools. Returns the same payload if it has none, the usual case. `messages` were checked. */
 export const withoutFunctions = (payload: JsonObject): JsonObject => {

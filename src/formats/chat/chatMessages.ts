@@ -48,8 +48,9 @@ const anyContent = contentOf(titled("ContentPart", byType(partTypes)))
 const refusalPart: Check = objectOf({ refusal: text }, "refusal")
 const assistantContent = contentOf(byType(new Map([...partTypes, ["refusal", refusalPart]])))
 
+// A model may call a tool without a name.
 const functionCall = objectOf(
-  { id: text, function: objectOf({ name: filledText, arguments: text }, "name", "arguments") },
+  { id: text, function: objectOf({ name: text, arguments: text }, "name", "arguments") },
   "id",
   "function",
 )
@@ -91,7 +92,7 @@ const roles: ReadonlyMap<string, Check> = new Map([
   ["tool", objectOf({ content: anyContent, tool_call_id: filledText }, "content", "tool_call_id")],
 ])
 const knownRoles = [...roles.keys()].join(", ")
-const allRoles = new Map([...roles, ["function", objectOf({ name: filledText, content: text }, "name")]])
+const allRoles = new Map([...roles, ["function", objectOf({ name: text, content: text }, "name")]])
 const byRole: ReadonlyMap<unknown, Check> = allRoles
 
 const message = titled(

@@ -6,6 +6,7 @@
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
+import { isTooLong } from "../../domain/routing/RefusedModels.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { waitInDetails } from "../../wire/words/waits.ts"
 import { errorInBody, httpError } from "../httpError.ts"
@@ -66,7 +67,7 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
       ? "account"
       : regionWords.test(message)
         ? "forbidden"
-        : (reasons.get(error["status"]) ?? failure.reason)
+        : ((isTooLong(failure) ? undefined : reasons.get(error["status"])) ?? failure.reason)
   // The caller may see what is wrong with the request, but nothing about our account or the host's state.
   const isShown = reason === "request" || reason === "rate-limited"
   const wait = waitInDetails(error)

@@ -2,6 +2,7 @@
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
 import { isJsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
+import { isTooLong } from "../../domain/routing/RefusedModels.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 import type { Rendered } from "../Rendered.ts"
@@ -23,6 +24,10 @@ const words: Readonly<Record<string, string>> = {
   payload_too_large: "invalid_request_error",
   invalid_request: "invalid_request_error",
   context_length_exceeded: "invalid_request_error",
+  content_policy_violation: "invalid_request_error",
+  too_many_tools: "invalid_request_error",
+  unsupported_operation: "invalid_request_error",
+  unsupported_feature: "invalid_request_error",
 }
 
 /** What a host means by its words. They are more specific than the status. */
@@ -67,8 +72,9 @@ export const messagesHttpError = (status: number, headers: ResponseHeaders, body
 export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
-  // A sentence about the account is more specific than the type: a spend limit is an `invalid_request_error`.
-  if (!isJsonObject(error) || failure.reason === "account") return failure
+  // A sentence about the account is more specific than the type: a spend limit is an `invalid_request_error`. So is one
+  // about the length of the prompt, which servers report in a stream as an `api_error`.
+  if (!isJsonObject(error) || failure.reason === "account" || isTooLong(failure)) return failure
   const reason = reasons.get(error["type"]) ?? failure.reason
   if (reason === failure.reason) return failure
   // The caller may see what is wrong with the request, but nothing about our account or the host's state.

@@ -1,6 +1,7 @@
 /**
  * The body of a Messages caller for a host of the Messages form. It is sent as it came, but for the model's name, the
- * output bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors.
+ * output bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and names
+ * of calls that the host refuses.
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -8,6 +9,7 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
+import { fittingCallName } from "../callId.ts"
 import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
@@ -75,7 +77,7 @@ export const encodeNative = (
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
   const messages = api.systemTurns(host.upstreamModel) ? body["messages"] : withReminders(body["messages"])
-  sent["messages"] = withoutForeign(messages, dropped)
+  sent["messages"] = withFittingCalls(withoutForeign(messages, dropped))
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
@@ -194,6 +196,25 @@ const withOwnCitations = (block: unknown): ReadonlyArray<unknown> => {
   const { citations, ...rest } = block
   const own = objectsIn(citations).filter((citation) => !isForeignCitation(citation))
   return [own.length === 0 ? rest : { ...rest, citations: own }]
+}
+
+/** The messages with names of calls that Anthropic takes. Returns the same list where all fit, as usual. */
+const withFittingCalls = (messages: unknown): unknown => {
+  const isOdd = (block: unknown): block is JsonObject =>
+    isJsonObject(block) && block["type"] === "tool_use" && fittingCallName(block["name"]) !== block["name"]
+  const hasOdd = (message: unknown): boolean => {
+    const { content } = objectIn(message)
+    return Array.isArray(content) && content.some(isOdd)
+  }
+  if (!Array.isArray(messages) || !messages.some(hasOdd)) return messages
+  return messages.map((message: unknown) => {
+    const { content } = objectIn(message)
+    if (!isJsonObject(message) || !Array.isArray(content)) return message
+    const named = content.map((block: unknown) =>
+      isOdd(block) ? { ...block, name: fittingCallName(block["name"]) } : block,
+    )
+    return { ...message, content: named }
+  })
 }
 
 /** An object without members that stand for parameters which the host lacks. */

@@ -1,6 +1,7 @@
 /**
  * The body of a Responses caller for a host of the Responses form. It is sent as it came, but for the model's name, the output
- * bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors. Nothing is stored.
+ * bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and names of calls
+ * that the host refuses. Nothing is stored.
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -8,6 +9,7 @@ import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import { isSameType, runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
+import { fittingCallName } from "../callId.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { isWrapped } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
@@ -107,6 +109,7 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
   // Without its tools it says nothing.
   if (item["type"] === "additional_tools" && added?.length === 0) return []
   const isAgentMessage = item["type"] === "agent_message"
+  const isCall = item["type"] === "function_call" || item["type"] === "custom_tool_call"
   const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
   const kept: Record<string, unknown> = {}
   for (const name in item) {
@@ -114,6 +117,7 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
     if (isReasoning && notInReasoning.has(name)) continue
     if (name === "call_id") kept[name] = callIdHere(value)
+    else if (name === "name" && isCall) kept[name] = fittingCallName(value)
     else if ((name === "content" || name === "output") && Array.isArray(value)) {
       const parts = value.map(ownPart)
       kept[name] = isAgentMessage ? readableParts(parts) : parts

@@ -93,7 +93,8 @@ const callOf = (
 const resultOf = (type: string, members: Readonly<Record<string, Check>>, ...required: ReadonlyArray<string>) =>
   itemOfTool(type, { call_id: filledText, ...members }, "call_id", ...required)
 
-const named = { name: filledText, namespace: anything }
+// A model may call a tool without a name.
+const named = { name: text, namespace: anything }
 
 /** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
 export const byClient = exactly("client", 'must be "client": this gateway passes on no search of tools that hosts run')

@@ -40,7 +40,7 @@ const otherCodes: Table<HostReason> = [
   [/timeout|deadline_exceeded/, "timeout"],
   [/overloaded|unavailable|server_error|internal/, "overloaded"],
   [/context_length|context_size|context_window|prompt_tokens|too_large|tokens_limit|out_of_range/, "request"],
-  [/content_filter|content_policy|tool_use_failed|bad_request|invalid/, "request"],
+  [/content_filter|content_policy|data_inspection|responsible_ai|tool_use_failed|bad_request|invalid/, "request"],
 ]
 
 /**
@@ -159,8 +159,8 @@ const spelt = (word: string): string =>
 export const wordsOf = (error: unknown): ReadonlyArray<string> => {
   if (typeof error === "string") return /\s/.test(error) || error === "" ? [] : [error]
   if (!isJsonObject(error)) return []
-  const { code, reason, type, status } = error
-  return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
+  const { code, reason, type, status, error_type: errorType } = error
+  return [code, reason, type, status, errorType].filter((word) => typeof word === "string" && word !== "").map(String)
 }
 
 /** The host's message; `undefined`: there is none, or it is a page of HTML, which explains nothing about a request. */

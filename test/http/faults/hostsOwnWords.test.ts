@@ -151,6 +151,14 @@ const inStream: ReadonlyArray<readonly [plugin: string, settings: object, writte
     { api_key: "key-of-host" },
     (message) => sse({ error: { code: 400, message, status: "INVALID_ARGUMENT" } }),
   ],
+  [
+    "anthropic",
+    { api_key: "key-of-host" },
+    (message) => {
+      const error = { type: "error", error: { type: "api_error", message } }
+      return [`event: error\ndata: ${JSON.stringify(error)}\n\n`, "text/event-stream"]
+    },
+  ],
   ["cohere", { api_key: "key-of-host" }, (message) => sse({ error: { code: "invalid_request", message } })],
   ["ollama", {}, (message) => [`${JSON.stringify({ error: message })}\n`, "application/x-ndjson"]],
   [

@@ -65,6 +65,24 @@ describe("after a failure", () => {
     expect(called).toEqual(["a", "c"])
   })
 
+  test.each<[string, HostFailed, string, ReadonlyArray<string>]>([
+    ["a bound", failure("request", { detail: "'tools' : maximum number of items is 128" }), "two", ["a/x", "b"]],
+    ["a filter of a deployment", failure("request", { code: "content_filter" }), "two", ["a/x", "a/y"]],
+    ["a filter, in another tier", failure("request", { code: "content_filter" }), "one", ["a/x", "b"]],
+    ["anything else", failure("request", { detail: "bad tools" }), "two", ["a/x"]],
+  ])("of %s, the next one that may take it is, until a second one refuses", async (_, why, deployment, tried) => {
+    const hosts = [
+      { provider: "a", variant: "x", model: "one" },
+      { provider: "a", variant: "y", model: deployment },
+      { provider: "b", model: "three" },
+      { provider: "c", model: "four" },
+    ]
+    const models = [{ id: "acme/small", context_length: 8192, hosts }]
+    const { ask, called } = await trying(await hostsConfig(paid, { models }))
+    expect(await ask(allFail(why))).toMatchObject({ _tag: "RoutingExhausted", outcome: "request" })
+    expect(called).toEqual([...tried])
+  })
+
   test("of ours for want of descriptors no host is called, and the caller is told 503", async () => {
     const { ask, called, newContext, reserved } = await trying(await hostsConfig(paid))
     const context = newContext(payer)

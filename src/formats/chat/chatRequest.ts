@@ -33,7 +33,8 @@ import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
 import { otherTool } from "../request/operatorMembers.ts"
 import { reasoningOf, reasoningRule } from "../request/reasoning.ts"
-import { name, textMembers } from "../request/textMembers.ts"
+import { textMembers } from "../request/textMembers.ts"
+import { toolName } from "../request/toolNames.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { legacyMembers, withoutFunctions } from "./chatLegacyFunctions.ts"
 import {
@@ -49,7 +50,12 @@ import {
 } from "./chatMessages.ts"
 
 const declared = objectOf(
-  { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
+  {
+    name: toolName,
+    description: text,
+    parameters: described("JSON Schema of the arguments.", anyObject),
+    strict: flag,
+  },
   "name",
 )
 const toolTypes: ReadonlyMap<string, Check> = new Map([["function", objectOf({ function: declared }, "function")]])

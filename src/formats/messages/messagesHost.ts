@@ -33,6 +33,8 @@ export const messagesProtocol = ({ thinking = () => "either" }: MessagesOptions 
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.
     passes: ["thinking", "output_config"],
+    // Anthropic's reference of `tools[].name` (2026-11).
+    longestToolName: 128,
     encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
     native: {
       form: messagesForm,

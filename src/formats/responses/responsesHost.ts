@@ -29,6 +29,8 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
     framing: "sse",
     ...(quirks.own === undefined ? {} : { passes: quirks.own }),
     searches: () => true,
+    // Its reference of tools, and the change of Codex (openai/codex#46188, 2026-09).
+    longestToolName: 128,
     encode: (request, host) => encodeResponses(quirks, request, host),
     native: {
       form: responsesForm,

@@ -228,7 +228,7 @@ export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
 }
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
-  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes, searches } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes, searches, longestToolName } = protocol
   if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
   if (usage !== undefined && usage !== "largest" && usage !== "last") {
     return butWord('usage is "largest" or "last"', usage)
@@ -244,6 +244,10 @@ export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unkn
     return butList('passes is "any" or a list of names', passes)
   }
   if (searches !== undefined && !isFunction(searches)) return but("searches is a function", searches)
+  // Its other name has a hash at its end.
+  if (longestToolName !== undefined && !(typeof longestToolName === "number" && longestToolName >= 16)) {
+    return but("longestToolName is a number from 16 on", longestToolName)
+  }
   if (
     native !== undefined &&
     !(isPlainObject(native) && typeof native["form"] === "string" && isFunction(native["encode"]))

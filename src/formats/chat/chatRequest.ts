@@ -43,6 +43,7 @@ import {
   type MessageMembers,
   messages,
   needsWriting,
+  withChatDetails,
   withoutCacheControl,
   withoutListedOrder,
   withoutResultMedia,
@@ -129,7 +130,7 @@ const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition =
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
-  const { instructions = "one", missingReasoning } = quirks
+  const { instructions = "one", missingReasoning, resultMedia = false } = quirks
   const { always, rewrite, path = () => "/chat/completions" } = quirks
   const unmarked = strict || quirks.cacheControl === false
   const refused = new Set([
@@ -146,7 +147,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     const payload = customTools ? request.payload : withPlainTools(request.payload, dropped)
     const out: Record<string, unknown> = { model: host.upstreamModel }
     const told = quirks.schemas === false ? schemaTold(payload.response_format) : undefined
-    const messages = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)
+    const arranged = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)
+    const messages = withChatDetails(resultMedia ? arranged : withoutResultMedia(arranged))
     const written = rewrite === undefined ? payload : rewrite({ ...payload, messages }, dropped)
     if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
@@ -168,7 +170,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     if (rewrite !== undefined) out["messages"] = withoutListedOrder(out["messages"])
     else {
       const missing = thinks(out) ? missingReasoning?.(host.upstreamModel) : undefined
-      out["messages"] = messagesFor(messages, strict, { ...members, missingReasoning: missing })
+      out["messages"] = messagesFor(messages, { ...members, missingReasoning: missing })
     }
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
@@ -245,11 +247,7 @@ const schemaTold = (format: ChatPayload["response_format"]): SystemMessage | und
 const thinks = ({ thinking }: JsonObject): boolean => !isJsonObject(thinking) || thinking["type"] !== "disabled"
 
 /** The same list where nothing changes. */
-const messagesFor = (
-  messages: ReadonlyArray<Message>,
-  strict: boolean,
-  members: MessageMembers,
-): ReadonlyArray<JsonObject> => {
+const messagesFor = (messages: ReadonlyArray<Message>, members: MessageMembers): ReadonlyArray<JsonObject> => {
   if (changesNothing(members) && !messages.some(needsWriting)) return messages
-  return (strict ? withoutResultMedia(messages) : messages).map((message) => writtenMessage(message, members))
+  return messages.map((message) => writtenMessage(message, members))
 }

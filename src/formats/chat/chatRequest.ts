@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import {
   anyObject,
   anything,
@@ -158,7 +158,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
         if (payload[name] != null) dropped.push(name)
       } else out[named] = written[name]
     }
-    if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
+    if (always !== undefined) write(out, always(baseModelOf(host)), payload, dropped)
     if (rewrite === undefined && unmarked && payload.tools != null && !refused.has("tools"))
       out["tools"] = withoutCacheControl<Tool>(payload.tools)
     if (told !== undefined) {
@@ -169,7 +169,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     writeReasoning(out, dropped, request, host, quirks, refused)
     if (rewrite !== undefined) out["messages"] = withoutListedOrder(out["messages"])
     else {
-      const missing = thinks(out) ? missingReasoning?.(host.upstreamModel) : undefined
+      const missing = thinks(out) ? missingReasoning?.(baseModelOf(host)) : undefined
       out["messages"] = messagesFor(messages, { ...members, missingReasoning: missing })
     }
     out["stream"] = request.stream
@@ -230,7 +230,7 @@ const writeReasoning = (
     effort === undefined
       ? undefined
       : typeof quirks.reasoning === "function"
-        ? quirks.reasoning({ model: host.upstreamModel, effort, tokens })
+        ? quirks.reasoning({ model: baseModelOf(host), effort, tokens })
         : { reasoning_effort: effort }
   if (members !== undefined) write(out, members, request.payload, dropped)
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")

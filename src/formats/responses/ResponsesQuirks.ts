@@ -11,6 +11,8 @@ export interface ResponsesQuirks {
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** The least bound of the output that the host accepts, in tokens. Default 1. */
   readonly leastTokens?: number
+  /** As `Protocol.baseUrl`. */
+  readonly baseUrl?: string
   /** As `NativeProtocol.ofEveryHost`. */
   readonly ofEveryHost?: boolean
   /** As `ChatQuirks.own`. */

@@ -205,6 +205,16 @@ export const expectedOfRegions = (multipliers: unknown): Misfit => {
   return odd === undefined ? undefined : but(`regionMultipliers.${odd} as a number from 0 to 100`, multipliers[odd])
 }
 
+/** `limits` of a provider. Its members other than these do not go beyond the host that they are for. */
+export const expectedOfLimits = (limits: unknown): Misfit => {
+  if (limits === undefined) return undefined
+  const expected = "limits as a list of objects with models (a RegExp) and source (a text)"
+  if (!Array.isArray(limits)) return but(expected, limits)
+  const isRow = (row: unknown): boolean =>
+    isPlainObject(row) && row["models"] instanceof RegExp && typeof row["source"] === "string"
+  return limits.every(isRow) ? undefined : expected
+}
+
 // --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"

@@ -9,7 +9,7 @@
 
 export { HostFailed, type HostFailedChanges, Unsupported } from "./domain/failures/Failure.ts"
 export type { HostReason } from "./domain/failures/HostReason.ts"
-export type { Host } from "./domain/hosts/Host.ts"
+export { baseModelOf, type Host } from "./domain/hosts/Host.ts"
 export type {
   ListedHost,
   ListedModel,
@@ -19,6 +19,7 @@ export type {
   ListedReasoning,
   Usd,
 } from "./domain/hosts/ListedModel.ts"
+export type { ModelLimits } from "./domain/hosts/modelLimits.ts"
 export { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "./domain/json/json.ts"
 export type { CacheMultipliers } from "./domain/price/CacheMultipliers.ts"
 export { formatUsd, type Picodollars } from "./domain/price/money.ts"

@@ -5,7 +5,8 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import type { Host, Model, Privacy } from "../domain/hosts/Host.ts"
+import { baseModelOf, type Host, type Model, type Privacy } from "../domain/hosts/Host.ts"
+import { withLimits } from "../domain/hosts/modelLimits.ts"
 import type { Network } from "../domain/hosts/networkReach.ts"
 import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/json/Problem.ts"
@@ -23,7 +24,7 @@ import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { NamedSecret } from "../plugin/Secret.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import type { Catalogue } from "./catalogueFile.ts"
-import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
+import { decodeModels, mergeModels, type ProviderFacts, servedBy, withBaseModels } from "./models.ts"
 
 /** One provider as it is configured. `null`: the plugin's default, or the gateway's. */
 export interface ProviderSettings {
@@ -184,8 +185,9 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         (settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const,
       ),
     ])
-    const written = decodeModels(options.models, facts)
-    const sources = [written.models]
+    const sources: Array<ReadonlyArray<Model>> = []
+    const listed = new Map<string, ReadonlyArray<unknown>>()
+    const served = new Map<string, ReadonlyArray<Model>>()
     const problems: Array<Problem> = []
     const off = new Map<string, PluginInvalid>()
     const providers = new Map<string, LoadedProvider | ProviderOff>(
@@ -212,6 +214,8 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
       const { slug, plugin } = settings
       if (Either.isRight(result)) {
         sources.push(result.right.models)
+        listed.set(slug, result.right.entries)
+        served.set(slug, result.right.models)
         providers.set(slug, result.right.loaded)
         continue
       }
@@ -221,7 +225,12 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
       else if (!discovered.includes(settings)) problems.push(...wrong)
       else off.set(slug, new PluginInvalid({ plugin, phase: "load", reason: sentence(wrong) }))
     }
-    const models = mergeModels(sources).map((model) => ({
+    const written = decodeModels(withBaseModels(options.models, listed), facts)
+    const own = written.models.map((model) => ({
+      ...model,
+      hosts: model.hosts.map((host) => limitedBy(withBaseModel(host, served.get(host.provider) ?? []), providers)),
+    }))
+    const models = mergeModels([own, ...sources]).map((model) => ({
       ...model,
       hosts: model.hosts.map((host) => {
         const priced = withVendorPrices(host, providers)
@@ -253,9 +262,29 @@ const unknownProtocols = (
     }),
   )
 
+/** An operator's deployment of a model that the vendor lists under the same id is that model, whatever its name says. */
+const withBaseModel = (host: Host, models: ReadonlyArray<Model>): Host => {
+  if (host.baseModel !== undefined) return host
+  const names = models.find(({ id }) => id === host.model)?.hosts.map(baseModelOf) ?? []
+  const [name] = names
+  return name === undefined || names.some((known) => host.upstreamModel.includes(known))
+    ? host
+    : { ...host, baseModel: name }
+}
+
+/** The operator's host as its vendor's table has it. */
+const limitedBy = (host: Host, providers: Providers): Host => {
+  const loaded = providers.get(host.provider)
+  if (loaded?.callable !== true) return host
+  const { provider, settings } = loaded
+  return withLimits(host, provider.limits ?? [], { isListed: false, hasApi: settings.api !== null })
+}
+
 interface Opened {
   readonly loaded: LoadedProvider
   readonly models: ReadonlyArray<Model>
+  /** What `models` were read from. */
+  readonly entries: ReadonlyArray<unknown>
 }
 
 /** Loads one provider. Fails with the plugin's mistake, or with the problems of its part of the configuration. */
@@ -269,7 +298,7 @@ const open = (
     if (plugin === undefined)
       return yield* Effect.fail(brokenPlugins.has(settings.plugin) ? [] : [noSuchPlugin(settings, plugins.keys())])
     const loaded = yield* openWithoutModels(settings, plugin)
-    return { loaded, models: yield* modelsOf(loaded, facts, catalogue) }
+    return { loaded, ...(yield* modelsOf(loaded, facts, catalogue)) }
   })
 
 /** Loads one provider without its models: those of a server on this machine are what the server lists. */
@@ -345,12 +374,14 @@ const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefine
  * one, and more than 5 seconds, turn the provider off.
  */
 const modelsOf = (
-  { settings, plugin, provider, baseUrl }: LoadedProvider,
+  loaded: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
   catalogue: Catalogue,
-): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
-  if (isOwnServer(settings, plugin)) return Effect.succeed([])
+): Effect.Effect<Omit<Opened, "loaded">, PluginInvalid> => {
+  const { settings, plugin, provider, baseUrl } = loaded
+  if (isOwnServer(settings, plugin)) return Effect.succeed({ models: [], entries: [] })
   const { slug } = settings
+  const limits = { isListed: true, hasApi: settings.api !== null }
   // An error may repeat a key, such as one in the query of the list's address.
   const hide = hiding([...provider.secrets.all(), ...Object.values(provider.credentials ?? {}).map(Redacted.value)])
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hide(reason) })
@@ -359,7 +390,15 @@ const modelsOf = (
       const entries = catalogue.get(plugin.id) ?? (await provider.models?.()) ?? []
       const { models, problems } = decodeModels(servedBy(entries, slug), facts)
       if (problems.length > 0) throw new Error(sentence(problems))
-      return callable(models, ({ upstreamModel: model }) => provider.canCall?.({ model, baseUrl }) ?? true)
+      const limited = models.map((model) => ({
+        ...model,
+        hosts: model.hosts.map((host) => withLimits(host, provider.limits ?? [], limits)),
+      }))
+      // A table may name a protocol that this configuration does without.
+      const isCalled = (host: Host): boolean =>
+        (host.api === undefined || protocolOf(host, loaded) !== undefined) &&
+        (provider.canCall?.({ model: host.upstreamModel, baseUrl }) ?? true)
+      return { models: callable(limited, isCalled), entries }
     },
     catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(
@@ -379,7 +418,7 @@ const withVendorPrices = (host: Host, providers: Providers): Host | PluginFault 
   const loaded = providers.get(host.provider)
   if (host.pricing === null || loaded?.callable !== true) return host
   const { provider, baseUrl } = loaded
-  const multipliers = provider.cacheMultipliers?.({ model: host.upstreamModel, baseUrl })
+  const multipliers = provider.cacheMultipliers?.({ model: baseModelOf(host), baseUrl })
   if (multipliers instanceof PluginFault) return multipliers
   const { regionMultipliers: regions } = provider
   if (multipliers === undefined && regions === undefined) return host

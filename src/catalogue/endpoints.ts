@@ -8,6 +8,7 @@ import type { JsonObject } from "../domain/json/json.ts"
 import type { LimitReset } from "../domain/keys/limitWindows.ts"
 import type { Picodollars } from "../domain/price/money.ts"
 import { type AnyRequest, isUnaryName, type OperationName } from "../domain/request/operations.ts"
+import { usualLongestToolName } from "../formats/request/toolNames.ts"
 import type { CheckedProvider } from "../plugin/checks/checked.ts"
 import type { CheckedProtocol, CheckedUnary } from "../plugin/checks/checkedProtocol.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
@@ -83,6 +84,7 @@ export interface EndpointKey {
 /** Of a provider whose hosts do not chat. Never called: no host of a model that chats has an endpoint there. */
 const noChat: CheckedProtocol = {
   framing: "sse",
+  longestToolName: usualLongestToolName,
   encode: () => Either.left(new Unsupported({ path: "model", reason: "its provider does not chat" })),
   decode: () => noAnswer,
   decoder: () => ({ event: () => noAnswer, end: () => noAnswer }),

@@ -7,7 +7,7 @@ import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import type { Host, Model, Privacy } from "../domain/hosts/Host.ts"
 import { HostTag, ModelId } from "../domain/ids.ts"
-import { isJsonObject } from "../domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../domain/json/json.ts"
 import { hint, type Path, type Problem, problemsOf, renderPath } from "../domain/json/Problem.ts"
 import type { Pricing } from "../domain/price/price.ts"
 import { quickReader } from "./quickReader.ts"
@@ -160,7 +160,7 @@ const hostOf = (
   facts: ProviderFacts,
   { efforts, ...modalities }: Inherited,
 ): Host => {
-  const { variant: _, model, api, pricing, supportsToolChoice, ...more } = written
+  const { variant: _, model, baseModel, api, pricing, supportsToolChoice, ...more } = written
   const { expirationDate, nativeTools, voiceCloning, multipleAudioReferences, imageReference, diarization, ...rest } =
     more
   const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
@@ -170,6 +170,7 @@ const hostOf = (
     providerName: facts.name,
     model: ModelId.make(id, checked),
     ...(api === null ? {} : { api }),
+    ...(baseModel === null ? {} : { baseModel }),
     upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
     ...(facts.authors?.includes(id.slice(0, id.indexOf("/"))) === true ? { isAuthors: true } : {}),
     pricing: pricing === null ? null : pricingOf(pricing),
@@ -209,6 +210,59 @@ export const servedBy = (entries: ReadonlyArray<unknown>, provider: string): Rea
       hosts: Array.isArray(hosts) ? hosts.map((host) => (isJsonObject(host) ? { ...host, provider } : host)) : hosts,
     }
   })
+
+/** What an operator's model, and its host, have of the listed ones where they say nothing themselves. */
+const ofBaseModel = ["context_length", "architecture", "reasoning"] as const
+const ofBaseHost = [
+  ...[
+    "pricing",
+    "quantization",
+    "context_length",
+    "max_completion_tokens",
+    "max_prompt_tokens",
+    "supported_parameters",
+  ],
+  ...["supports_tool_choice", "supports_implicit_caching", "bills_after_abort", "input_modalities"],
+  ...["output_modalities", "expiration_date"],
+] as const
+
+/**
+ * Models of the configuration with what providers list of the models that their hosts name as `base_model`. `listed`: the entries of
+ * each provider that is on.
+ */
+export const withBaseModels = (
+  entries: ReadonlyArray<unknown>,
+  listed: ReadonlyMap<string, ReadonlyArray<unknown>>,
+): ReadonlyArray<unknown> =>
+  entries.map((entry) => {
+    if (!isJsonObject(entry) || !Array.isArray(entry["hosts"])) return entry
+    let model: JsonObject = {}
+    const hosts = entry["hosts"].map((host: unknown) => {
+      if (!isJsonObject(host) || typeof host["base_model"] !== "string") return host
+      const entries = listed.get(String(host["provider"]))
+      // Nothing is known of a provider that is off, and nobody calls its hosts.
+      if (entries === undefined) return { context_length: 1, ...host }
+      const base = listedAs(host["base_model"], entries)
+      if (base === undefined) return host
+      model = { ...present(base.model, ofBaseModel), ...model }
+      return { ...present(base.model, ["context_length"]), ...present(base.host, ofBaseHost), ...host }
+    })
+    return { ...model, ...entry, hosts }
+  })
+
+const listedAs = (name: string, entries: ReadonlyArray<unknown>) => {
+  for (const model of entries) {
+    if (!isJsonObject(model)) continue
+    const { id, hosts = [{}] } = model
+    for (const host of Array.isArray(hosts) ? hosts : [])
+      if (isJsonObject(host) && (host["model"] ?? String(id).slice(String(id).indexOf("/") + 1)) === name)
+        return { model, host }
+  }
+  return undefined
+}
+
+const present = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.flatMap((name) => (object[name] === undefined ? [] : [[name, object[name]]])))
 
 /**
  * Merges the models of several sources. For a model, or a host with the same tag, the earlier source wins; later ones

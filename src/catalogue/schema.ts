@@ -209,6 +209,11 @@ export const HostEntry = Schema.Struct({
     otherwise: null,
     description: "What the host calls the model. Default: the model's id without its author.",
   }),
+  baseModel: setting("base_model", Schema.NullOr(Schema.NonEmptyString), {
+    otherwise: null,
+    description:
+      "The vendor's name of the model, where `model` is a deployment or an ARN: it is then called as that model is. What the vendor's list says of that model (prices, lengths, parameters) holds where this entry says nothing. Default: `model`.",
+  }),
   api: setting("api", Schema.NullOr(Schema.NonEmptyString), {
     otherwise: null,
     description:

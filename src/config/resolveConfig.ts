@@ -12,6 +12,7 @@ import { nearModels } from "../catalogue/names.ts"
 import type { ProviderNote } from "../catalogue/ProviderNote.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/Providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
+import { unknownModelWarning } from "../catalogue/unknownModels.ts"
 import { deniedWarning, unpricedWarning, withUnknownPrices } from "../catalogue/unknownPrices.ts"
 import { isJsonObject } from "../domain/json/json.ts"
 import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../domain/json/Problem.ts"
@@ -104,11 +105,14 @@ export const resolveConfig = (
     const { providers } = loaded
     const further = furtherServers(config, providers)
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
-    const ofPrices = [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]
+    const ofModels = [
+      ...[unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)],
+      unknownModelWarning(models),
+    ]
     const warnings = [
       ...aliases.warnings,
       ...further.unasked,
-      ...ofPrices.filter((text) => text !== undefined),
+      ...ofModels.filter((text) => text !== undefined),
       ...providerSecretWarnings(providers),
     ]
     for (const text of warnings) yield* logEvent("configuration_warning", { text })

@@ -56,6 +56,11 @@ const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 /** The request and the host of an answer. */
 export interface AnswerContext {
   readonly request: Pick<ChatRequest, "stream" | "maxTokens" | "reasoning" | "bounds">
+  /**
+   * The client's names of tools, by those that the host was sent in their place (`Protocol.longestToolName`). The gateway puts them into
+   * what `decode` and the decoder return. Absent: the host was sent the client's names.
+   */
+  readonly toolNames?: ReadonlyMap<string, string>
   readonly host: Host
 }
 
@@ -145,6 +150,12 @@ export interface Protocol {
    * the same.
    */
   readonly searches?: (host: Host) => boolean
+  /**
+   * The most characters of a tool's name that its hosts take. `encode` gets another one in the place of a longer name, or of one with
+   * other characters than letters, digits, underscores and dashes, and the answer has the client's name again. Default 64. It does not
+   * concern `native`.
+   */
+  readonly longestToolName?: number
   /**
    * Runs for each attempt, with the same request. `Unsupported` when the protocol cannot carry the request: the next
    * host is tried.

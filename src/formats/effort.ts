@@ -1,5 +1,5 @@
 /** Reasoning efforts, and the share of the output tokens that each stands for. */
-import type { Host } from "../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../domain/hosts/Host.ts"
 import type { ChatRequest, Effort, Reasoning } from "../domain/request/request.ts"
 
 /** From least to most. */
@@ -64,7 +64,7 @@ export const effortAsked = (
   const parameters = host.supportedParameters
   if (parameters.length > 0 && !parameters.includes("reasoning") && !parameters.includes("reasoning_effort")) return
   const asked = wish === "off" ? "none" : (wish.effort ?? effortFor(wish.tokens, maxTokens ?? host.maxCompletionTokens))
-  const ofQuirk = quirks.efforts?.(host.upstreamModel) ?? []
+  const ofQuirk = quirks.efforts?.(baseModelOf(host)) ?? []
   const known = ofQuirk.length > 0 ? ofQuirk : (host.efforts ?? [])
   return known.length === 0 ? asked : nearestKnown(asked, known)
 }

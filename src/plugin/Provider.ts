@@ -11,6 +11,7 @@ import type * as Schema from "effect/Schema"
 import type { HostFailed } from "../domain/failures/Failure.ts"
 import type { Host } from "../domain/hosts/Host.ts"
 import type { ListedModel } from "../domain/hosts/ListedModel.ts"
+import type { ModelLimits } from "../domain/hosts/modelLimits.ts"
 import type { CacheMultipliers } from "../domain/price/CacheMultipliers.ts"
 import type { Encoded, Protocol } from "../formats/Protocol.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/head.ts"
@@ -83,7 +84,7 @@ export interface ListModels {
 
 /** A host, as its vendor knows it. */
 export interface VendorHost {
-  /** What the host calls the model. */
+  /** The vendor's name of the model: `base_model` of the configuration, else what the host calls it. */
   readonly model: string
   /** Without a slash at its end: that of the configuration, or the plugin's own. */
   readonly baseUrl: string
@@ -141,6 +142,11 @@ export interface Provider extends Partial<UnaryProtocols> {
    * A throw, and a result of another kind, turn the provider off. Default: all can.
    */
   readonly canCall?: (host: VendorHost) => boolean
+  /**
+   * What hosts of some of its models take, where that differs from what its protocols write. It holds for the hosts of operators too.
+   * Default: nothing is known.
+   */
+  readonly limits?: ReadonlyArray<ModelLimits>
   /**
    * The vendor's rule for the prices of its prompt cache, for hosts whose prices are known but for these. Pure; called when the
    * catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no rule.

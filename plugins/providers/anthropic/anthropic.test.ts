@@ -39,7 +39,6 @@ describe("the plugin", () => {
     ["claude-3-haiku-20240307", "enabled"],
     ["claude-sonnet-4-20250514", "enabled"],
     ["claude-sonnet-4-5-20250929", "enabled"],
-    ["claude-opus-4-6", "enabled"],
     ["claude-opus-4-7", "disabled"],
     ["claude-sonnet-5", "disabled"],
     ["claude-haiku-5-5", "disabled"],
@@ -54,6 +53,22 @@ describe("the plugin", () => {
     expect(encodedBy(messages, request, hostFor(model)).body["thinking"]).toMatchObject({ type: expected })
   })
 })
+
+test.each([
+  [{ effort: "xhigh" }, { type: "adaptive" }, { effort: "high" }],
+  [{ effort: "max" }, { type: "adaptive" }, { effort: "max" }],
+  [{ max_tokens: 2000 }, { type: "enabled", budget_tokens: 2000 }, undefined],
+])(
+  "Claude 4.6 is asked by an effort, and by a number only where the client wrote one: %j",
+  (reasoning, thinking, config) => {
+    const request = requestWith({ messages: [{ role: "user", content: "x" }], reasoning }, { maxTokens: 8000 })
+    const { messages } = provider.protocols
+    if (messages === undefined) throw new Error("no messages protocol")
+    const { body } = encodedBy(messages, request, hostFor("claude-opus-4-6"))
+    expect(body["thinking"]).toMatchObject(thinking)
+    expect(body["output_config"]).toEqual(config)
+  },
+)
 
 describe("errors", () => {
   test.each([

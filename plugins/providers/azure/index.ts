@@ -2,8 +2,6 @@
  * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts:
  * learn.microsoft.com (v1 API), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's
  * catalogue, 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
- *
- * Claude models are called by the protocol `messages`, at another address of the resource: their hosts have `api: "messages"`.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -13,9 +11,9 @@ import {
   chatProtocol,
   defineProvider,
   embeddingsProtocol,
-  httpError,
+  httpErrorWith,
   isJsonObject,
-  type ListedModel,
+  type ModelLimits,
   messagesProtocol,
   modelsIn,
   responsesForTools,
@@ -39,13 +37,30 @@ const Config = Schema.Struct({
   ),
 })
 
-const listed = modelsIn(new URL("./models.json", import.meta.url))
+/** By the name of the model that a deployment has. */
+const limits: ReadonlyArray<ModelLimits> = [
+  {
+    models: /^claude-/,
+    source: "learn.microsoft.com, Foundry: Claude models, 2026-11: Anthropic's Messages API, at an address of its own",
+    api: "messages",
+  },
+  {
+    models:
+      /^(?:codex-mini|computer-use-preview|o[13]-pro|o\d(?:-mini)?-deep-research|gpt-\d+(?:\.\d+)?-(?:codex|pro)(?:-|$))/,
+    source:
+      "learn.microsoft.com, Foundry: reasoning models, 2026-11: Responses API only; anomalyco/opencode#9035, 2026-01: OperationNotSupported",
+    api: "responses",
+  },
+  {
+    models: /^(?:mistral|ministral|codestral)-/i,
+    source:
+      "BerriAI/litellm#42146, 2026-09: max_completion_tokens and stream_options are extra_forbidden; pydantic-ai#6593",
+    api: "mistral",
+  },
+]
 
-/** Claude models have no other protocol. */
-const withProtocol = (model: ListedModel): ListedModel =>
-  model.id.startsWith("anthropic/")
-    ? { ...model, hosts: (model.hosts ?? []).map((host) => ({ ...host, api: "messages" })) }
-    : model
+// A deployment that lacks the operation, or the model: no fault of the request.
+const error = httpErrorWith({ OperationNotSupported: "not-found", unknown_model: "not-found" })
 
 const messages = messagesProtocol({ thinking: thinkingOfClaude, cloud: "foundry" })
 
@@ -68,20 +83,22 @@ export default defineProvider({
       version === undefined
         ? operation
         : `/deployments/${encodeURIComponent(deployment)}${operation}?api-version=${version}`
+    const chat = {
+      // Models of other vendors do not know the role `developer`; OpenAI's take either.
+      instructions: "system",
+      customTools: true,
+      history: "none",
+      strict: true,
+      // OpenAI refuses longer ones (openclaw#31934, 2026-03; opencode#12653, 2026-02).
+      longestCallId: 40,
+      path: pathOf("/chat/completions"),
+    } as const
     const root = `https://${resource}.openai.azure.com/openai`
     return {
       protocols: {
-        chat: chatProtocol({
-          maxTokens: "max_completion_tokens",
-          // Models of other vendors do not know the role `developer`; OpenAI's take either.
-          instructions: "system",
-          customTools: true,
-          history: "none",
-          strict: true,
-          // OpenAI refuses longer ones (openclaw#31934, 2026-03; opencode#12653, 2026-02).
-          longestCallId: 40,
-          path: pathOf("/chat/completions"),
-        }),
+        chat: chatProtocol({ ...chat, maxTokens: "max_completion_tokens" }),
+        // The usage comes without being asked for.
+        mistral: chatProtocol({ ...chat, customTools: false, streamUsage: false, names: { seed: "random_seed" } }),
         ...(version === undefined
           ? { responses: responsesProtocol({ format: "azure-openai-responses-v1", ofEveryHost: true }) }
           : {}),
@@ -99,7 +116,8 @@ export default defineProvider({
           body: "",
         },
       },
-      models: async () => (await listed()).map(withProtocol),
+      limits,
+      models: modelsIn(new URL("./models.json", import.meta.url)),
       // Its embeddings reference lists base64 for OpenAI's models. They take 2,048 inputs, the same as this gateway.
       embeddings: embeddingsProtocol({
         strict: true,
@@ -109,7 +127,7 @@ export default defineProvider({
       error: (status, headers, body) =>
         isJsonObject(body) && body["type"] === "error"
           ? messages.error(status, headers, body)
-          : httpError(status, headers, body),
+          : error(status, headers, body),
       ...(resource === undefined ? {} : { baseUrl: version === undefined ? `${root}/v1` : root }),
       // Claude models want the key under Anthropic's name of the header.
       sign: (encoded, { credentials: { api_key: key } }) =>

@@ -5,6 +5,7 @@
  */
 import * as Either from "effect/Either"
 import {
+  baseModelOf,
   type Embedding,
   type EmbeddingInput,
   type EmbeddingPart,
@@ -43,7 +44,7 @@ export const embeddings: EmbeddingsProtocol = {
 }
 
 /** Includes our own model name, because the operator's ARN may not say which model it is. */
-const namesOf = ({ upstreamModel, model }: Host): string => `${upstreamModel} ${model}`
+const namesOf = (host: Host): string => `${baseModelOf(host)} ${host.model}`
 
 const isOfAmazon = (model: string): boolean => /titan|nova/.test(model)
 

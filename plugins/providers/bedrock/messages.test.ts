@@ -51,5 +51,31 @@ describe("Claude by InvokeModel", () => {
     ],
   ])("%s %j is %s", (name, data, reason) => expect(decoder().event(name, data)).toMatchObject({ reason }))
 
+  test("a guardrail's intervention is a finish by the filter of content, whole and streamed", () => {
+    const told = { "amazon-bedrock-guardrailAction": "INTERVENED" }
+    const finish = { finish_reason: "content_filter", native_finish_reason: "guardrail_intervened" }
+    const content = [{ type: "text", text: "Blocked." }]
+    const body = {
+      type: "message",
+      role: "assistant",
+      content,
+      stop_reason: "end_turn",
+      usage: { input_tokens: 1, output_tokens: 1 },
+    }
+    expect(messages.decode(head, { ...body, ...told }, context(claude))).toMatchObject({ choices: [finish] })
+    const chunk = (event: object) =>
+      decoding.event("chunk", { bytes: Buffer.from(JSON.stringify(event)).toString("base64") })
+    const decoding = decoder()
+    chunk({ type: "message_start", message: { usage: { input_tokens: 1, output_tokens: 1 } } })
+    const ended = [
+      chunk({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }),
+      chunk({ type: "message_stop", ...told }),
+    ].flat()
+    const finishes = ended
+      .flatMap((one) => ("choices" in one ? one.choices : []))
+      .filter((one) => one.finish_reason !== null)
+    expect(finishes.at(-1)).toMatchObject(finish)
+  })
+
   test("events of other names are passed over", () => expect(decoder().event("of-tomorrow", {})).toEqual([]))
 })

@@ -9,7 +9,7 @@ import {
   type Decoder,
   type Encoded,
   type Host,
-  type HostFailed,
+  HostFailed,
   jsonBody,
   malformed,
   messagesProtocol,
@@ -26,7 +26,12 @@ export const messages: Protocol = {
   framing: "aws-eventstream",
   encode: (request, host) =>
     Either.map(common.encode(request, host), (encoded) => invocation(encoded, host, request.stream)),
-  decode: common.decode,
+  decode: (head, body, context) => {
+    const answer = common.decode(head, body, context)
+    return answer instanceof HostFailed || !isIntervention(body)
+      ? answer
+      : { ...answer, choices: answer.choices.map((choice) => ({ ...choice, ...intervened })) }
+  },
   decoder: (head, context) => unwrapping(common.decoder(head, context)),
 }
 
@@ -51,18 +56,33 @@ const invocation = ({ headers, body, source, dropped = [] }: Encoded, host: Host
   }
 }
 
-/** An event is base64 in the member `bytes` of a `chunk`. */
-const unwrapping = (decoder: Decoder): Decoder => ({
-  event: (name, data): ReadonlyArray<ChatChunk> | HostFailed => {
-    const failure = bedrockErrorInStream(name, data)
-    if (failure !== undefined) return failure
-    if (name !== "chunk") return []
-    const event = eventIn(data)
-    return event === undefined ? malformed() : decoder.event("", event)
-  },
-  end: () => decoder.end(),
-  done: () => decoder.done?.() === true,
-})
+/** A guardrail of the account ended the answer: "Use your guardrail with inference operations" of AWS's user guide, 2026-11. */
+const isIntervention = (body: unknown): boolean => objectIn(body)["amazon-bedrock-guardrailAction"] === "INTERVENED"
+const intervened = { finish_reason: "content_filter", native_finish_reason: "guardrail_intervened" } as const
+
+/** An event is base64 in the member `bytes` of a `chunk`. Any of them may tell of a guardrail. */
+const unwrapping = (decoder: Decoder): Decoder => {
+  let isIntervened = false
+  const finished = (chunk: ChatChunk): ChatChunk => ({
+    ...chunk,
+    choices: chunk.choices.map((choice) => (choice.finish_reason === null ? choice : { ...choice, ...intervened })),
+  })
+  return {
+    event: (name, data): ReadonlyArray<ChatChunk> | HostFailed => {
+      const failure = bedrockErrorInStream(name, data)
+      if (failure !== undefined) return failure
+      if (name !== "chunk") return []
+      const event = eventIn(data)
+      if (event === undefined) return malformed()
+      const chunks = decoder.event("", event)
+      isIntervened ||= isIntervention(event)
+      if (!isIntervened || chunks instanceof HostFailed) return chunks
+      return chunks.length > 0 ? chunks.map(finished) : [{ choices: [{ index: 0, delta: {}, ...intervened }] }]
+    },
+    end: () => decoder.end(),
+    done: () => decoder.done?.() === true,
+  }
+}
 
 const eventIn = (data: unknown): unknown => {
   const { bytes } = objectIn(data)

@@ -1,12 +1,17 @@
 /** How Bedrock is called with the configuration of one provider. */
 import type * as Redacted from "effect/Redacted"
-import { type Credentials, modelsIn, type Provider } from "headgate/plugin"
+import { type Credentials, modelsIn, type Provider, responsesProtocol } from "headgate/plugin"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
+import { limits } from "./limits.ts"
 import { messages } from "./messages.ts"
 import { isCalledFrom } from "./regions.ts"
 import { signer } from "./sign.ts"
+
+/** OpenAI's API at an address of AWS. */
+const responsesAt = (baseUrl: string) =>
+  responsesProtocol({ format: "amazon-bedrock-responses-v1", leastTokens: 16, baseUrl })
 
 /** As it is configured: with keys of AWS, or with a Bedrock API key. */
 interface BedrockConfig {
@@ -26,7 +31,14 @@ export const provider = (config: BedrockConfig): Provider => {
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
   return {
     baseUrl: `https://bedrock-runtime.${region}.${domain}`,
-    protocols: { converse, messages },
+    protocols: {
+      converse,
+      messages,
+      // Another endpoint, and the same API beside Converse: "Responses API" of AWS's user guide, 2026-11.
+      responses: responsesAt(`https://bedrock-mantle.${region}.api.aws/openai/v1`),
+      runtime_responses: responsesAt(`https://bedrock-runtime.${region}.${domain}/openai/v1`),
+    },
+    limits,
     embeddings,
     error: bedrockHttpError,
     credentials,

@@ -491,3 +491,39 @@ describe("reasoning and sampling", () => {
     expect(body.additionalModelRequestFields).toMatchObject({ thinking: { type: "adaptive" } })
   })
 })
+
+describe("Nova's schemas", () => {
+  const parametersFor = (parameters: JsonObject) => {
+    const tools = [{ type: "function", function: { name: "f", parameters } }]
+    return sent({ tools }, nova).body.toolConfig.tools[0].toolSpec.inputSchema.json
+  }
+
+  test("have type, properties and required alone, and no references", () => {
+    const place = { type: "object", properties: { city: { type: "string" } }, additionalProperties: false }
+    const schema = {
+      ...{ $schema: "https://json-schema.org/draft/2020-12/schema", title: "F", additionalProperties: false },
+      ...{ type: "object", required: ["at"], $defs: { Place: place } },
+      properties: {
+        at: { $ref: "#/$defs/Place", description: "Where." },
+        all: { type: "array", items: { $ref: "#/$defs/Place" } },
+      },
+    }
+    expect(parametersFor(schema)).toEqual({
+      type: "object",
+      properties: { at: { ...place, description: "Where." }, all: { type: "array", items: place } },
+      required: ["at"],
+    })
+  })
+
+  test("end where a reference is within itself, or stands for too much", () => {
+    const node = { type: "object", properties: { next: { $ref: "#/definitions/Node" } } }
+    const { properties } = parametersFor({ ...node, definitions: { Node: node } })
+    expect(properties).toEqual({ next: { type: "object", properties: { next: {} } } })
+    const level = (at: number) => ({
+      type: "object",
+      properties: { a: { $ref: `#/$defs/L${at}` }, b: { $ref: `#/$defs/L${at}` } },
+    })
+    const levels = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`L${at}`, level(at + 1)]))
+    expect(JSON.stringify(parametersFor({ ...level(0), $defs: levels })).length).toBeLessThan(200_000)
+  })
+})

@@ -7,12 +7,18 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { Credentials, Encoded, SignContext } from "headgate/plugin"
 
+/** Its two endpoints are two services to a signature. */
+const serviceOf = (url: string): string =>
+  new URL(url).host.startsWith("bedrock-mantle.") ? "bedrock-mantle" : "bedrock"
+
 /** Signs requests to Bedrock in a region. A Bedrock API key takes precedence: then nothing is signed. */
 export const signer =
   (region: string) =>
   (encoded: Encoded, context: SignContext): Effect.Effect<Encoded> =>
     Effect.succeed(
-      context.credentials["api_key"] === undefined ? signed({ region, service: "bedrock" }, encoded, context) : encoded,
+      context.credentials["api_key"] === undefined
+        ? signed({ region, service: serviceOf(context.url) }, encoded, context)
+        : encoded,
     )
 
 export const signed = (

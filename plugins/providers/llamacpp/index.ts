@@ -2,7 +2,7 @@
  * llama.cpp's `llama-server`. Facts: recordings of 2025 and 2026; how reasoning is turned off: unverified. A key is needed only where
  * the server was started with one.
  */
-import { chatHost, httpError, isJsonObject, serverListing } from "headgate/plugin"
+import { chatHost, httpError, isJsonObject, objectIn, serverListing } from "headgate/plugin"
 
 /** What the model or the server's size does not allow comes with 500, and would make a healthy server look ill. */
 const faultOfRequest =
@@ -20,11 +20,22 @@ const error: typeof httpError = (status, headers, body) => {
 const nameOf = (id: string): string =>
   id.slice(Math.max(id.lastIndexOf("/"), id.lastIndexOf("\\")) + 1).replace(/\.gguf$/, "")
 
+/** `--ctx-size 8192` or `-c 8192` among the arguments of a preset, as the router of llama-server lists them (2026-07). */
+const sizeInArguments = (status: unknown): number | undefined => {
+  const { args } = objectIn(status)
+  if (!Array.isArray(args)) return undefined
+  const at = args.findIndex((argument) => argument === "--ctx-size" || argument === "-c")
+  const size = at === -1 ? undefined : Number(args[at + 1])
+  // 0: what the model was trained with.
+  return size !== undefined && Number.isInteger(size) && size > 0 ? size : undefined
+}
+
 const listModels = serverListing({
   plugin: "llamacpp",
   isOwn: (entry) => entry["owned_by"] === "llamacpp",
-  // What the model was trained with: what the server was started with is told elsewhere.
-  contextLength: ({ meta }) => (isJsonObject(meta) ? (meta["n_ctx"] ?? meta["n_ctx_train"]) : undefined),
+  // A router lists what it will start a model with; a server what it was started with, or else what the model was trained with.
+  contextLength: ({ meta, status }) =>
+    sizeInArguments(status) ?? objectIn(meta)["n_ctx"] ?? objectIn(meta)["n_ctx_train"],
   name: nameOf,
 })
 

@@ -186,10 +186,22 @@ describe("a request", () => {
     ["gemma3", ["tools"], { effort: "low" }, undefined, ["reasoning"]],
     ["gemma3", ["tools"], { enabled: false }, undefined, []],
     ["qwen3:4b", ["reasoning"], { enabled: true }, true, []],
+    // The default of agents, where nothing is known of the model.
+    ["gemma4:26b", [], { enabled: true }, undefined, ["reasoning"]],
   ])("%s with parameters %j thinks for %j: %j", (model, supportedParameters, reasoning, think, dropped) => {
     const request = requestWith({ messages: [], reasoning }, { maxTokens: 80 })
     const encoded = encodedBy(protocol, request, { ...hostFor(model), supportedParameters })
     expect([encoded.body["think"], encoded.dropped]).toEqual([think, dropped])
+  })
+
+  test.each([null, undefined])("a whole answer with calls and the content %j is one", (content) => {
+    const message = { role: "assistant", content, tool_calls: [{ function: { name: "look", arguments: {} } }] }
+    const answer = protocol.decode(
+      head,
+      { model: "m", message, done: true, prompt_eval_count: 1, eval_count: 1 },
+      { request: requestWith({}), host },
+    )
+    expect(answer).toMatchObject({ choices: [{ message: { tool_calls: [{ function: { name: "look" } }] } }] })
   })
 
   test.each([

@@ -23,8 +23,9 @@ import {
 
 export const chatAnswer = (body: unknown): ChatResponse | HostFailed => {
   const answer = objectIn(body)
-  const { content } = objectIn(answer["message"])
-  if (answer["error"] == null && (typeof content !== "string" || answer["done"] === false)) return malformed()
+  const { content, tool_calls: calls } = objectIn(answer["message"])
+  const isMessage = typeof content === "string" || (content == null && Array.isArray(calls) && calls.length > 0)
+  if (answer["error"] == null && (!isMessage || answer["done"] === false)) return malformed()
   return answerFrom(chatDecoder(), [["", { ...answer, done: true }]])
 }
 

@@ -4,6 +4,7 @@ import {
   type AssistantMessage,
   argumentsObject,
   base64Of,
+  baseModelOf,
   type ChatPayload,
   type ChatRequest,
   calledNames,
@@ -211,7 +212,14 @@ const thinkFor = (request: ChatRequest, host: Host, dropped: Array<string>): unk
     return undefined
   }
   if (wish === "off") return false
-  if (!host.upstreamModel.includes("gpt-oss")) return true
+  // Agents ask for thinking by default, and a model that cannot think refuses to be asked: "does not support thinking"
+  // (CherryHQ/cherry-studio#18744, 2026-08). Of a model of which nothing is known only an effort or a number asks for it.
+  const { effort: given, maxTokens: budget, written } = request.reasoning
+  if (known.length === 0 && given === undefined && budget === undefined) {
+    dropped.push(written["reasoning"] == null ? "reasoning_effort" : "reasoning")
+    return undefined
+  }
+  if (!baseModelOf(host).includes("gpt-oss")) return true
   const bound = request.maxTokens ?? host.maxCompletionTokens
   const effort = wish.effort ?? effortFor(wish.tokens, bound, ["low", "medium", "high"])
   return effort === "low" || effort === "minimal" ? "low" : effort === "medium" ? "medium" : "high"

@@ -21,6 +21,10 @@ export interface Host {
   readonly model: ModelId
   /** The host's own name of the model. */
   readonly upstreamModel: string
+  /** The vendor's name of the model behind it, where `upstreamModel` is the name of a deployment or an ARN (`base_model`). */
+  readonly baseModel?: string
+  /** Whether `upstreamModel` says nothing of the model, and the operator does not say it either. Absent: it says which model it is. */
+  readonly isAlias?: true
   /** Whether its provider belongs to the model's author, so that `upstreamModel` is a name of the model. Absent: it does not. */
   readonly isAuthors?: boolean
   /** Name of the protocol that it is called by for a chat. Absent: its provider's. */
@@ -48,6 +52,10 @@ export interface Host {
   readonly maxPromptTokens: number | null
   /** Wire names of parameters; empty when nothing is known. */
   readonly supportedParameters: ReadonlyArray<string>
+  /** Wire names of parameters that it refuses, also where nothing else is known. Absent: none. */
+  readonly lacks?: ReadonlyArray<string>
+  /** `false`: with tools it answers as a whole only, and its protocol calls it so for a stream too. Absent: it streams them. */
+  readonly streamsTools?: false
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
   /** Whether the host bills the whole answer even when its call is canceled. Absent: false. */
@@ -75,6 +83,10 @@ export interface Host {
   /** Top-level members that the operator lets pass unread to it (`extra_members` of its provider). */
   readonly extraMembers?: ReadonlyArray<string>
 }
+
+/** The vendor's name of the model. What a model takes follows from it, and never from our own name of the model. */
+export const baseModelOf = ({ baseModel, upstreamModel }: Pick<Host, "baseModel" | "upstreamModel">): string =>
+  baseModel ?? upstreamModel
 
 /** What is listed of a host, and not acted on. */
 export interface ListedFacts {

@@ -144,6 +144,8 @@ export interface ListedHost {
   readonly variant?: string | null
   /** What the host calls the model. Default: the model's id without its author. */
   readonly model?: string | null
+  /** The vendor's name of the model, where `model` is a deployment or an ARN: it is then called as that model is. What the vendor's list says of that model (prices, lengths, parameters) holds where this entry says nothing. Default: `model`. */
+  readonly base_model?: string | null
   /** The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's. */
   readonly api?: string | null
   /** Default `unknown`. */

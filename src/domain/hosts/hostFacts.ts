@@ -18,6 +18,8 @@ export interface HostFacts {
   readonly tier: Tier | null
   /** That the host supports, by all their names. Empty when nothing is known. */
   readonly parameters: ReadonlySet<string>
+  /** That the host is known to refuse, by all their names. */
+  readonly lacks: ReadonlySet<string>
   /** Whether every price is known to be zero. */
   readonly costsNothing: boolean
   /** What is charged for a unit: less the discount, rounded up. `null`: unknown, or not the same for every request. */
@@ -36,6 +38,11 @@ const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
   ),
 )
 
+const namesOf = (names: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(names.flatMap((name) => synonyms.get(name) ?? [name]))
+
+const noNames: ReadonlySet<string> = new Set()
+
 // Hosts live as long as their configuration.
 const hosts = new WeakMap<Host, HostFacts>()
 
@@ -48,7 +55,8 @@ export const hostFacts = (host: Host): HostFacts => {
     provider: host.provider.toLowerCase(),
     providerName: host.providerName.toLowerCase(),
     tier: tierIn(host),
-    parameters: new Set(host.supportedParameters.flatMap((name) => synonyms.get(name) ?? [name])),
+    parameters: namesOf(host.supportedParameters),
+    lacks: host.lacks === undefined ? noNames : namesOf(host.lacks),
     costsNothing: costsNothing(host),
     charged: host.pricing === null || host.pricing.overrides.length > 0 ? null : chargedBy(host.pricing, host.pricing),
   }
@@ -109,9 +117,9 @@ export const isNamed = (names: Names, { tag, provider, providerName, tier }: Hos
 export const isNamedInAnyTier = (names: Names, { tag, provider, providerName }: HostFacts): boolean =>
   names.has(tag) || names.has(provider) || names.has(providerName)
 
-/** Whether the host takes a parameter. Of a host that lists nothing, anything may be true. */
+/** Whether the host takes a parameter. Of a host that lists nothing, anything may be true that it is not known to refuse. */
 export const maySupport = (facts: HostFacts, parameter: string): boolean =>
-  facts.parameters.size === 0 || supports(facts, parameter)
+  facts.parameters.size === 0 ? !facts.lacks.has(parameter) : supports(facts, parameter)
 
 /** Whether the host lists the parameter, under this name or another one for the same. */
 export const supports = ({ parameters }: HostFacts, parameter: string): boolean => parameters.has(parameter)

@@ -39,11 +39,13 @@ export interface ChatQuirks {
    * as one of another vendor's model, where a model (as the host calls it) that thinks refuses the message otherwise.
    */
   readonly missingReasoning?: (upstreamModel: string) => string | undefined
-  /**
-   * The host refuses members that its vendor's API does not have: what routers added to it, and `cache_control`. Results of tools are
-   * text there; what else they have is sent in a message of the user's after them.
-   */
+  /** The host refuses members that its vendor's API does not have: what routers added to it, and `cache_control`. */
   readonly strict?: boolean
+  /**
+   * Whether results of tools may have images and files. Default false: they are text, and what else they have is sent in a message of
+   * the user's after them.
+   */
+  readonly resultMedia?: boolean
   /** `false`: the host refuses `cache_control` in messages and tools, though not what else routers added. */
   readonly cacheControl?: boolean
   /**

@@ -3,7 +3,7 @@
  * quirks or the answer itself tell. Members that a vendor's API does not have are passed on where the quirks say so.
  */
 
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { withCallIdsWithin } from "../callId.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
@@ -26,8 +26,8 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
     passes: quirks.passes ?? [...(quirks.takes ?? []), ...(quirks.own ?? [])],
     searches: searchesByOption,
     encode: withinIds(quirks, encodeChat(quirks)),
-    decode: (_head, body, { host }) => readAnswer(body, quirks, host.upstreamModel),
-    decoder: (_head, { host }) => chatDecoder(quirks, host.upstreamModel),
+    decode: (_head, body, { host }) => readAnswer(body, quirks, baseModelOf(host)),
+    decoder: (_head, { host }) => chatDecoder(quirks, baseModelOf(host)),
   })
 
 const withinIds = ({ longestCallId: most }: ChatQuirks, encode: Protocol["encode"]): Protocol["encode"] =>

@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import {
   anyObject,
   anything,
@@ -33,7 +33,8 @@ import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
 import { otherTool } from "../request/operatorMembers.ts"
 import { reasoningOf, reasoningRule } from "../request/reasoning.ts"
-import { name, textMembers } from "../request/textMembers.ts"
+import { textMembers } from "../request/textMembers.ts"
+import { toolName } from "../request/toolNames.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { legacyMembers, withoutFunctions } from "./chatLegacyFunctions.ts"
 import {
@@ -42,6 +43,7 @@ import {
   type MessageMembers,
   messages,
   needsWriting,
+  withChatDetails,
   withoutCacheControl,
   withoutListedOrder,
   withoutResultMedia,
@@ -49,7 +51,12 @@ import {
 } from "./chatMessages.ts"
 
 const declared = objectOf(
-  { name, description: text, parameters: described("JSON Schema of the arguments.", anyObject), strict: flag },
+  {
+    name: toolName,
+    description: text,
+    parameters: described("JSON Schema of the arguments.", anyObject),
+    strict: flag,
+  },
   "name",
 )
 const toolTypes: ReadonlyMap<string, Check> = new Map([["function", objectOf({ function: declared }, "function")]])
@@ -123,7 +130,7 @@ const additions: ReadonlyArray<string> = namesWhere(({ addition }) => addition =
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
-  const { instructions = "one", missingReasoning } = quirks
+  const { instructions = "one", missingReasoning, resultMedia = false } = quirks
   const { always, rewrite, path = () => "/chat/completions" } = quirks
   const unmarked = strict || quirks.cacheControl === false
   const refused = new Set([
@@ -140,7 +147,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     const payload = customTools ? request.payload : withPlainTools(request.payload, dropped)
     const out: Record<string, unknown> = { model: host.upstreamModel }
     const told = quirks.schemas === false ? schemaTold(payload.response_format) : undefined
-    const messages = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)
+    const arranged = arrangedMessages(told === undefined ? payload.messages : [told, ...payload.messages], instructions)
+    const messages = withChatDetails(resultMedia ? arranged : withoutResultMedia(arranged))
     const written = rewrite === undefined ? payload : rewrite({ ...payload, messages }, dropped)
     if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
@@ -150,7 +158,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
         if (payload[name] != null) dropped.push(name)
       } else out[named] = written[name]
     }
-    if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
+    if (always !== undefined) write(out, always(baseModelOf(host)), payload, dropped)
     if (rewrite === undefined && unmarked && payload.tools != null && !refused.has("tools"))
       out["tools"] = withoutCacheControl<Tool>(payload.tools)
     if (told !== undefined) {
@@ -161,8 +169,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     writeReasoning(out, dropped, request, host, quirks, refused)
     if (rewrite !== undefined) out["messages"] = withoutListedOrder(out["messages"])
     else {
-      const missing = thinks(out) ? missingReasoning?.(host.upstreamModel) : undefined
-      out["messages"] = messagesFor(messages, strict, { ...members, missingReasoning: missing })
+      const missing = thinks(out) ? missingReasoning?.(baseModelOf(host)) : undefined
+      out["messages"] = messagesFor(messages, { ...members, missingReasoning: missing })
       if (members.refused.has("images") && payload.messages.some(({ images }) => images != null))
         dropped.push(...lostOfMessages(payload.messages, ["images"]))
     }
@@ -225,7 +233,7 @@ const writeReasoning = (
     effort === undefined
       ? undefined
       : typeof quirks.reasoning === "function"
-        ? quirks.reasoning({ model: host.upstreamModel, effort, tokens })
+        ? quirks.reasoning({ model: baseModelOf(host), effort, tokens })
         : { reasoning_effort: effort }
   if (members !== undefined) write(out, members, request.payload, dropped)
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
@@ -246,11 +254,7 @@ const refusedInMessages = (strict: boolean, { dropInMessages = [] }: ChatQuirks)
   new Set(strict ? [...dropInMessages, "images"] : dropInMessages)
 
 /** The same list where nothing changes. */
-const messagesFor = (
-  messages: ReadonlyArray<Message>,
-  strict: boolean,
-  members: MessageMembers,
-): ReadonlyArray<JsonObject> => {
+const messagesFor = (messages: ReadonlyArray<Message>, members: MessageMembers): ReadonlyArray<JsonObject> => {
   if (changesNothing(members) && !messages.some(needsWriting)) return messages
-  return (strict ? withoutResultMedia(messages) : messages).map((message) => writtenMessage(message, members))
+  return messages.map((message) => writtenMessage(message, members))
 }

@@ -67,6 +67,7 @@ export class AnswerReader {
   private readonly candidates = new Map<number, NumberedReader>()
   private readonly isThird: boolean
   private isBlocked = false
+  private hasUsage = false
 
   constructor(upstreamModel: string) {
     this.isThird = modelFacts(upstreamModel).isThird
@@ -81,10 +82,16 @@ export class AnswerReader {
     return [blocked]
   }
 
+  /** `undefined` also for a report of nothing after one of something: the last event of some streams counts nothing. */
   usage(data: JsonObject): ChatUsage | undefined {
     let searches = 0
     for (const { reader } of this.candidates.values()) searches += reader.searches
-    return usageOf(data["usageMetadata"], searches)
+    const usage = usageOf(data["usageMetadata"], searches)
+    if (usage === undefined) return undefined
+    const isNothing = !usage.prompt_tokens && !usage.completion_tokens
+    if (isNothing && this.hasUsage) return undefined
+    this.hasUsage ||= !isNothing
+    return usage
   }
 
   /** Whether every candidate that has begun is finished. */

@@ -1,6 +1,6 @@
 /** `generationConfig`: how the answer is made, and how much the model thinks before. */
 
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import type { Issues } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload, ResponseFormat } from "../../domain/request/chat.ts"
@@ -96,7 +96,7 @@ export const passedConfig = (
     else if (counterpart === "response_format" && isOwnFormat) config[name] = written[name]
   }
   const { thinkingConfig: own } = written
-  const thinking = isJsonObject(own) ? own : thinkingConfig(request, host, modelFacts(host.upstreamModel).thinking)
+  const thinking = isJsonObject(own) ? own : thinkingConfig(request, host, modelFacts(baseModelOf(host)).thinking)
   // A variant of the model's name may ask for it, and a host may not reason at all.
   const isAsked = reasoningWish(reasoning) !== undefined || asksNothing(thinking)
   return givenSome({ ...config, maxOutputTokens: maxTokens, thinkingConfig: isAsked ? thinking : undefined })

@@ -298,6 +298,7 @@ class ContentsWriter {
         refuse: (place, reason) => this.refuse(place, reason),
         lost: this.lost,
         signsCalls: this.reader.facts.isThird,
+        hasCallIds: this.reader.facts.isThird,
       })
       this.say("model", parts)
     } else if (this.turns.length === 0) this.system.push(...this.partsOf(message.content, path))
@@ -368,7 +369,8 @@ class ContentsWriter {
     this.media.push(...media.filter((part) => !inside.includes(part)))
     const response = responseOf(this.read(textOf(message.content)), message["is_error"] === true)
     const parts = inside.length === 0 ? {} : { parts: inside }
-    this.say("user", [{ functionResponse: { id, name, response, ...parts } }], true)
+    const own = this.reader.facts.isThird ? { id } : {}
+    this.say("user", [{ functionResponse: { ...own, name, response, ...parts } }], true)
   }
 }
 

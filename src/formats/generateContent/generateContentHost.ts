@@ -4,6 +4,7 @@
  * apart, thoughts and calls of functions are signed, and the model is in the path.
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { baseModelOf } from "../../domain/hosts/Host.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import type { NativeProtocol, Protocol } from "../Protocol.ts"
 import { generateContentAnswer } from "./generateContentAnswer.ts"
@@ -40,7 +41,7 @@ export const generateContentProtocol = ({ vertex = false }: GenerateContentOptio
     form: generateContentForm,
     encode: (request, native, host) => encodeNative(vertex, request, native, host),
   },
-  decode: (_head, body, { host }) => generateContentAnswer(body, host.upstreamModel),
-  decoder: (_head, { host }) => new GenerateContentDecoder(host.upstreamModel),
+  decode: (_head, body, { host }) => generateContentAnswer(body, baseModelOf(host)),
+  decoder: (_head, { host }) => new GenerateContentDecoder(baseModelOf(host)),
   error: generateContentHttpError,
 })

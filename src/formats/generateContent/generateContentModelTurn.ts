@@ -89,6 +89,8 @@ export interface TurnWriter {
   readonly lost: { readonly add: (name: string) => unknown }
   /** From Gemini 3 on, the first call of an answer has to be signed. */
   readonly signsCalls: boolean
+  /** From Gemini 3 on, calls have ids; before, some hosts refuse them (mlflow/mlflow#24127, 2026-06; BerriAI/litellm#34603). */
+  readonly hasCallIds: boolean
 }
 
 /** Where images stood is not known: they stand before the calls. */
@@ -126,7 +128,7 @@ export const turnOfMessage = (
     } else {
       pause()
       const isMarked = writer.signsCalls && calls === 0
-      const written = callPart(part.call, ofCalls, isMarked ? foreignCall : undefined)
+      const written = callPart(part.call, ofCalls, isMarked ? foreignCall : undefined, writer.hasCallIds)
       if (written === undefined)
         writer.refuse(`${path}.tool_calls[${calls}]`, "this host takes calls of functions only")
       else said.push(written)
@@ -143,8 +145,10 @@ const callPart = (
   call: ToolCall | HostToolCall,
   signatures: ReadonlyMap<string, string>,
   otherwise: string | undefined,
+  hasId: boolean,
 ): JsonObject | undefined => {
   if (call.function === undefined) return undefined
-  const part = { functionCall: { id: call.id, name: call.function.name, args: argumentsObject(call) } }
+  const id = hasId ? { id: call.id } : {}
+  const part = { functionCall: { ...id, name: call.function.name, args: argumentsObject(call) } }
   return withSignature(part, signatures.get(call.id) ?? otherwise)
 }

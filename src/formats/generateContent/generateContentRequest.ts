@@ -6,7 +6,7 @@
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { anyObject, checkedElsewhere, type Issues, listOf, oneOf, refused } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
@@ -166,7 +166,7 @@ export const encodeGenerateContent = (
   Either.gen(function* () {
     const lost: Array<string> = []
     const payload = withFunctions(request.payload, lost)
-    const reader: Reader = { vertex, facts: modelFacts(host.upstreamModel) }
+    const reader: Reader = { vertex, facts: modelFacts(baseModelOf(host)) }
     yield* soundOf(payload)
     const { system, contents, dropped } = yield* conversationOf(payload.messages, reader)
     const tools = yield* toolFields(payload, reader)
@@ -190,7 +190,7 @@ export const encodeNative = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const dropped: Array<string> = []
-  const { isThird } = modelFacts(host.upstreamModel)
+  const { isThird } = modelFacts(baseModelOf(host))
   const tools = passedTools(body["tools"], request, dropped)
   const instruction = body["systemInstruction"]
   const sent: JsonObject = {

@@ -3,6 +3,7 @@
  * apart, thinking is signed, events have names and no `[DONE]` ends them.
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
+import { baseModelOf } from "../../domain/hosts/Host.ts"
 import type { ResponseHeaders } from "../../wire/head.ts"
 import { ours } from "../ownProtocols.ts"
 import type { Protocol } from "../Protocol.ts"
@@ -39,11 +40,13 @@ export const messagesProtocol = ({
     framing: "sse",
     // How the model thinks, in Anthropic's own words: read and written anew.
     passes: ["thinking", "output_config"],
-    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), cloud, request, host),
+    // Anthropic's reference of `tools[].name` (2026-11).
+    longestToolName: 128,
+    encode: (request, host) => encodeMessages(thinking(baseModelOf(host)), cloud, request, host),
     native: {
       form: messagesForm,
       searches: true,
-      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), cloud, request, native, host),
+      encode: (request, native, host) => encodeNative(thinking(baseModelOf(host)), cloud, request, native, host),
     },
     decode: (_head, body) => messagesAnswer(body),
     decoder: () => new MessagesDecoder(),

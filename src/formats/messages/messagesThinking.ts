@@ -1,10 +1,11 @@
 /**
  * What requests of the Messages format say about thinking, and what of it their answers show.
  *
- * Four generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking" and migration pages, read in
- * 2026-11): `budget`, up to Claude 4.5, takes a number of tokens and refuses adaptive thinking; `either`, Claude 4.6, takes
- * both, and is sent a number; `adaptive`, from Opus 4.7 on, takes an effort, and refuses budgets and sampling parameters;
- * `always`, Fable and the 5.5 models, cannot stop thinking either.
+ * Four generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking", "effort" and migration pages, read in
+ * 2026-11): `budget`, up to Claude 4.5, takes a number of tokens and refuses adaptive thinking; `both`, Claude 4.6, takes a number too,
+ * and is sent one only if the client wrote one, since budgets are deprecated there; `adaptive`, from Opus 4.7 on, takes an effort, and
+ * refuses budgets and sampling parameters; `always`, Fable and the 5.5 models, cannot stop thinking either. `either` is another
+ * vendor's model: it is sent adaptive thinking of a client of this format, and else a number.
  */
 import { described, integer, objectOf, oneOf } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
@@ -18,7 +19,7 @@ import { isEffort, noReasoning } from "../request/reasoning.ts"
 import type { Turn } from "../request/turns.ts"
 import { requiredWhere } from "./messagesTools.ts"
 
-export type ThinkingKind = "budget" | "either" | "adaptive" | "always"
+export type ThinkingKind = "budget" | "either" | "both" | "adaptive" | "always"
 
 // From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
 // for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
@@ -35,7 +36,7 @@ export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
   neverAdaptive.test(upstreamModel)
     ? "budget"
     : givenBudget.test(upstreamModel)
-      ? "either"
+      ? "both"
       : canStop.test(upstreamModel)
         ? "adaptive"
         : "always"
@@ -95,13 +96,14 @@ export const thinkingFor = (
   forced: boolean,
   turns: ReadonlyArray<Turn>,
 ): Thinking => {
-  const isBudget = kind === "budget" || kind === "either"
+  const isBudget = kind === "budget" || kind === "either" || kind === "both"
   const asked = readThinking(payload["thinking"], maxTokens)
   const given = kind === "budget" && isAdaptive(asked) ? undefined : asked
   if (given?.["type"] === "enabled" && lacksThinking(turns)) return { ...unasked, sampling: isBudget }
   if (given !== undefined) return { ...unasked, thinking: given, sampling: isBudget && given["type"] === "disabled" }
   const wish = reasoningWish(reasoning)
-  if (isBudget) {
+  const asksEffort = wish !== undefined && wish !== "off" && wish.effort !== undefined
+  if (isBudget && !(kind === "both" && asksEffort)) {
     const tokens = forced || lacksThinking(turns) ? undefined : budgetOf(wish, maxTokens)
     if (tokens === undefined) return { ...unasked, sampling: true }
     return { ...unasked, thinking: { type: "enabled", budget_tokens: tokens } }
@@ -110,7 +112,7 @@ export const thinkingFor = (
   if (kind === "adaptive" && wish === "off") return { ...unasked, thinking: { type: "disabled" } }
   return {
     thinking: { type: "adaptive", display: reasoning.exclude ? "omitted" : "summarized" },
-    effort: wish === "off" ? "low" : effortOf(wish, maxTokens),
+    effort: wish === "off" ? "low" : effortOf(wish, maxTokens, kind),
     sampling: false,
   }
 }
@@ -139,7 +141,9 @@ const budgetOf = (wish: ReasoningWish, maxTokens: number): number | undefined =>
   return tokens < leastBudget ? undefined : tokens
 }
 
-const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: number): string => {
+const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: number, kind: ThinkingKind): string => {
+  // Opus 4.7 was the first with this one (Anthropic's page on effort, 2026-11).
+  if (kind === "both" && wish.effort === "xhigh") return "high"
   if (wish.tokens !== undefined) return effortFor(wish.tokens, maxTokens, ["low", "medium", "high", "xhigh"])
   return wish.effort === "minimal" ? "low" : wish.effort
 }

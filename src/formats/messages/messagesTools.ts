@@ -10,7 +10,6 @@ import {
   flag,
   hasMember,
   listOf,
-  matching,
   objectOf,
   oneOf,
   quoted,
@@ -25,14 +24,13 @@ import { offeredTools } from "../plainTools.ts"
 import type { Dropped } from "../request/Dropped.ts"
 import { most, sharedMembers } from "../request/members.ts"
 import { reachesNothing } from "../request/operatorMembers.ts"
+import { toolName } from "../request/toolNames.ts"
 import { cacheMark } from "./messagesMedia.ts"
 import { exactSchema } from "./messagesSchema.ts"
 
-const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
-
 const customTool = objectOf(
   {
-    name,
+    name: toolName,
     description: text,
     input_schema: described("JSON Schema of the input.", anyObject),
     strict: flag,

@@ -13,7 +13,8 @@ import {
   textOrList,
 } from "../../domain/json/checks.ts"
 
-export const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
+/** The name of a schema. */
+export const schemaName = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
 export const textPart: Check = objectOf({ text }, "text")
 
@@ -29,7 +30,7 @@ const formats: ReadonlyMap<string, Check> = new Map([
   [
     "json_schema",
     objectOf(
-      { json_schema: objectOf({ name, description: text, schema: anyObject, strict: flag }, "name") },
+      { json_schema: objectOf({ name: schemaName, description: text, schema: anyObject, strict: flag }, "name") },
       "json_schema",
     ),
   ],

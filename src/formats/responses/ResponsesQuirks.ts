@@ -16,6 +16,8 @@ export interface ResponsesQuirks {
    * `cache_control`. Default: none does.
    */
   readonly breakpoints?: (upstreamModel: string) => boolean
+  /** As `Protocol.baseUrl`. */
+  readonly baseUrl?: string
   /** As `NativeProtocol.ofEveryHost`. */
   readonly ofEveryHost?: boolean
   /** As `ChatQuirks.own`. */

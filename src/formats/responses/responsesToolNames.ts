@@ -5,6 +5,7 @@
 import type { JsonObject } from "../../domain/json/json.ts"
 import { isJsonObject, textOr } from "../../domain/json/json.ts"
 import { hasAddedTools, offeredIn, pathOfOffered } from "../request/offered.ts"
+import { shortToolName, usualLongestToolName } from "../request/toolNames.ts"
 import { functionKind, identityOf, kindOfTool, type ToolIdentity } from "./responsesToolKinds.ts"
 
 /** A tool that may be called. */
@@ -17,16 +18,12 @@ export interface CallerTool {
 }
 
 const fitting = /^[a-zA-Z0-9_-]{1,64}$/
-const longest = 64
-const hashLength = 10
 
 /** Two tools are one where their kinds, namespaces and names are. */
 export const keyOf = (identity: ToolIdentity): string =>
   hasOwnName(identity)
     ? `=${identity.name}`
     : JSON.stringify([identity.kind.type, identity.namespace ?? null, identity.name])
-
-const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
 
 /** Whether only functions of the body's own `tools` may be called: then each has its own name. */
 export const hasOnlyFunctions = (body: JsonObject): boolean =>
@@ -101,9 +98,8 @@ export class ToolNames {
 const functionNamed = (name: string): ToolIdentity => ({ kind: functionKind, name, namespace: undefined })
 
 const shortened = (joined: string, key: string, taken: ReadonlyMap<string, unknown>): string => {
-  const start = joined.slice(0, longest - hashLength - 1).replace(/[^a-zA-Z0-9_-]/g, "_")
   for (let more = ""; ; more += "+") {
-    const name = `${start}_${hashOf(key + more)}`
+    const name = shortToolName(joined, usualLongestToolName, key + more)
     if (!taken.has(name)) return name
   }
 }

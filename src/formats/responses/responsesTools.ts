@@ -11,7 +11,6 @@ import {
   flag,
   type Issues,
   listOf,
-  matching,
   objectOf,
   objectOr,
   oneOf,
@@ -28,6 +27,8 @@ import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { most } from "../request/members.ts"
 import { offeredIn, pathOfOffered } from "../request/offered.ts"
 import { reachesNothing } from "../request/operatorMembers.ts"
+import { schemaName } from "../request/textMembers.ts"
+import { toolName } from "../request/toolNames.ts"
 import {
   asksGrammar,
   functionKind,
@@ -39,27 +40,28 @@ import {
 } from "./responsesToolKinds.ts"
 import { type CallerTool, hasOnlyFunctions, keyOf, type ToolNames } from "./responsesToolNames.ts"
 
-const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
-
 /** The names under which hosts and routers offer a search of the web. */
 const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}_\d{2})?$/
 
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
 /** A tool that takes text. Only hosts of this form enforce its format, so that is left to them to check. */
-const custom = objectOf({ name, description: text, format: anyObject }, "name")
+const custom = objectOf({ name: toolName, description: text, format: anyObject }, "name")
 
 /** What may stand in a namespace. */
 const namedTypes: ReadonlyMap<string, Check> = new Map([
   [
     "function",
-    objectOf({ name, description: text, parameters: anyObject, strict: flag, cache_control: anyObject }, "name"),
+    objectOf(
+      { name: toolName, description: text, parameters: anyObject, strict: flag, cache_control: anyObject },
+      "name",
+    ),
   ],
   ["custom", custom],
 ])
 
 const namespace = objectOf(
-  { name, description: text, tools: listOf(byType(namedTypes), most.tools, 1) },
+  { name: toolName, description: text, tools: listOf(byType(namedTypes), most.tools, 1) },
   "name",
   "tools",
 )
@@ -122,7 +124,7 @@ export const toolChoice = described(
 const formats: ReadonlyMap<string, Check> = new Map([
   ["text", anything],
   ["json_object", anything],
-  ["json_schema", objectOf({ name, description: text, schema: anyObject, strict: flag }, "name", "schema")],
+  ["json_schema", objectOf({ name: schemaName, description: text, schema: anyObject, strict: flag }, "name", "schema")],
 ])
 
 export const textConfig = objectOf({

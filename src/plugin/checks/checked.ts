@@ -23,6 +23,7 @@ import { failedBy, type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import { begun, entered, left } from "./running.ts"
 import {
   expectedOfEncoded,
+  expectedOfLimits,
   expectedOfMultipliers,
   expectedOfProtocol,
   expectedOfReasons,
@@ -41,7 +42,7 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider
-  extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck" | "regionMultipliers">,
+  extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck" | "regionMultipliers" | "limits">,
     Partial<CheckedUnaries> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
   /** Secrets besides its `credentials`, none of which may be shown. */
@@ -68,7 +69,7 @@ export const checkedProvider = (
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { baseUrl, credentials, sign, transport, listModels, models } = provider
-  const { keyCheck, canCall, cacheMultipliers, regionMultipliers, toolsBy } = provider
+  const { keyCheck, canCall, cacheMultipliers, regionMultipliers, toolsBy, limits } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -89,6 +90,7 @@ export const checkedProvider = (
       ? {}
       : { cacheMultipliers: checkedMultipliers(hook("cacheMultipliers"), cacheMultipliers.bind(provider)) }),
     ...(regionMultipliers === undefined ? {} : { regionMultipliers }),
+    ...(limits === undefined ? {} : { limits }),
     ...(toolsBy === undefined ? {} : { toolsBy: checkedToolsBy(hook("toolsBy"), provider, toolsBy.bind(provider)) }),
   }
 }
@@ -315,6 +317,8 @@ const misfitOf = (provider: unknown): string | undefined => {
   if (credentials !== undefined && !isJsonObject(credentials)) return but("credentials as an object", credentials)
   const region = expectedOfRegions(provider["regionMultipliers"])
   if (region !== undefined) return region
+  const limit = expectedOfLimits(provider["limits"])
+  if (limit !== undefined) return limit
   if (keyCheck !== undefined) {
     if (!isJsonObject(keyCheck)) return but("keyCheck with a request", keyCheck)
     const expected = expectedOfEncoded(keyCheck["request"])

@@ -21,6 +21,7 @@ import { readKeepingNumbers } from "../../formats/embeddings/embeddingsNumbers.t
 import { showable } from "../../formats/httpError.ts"
 import { isOurs } from "../../formats/ownProtocols.ts"
 import type { AnswerContext, Decoder, Encoded, NativeProtocol, Protocol } from "../../formats/Protocol.ts"
+import { type ToolNameMap, usualLongestToolName, withCalledNames } from "../../formats/request/toolNames.ts"
 import type { ResponseHead } from "../../wire/head.ts"
 import type { UnaryProtocols } from "../unaryProtocols.ts"
 import { but } from "./misfit.ts"
@@ -30,6 +31,8 @@ import { expectedOfAnswer, expectedOfChunks, expectedOfDecoder, expectedOfEncode
 
 export interface CheckedProtocol
   extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent" | "passes"> {
+  /** As `Protocol.longestToolName`. */
+  readonly longestToolName: number
   /** How its hosts can be asked to search the web: by callers of any form, or of its own. Never throws. */
   readonly searchesAt?: (host: Host) => Host["searches"]
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
@@ -71,6 +74,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
   const { framing, baseUrl, usage, usageAfterError, transparent, native, passes } = protocol
   return {
     framing,
+    longestToolName: protocol.longestToolName ?? usualLongestToolName,
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(usage === undefined ? {} : { usage }),
     ...(usageAfterError === undefined ? {} : { usageAfterError }),
@@ -225,13 +229,43 @@ const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"
       const answer = protocol.decode(head, body, context)
       if (answer instanceof HostFailed) return showable(answer)
       const expected = expectedOfAnswer(answer)
-      return expected === undefined ? withPlainUsage(answer) : failedBy(hook.returned(expected, answer))
+      if (expected !== undefined) return failedBy(hook.returned(expected, answer))
+      const { toolNames } = context
+      return withPlainUsage(toolNames === undefined ? answer : withClientNames(answer, toolNames))
     } catch (cause) {
       return failedBy(hook.threw(cause))
     } finally {
       left()
     }
   }
+}
+
+/** The answer with the names of tools that the client knows. */
+const withClientNames = (answer: ChatResponse, names: ToolNameMap): ChatResponse => ({
+  ...answer,
+  choices: answer.choices.map((choice) => {
+    const { message } = choice
+    return message.tool_calls == null
+      ? choice
+      : { ...choice, message: { ...message, tool_calls: withCalledNames(message.tool_calls, names) } }
+  }),
+})
+
+const withClientNamesInChunk = (chunk: ChatChunk, names: ToolNameMap): ChatChunk => ({
+  ...chunk,
+  choices: chunk.choices.map((choice) => {
+    const { delta } = choice
+    return delta.tool_calls == null
+      ? choice
+      : { ...choice, delta: { ...delta, tool_calls: withCalledNames(delta.tool_calls, names) } }
+  }),
+})
+
+/** A decoder that returns the names of tools that the client knows. */
+const withClientNamesFrom = (decoder: Decoder, names: ToolNameMap): Decoder => {
+  const changed = (chunks: ReadonlyArray<ChatChunk> | HostFailed) =>
+    chunks instanceof HostFailed ? chunks : chunks.map((chunk) => withClientNamesInChunk(chunk, names))
+  return { ...decoder, event: (name, data) => changed(decoder.event(name, data)), end: () => changed(decoder.end()) }
 }
 
 const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): CheckedProtocol["decoder"] => {
@@ -242,9 +276,10 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
     try {
       const decoder = protocol.decoder(head, context)
       const expected = expectedOfDecoder(decoder)
-      return expected === undefined
-        ? guardedDecoder(hooks, decoder)
-        : failing(failedBy(hook.returned(expected, decoder)))
+      if (expected !== undefined) return failing(failedBy(hook.returned(expected, decoder)))
+      const guarded = guardedDecoder(hooks, decoder)
+      const { toolNames } = context
+      return toolNames === undefined ? guarded : withClientNamesFrom(guarded, toolNames)
     } catch (cause) {
       return failing(failedBy(hook.threw(cause)))
     } finally {

@@ -206,6 +206,16 @@ export const expectedOfRegions = (multipliers: unknown): Misfit => {
   return odd === undefined ? undefined : but(`regionMultipliers.${odd} as a number from 0 to 100`, multipliers[odd])
 }
 
+/** `limits` of a provider. Its members other than these do not go beyond the host that they are for. */
+export const expectedOfLimits = (limits: unknown): Misfit => {
+  if (limits === undefined) return undefined
+  const expected = "limits as a list of objects with models (a RegExp) and source (a text)"
+  if (!Array.isArray(limits)) return but(expected, limits)
+  const isRow = (row: unknown): boolean =>
+    isPlainObject(row) && row["models"] instanceof RegExp && typeof row["source"] === "string"
+  return limits.every(isRow) ? undefined : expected
+}
+
 // --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"
@@ -229,7 +239,7 @@ export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
 }
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
-  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes, searches } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes, searches, longestToolName } = protocol
   if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
   if (usage !== undefined && usage !== "largest" && usage !== "last") {
     return butWord('usage is "largest" or "last"', usage)
@@ -245,6 +255,10 @@ export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unkn
     return butList('passes is "any" or a list of names', passes)
   }
   if (searches !== undefined && !isFunction(searches)) return but("searches is a function", searches)
+  // Its other name has a hash at its end.
+  if (longestToolName !== undefined && !(typeof longestToolName === "number" && longestToolName >= 16)) {
+    return but("longestToolName is a number from 16 on", longestToolName)
+  }
   if (
     native !== undefined &&
     !(isPlainObject(native) && typeof native["form"] === "string" && isFunction(native["encode"]))

@@ -15,7 +15,6 @@ import {
   type Unavailable,
   type Unsupported,
 } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
 import { callerOf } from "../../domain/keys/key.ts"
 import { canGrow, mostHiddenTokens } from "../../domain/money/reservation.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
@@ -43,7 +42,7 @@ import { untilEnded } from "../request/untilEnded.ts"
 import { Attempt } from "./Attempt.ts"
 import type { Batch } from "./batch/Batch.ts"
 import { batchFor } from "./batch/batchFor.ts"
-import { byteLength, encodeFor } from "./encodeFor.ts"
+import { byteLength, clientToolNames, encodeFor } from "./encodeFor.ts"
 
 /** Why a host of the plan was skipped just before its call. */
 export type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible | KeysOut
@@ -218,7 +217,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     attempt.batch = call.batch
     // It is the attempt's now.
     this.isReserved = false
-    const answerContext = narrow(request, host)
+    const answerContext = narrow(request, endpoint)
     const unary = isUnary(request) ? request : undefined
     this.succeed({ attempt, planned, endpoint, encoded, answerContext, unary })
   }
@@ -253,8 +252,11 @@ const bounded = (request: AnyRequest, { outputBound }: Reservation): AnyRequest 
   isUnary(request) ? request : { ...request, maxTokens: outputBound }
 
 /** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
-const narrow = (request: AnyRequest, host: Host): AnswerContext => {
+const narrow = (request: AnyRequest, endpoint: Endpoint): AnswerContext => {
+  const { host } = endpoint
   const { stream, maxTokens, bounds } = request
-  const reasoning = isUnary(request) ? noReasoning : request.reasoning
-  return { request: { stream, maxTokens, reasoning, bounds }, host }
+  if (isUnary(request)) return { request: { stream, maxTokens, reasoning: noReasoning, bounds }, host }
+  const narrowed = { request: { stream, maxTokens, reasoning: request.reasoning, bounds }, host }
+  const toolNames = clientToolNames(endpoint, request)
+  return toolNames === undefined ? narrowed : { ...narrowed, toolNames }
 }

@@ -6,7 +6,7 @@
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
 import { HostFailed } from "../../domain/failures/Failure.ts"
-import type { AnswerContext } from "../../formats/Protocol.ts"
+import type { AnswerContext, Framing } from "../../formats/Protocol.ts"
 import type { StreamWriter } from "../../formats/StreamWriter.ts"
 import { HostStream } from "../../formats/stream/HostStream.ts"
 import type { ResponseHead, Sink } from "../../upstream/Exchange.ts"
@@ -26,6 +26,9 @@ interface Whole {
   readonly head: ResponseHead
   readonly body: BodyText
 }
+
+/** Framings whose streams are no JSON themselves, so that JSON is a whole answer. */
+const mayComeWhole: ReadonlySet<Framing> = new Set<Framing>(["sse", "aws-eventstream"])
 
 /** What ends with the first event. It has the prompt, so a running stream must not refer to it. */
 interface Opening {
@@ -118,7 +121,7 @@ export class HostAnswer implements Sink {
 
   head(head: ResponseHead): void {
     if (head.status !== 200) this.whole = { head, body: new BodyText(longestErrorBody) }
-    else if (this.endpoint.protocol.framing === "sse" && isJson(head)) {
+    else if (mayComeWhole.has(this.endpoint.protocol.framing) && isJson(head)) {
       this.whole = { head, body: new AnswerText(this.longestWhole, false) }
     } else this.begin(head)
   }

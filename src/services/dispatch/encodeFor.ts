@@ -21,6 +21,7 @@ import { runs } from "../../domain/routing/routeFilters.ts"
 import type { Encoded } from "../../formats/Protocol.ts"
 import { isPlain, type Kept, withoutMultiplying } from "../../formats/payload/multiplying.ts"
 import { findingInPayload } from "../../formats/payload/walk.ts"
+import { refusedToolNames, type ToolNameMap, turned, withToolNames } from "../../formats/request/toolNames.ts"
 
 type Protocol = Endpoint["protocol"]
 type Result = Either.Either<Encoded, Unsupported | HostFailed>
@@ -61,13 +62,22 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   const { native } = request
   if (native !== undefined && protocol.native?.form === native.form)
     return protocol.native.encode(request, native, host)
-  const { payload, dropped } = passing(request.operation, request.payload, protocol.passes, host)
+  const { payload: passed, dropped } = passing(request.operation, request.payload, protocol.passes, host)
+  const names = refusedToolNames(request.payload, protocol.longestToolName)
+  const payload = names === undefined ? passed : withToolNames(passed ?? request.payload, names)
   const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {
     onLeft: (left) => (left instanceof Unsupported ? withOwnPath(left, native) : left),
     onRight: (right) => ({ ...right, dropped: joinedNames(right.dropped ?? none, native.untranslated) }),
   })
+}
+
+/** `AnswerContext.toolNames` of a request that was written for this host. */
+export const clientToolNames = ({ protocol }: Endpoint, { native, payload }: ChatRequest): ToolNameMap | undefined => {
+  if (native !== undefined && protocol.native?.form === native.form) return undefined
+  const names = refusedToolNames(payload, protocol.longestToolName)
+  return names === undefined ? undefined : turned(names)
 }
 
 /**

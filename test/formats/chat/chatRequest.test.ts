@@ -173,25 +173,34 @@ describe("request", () => {
   })
 })
 
-test("images in results of tools, which OpenAI takes from users only, follow the results that belong together", () => {
-  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } }
-  const call = (id: string) => ({ id, type: "function", function: { name: "view", arguments: "{}" } })
-  const result = (id: string, ...content: ReadonlyArray<JsonObject>) => ({ role: "tool", tool_call_id: id, content })
-  const text = { type: "text", text: "seen" }
-  const asked = [...messages, { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] }]
-  const given = [result("a", text, image), result("b", text), result("c", image)]
-  const ask = [{ role: "user", content: "And?" }, result("d", image)]
-  const follows = { type: "text", text: "(What the tool shows follows.)" }
-  const shown = (...media: ReadonlyArray<JsonObject>) => ({
-    role: "user",
-    content: [{ type: "text", text: "What the tools have shown, in their order:" }, ...media],
-  })
-  expect(sent({ messages: [...asked, ...given, ...ask] }, { strict: true })["messages"]).toEqual([
-    ...asked,
-    ...[result("a", text, follows), result("b", text), result("c", follows), shown(image, image)],
-    ...[ask[0], result("d", follows), shown(image)],
-  ])
-  expect(sent({ messages: [...asked, ...given] })["messages"]).toEqual([...asked, ...given])
+test.each([true, false])(
+  "images in results of tools, which hosts take from users only, follow the results that belong together (strict: %p)",
+  (strict) => {
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } }
+    const call = (id: string) => ({ id, type: "function", function: { name: "view", arguments: "{}" } })
+    const result = (id: string, ...content: ReadonlyArray<JsonObject>) => ({ role: "tool", tool_call_id: id, content })
+    const text = { type: "text", text: "seen" }
+    const asked = [...messages, { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] }]
+    const given = [result("a", text, image), result("b", text), result("c", image)]
+    const ask = [{ role: "user", content: "And?" }, result("d", image)]
+    const follows = { type: "text", text: "(What the tool shows follows.)" }
+    const shown = (...media: ReadonlyArray<JsonObject>) => ({
+      role: "user",
+      content: [{ type: "text", text: "What the tools have shown, in their order:" }, ...media],
+    })
+    expect(sent({ messages: [...asked, ...given, ...ask] }, { strict })["messages"]).toEqual([
+      ...asked,
+      ...[result("a", text, follows), result("b", text), result("c", follows), shown(image, image)],
+      ...[ask[0], result("d", follows), shown(image)],
+    ])
+    expect(sent({ messages: [...asked, ...given] }, { resultMedia: true })["messages"]).toEqual([...asked, ...given])
+  },
+)
+
+test("the detail `original` of the Responses form is high", () => {
+  const image = (detail: string) => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA", detail } })
+  const written = sent({ messages: [{ role: "user", content: [image("original"), image("low")] }] })["messages"]
+  expect(written).toEqual([{ role: "user", content: [image("high"), image("low")] }])
 })
 
 describe("instructions (H5)", () => {

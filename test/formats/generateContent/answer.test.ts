@@ -219,6 +219,17 @@ describe("usage", () => {
         .usage,
     )
 
+  test("a report of nothing at the end of a stream does not take the place of the one before", () => {
+    const decoder = gemini.decoder(head, contextFor())
+    const nothing = { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 }
+    const said = { candidates: [candidateOf([{ text: "a" }], { finishReason: "STOP" })], usageMetadata: usage }
+    const reports = [said, { usageMetadata: nothing }].flatMap((event) => {
+      const chunks = decoder.event("", event)
+      return chunks instanceof HostFailed ? [] : chunks.flatMap((chunk) => chunk.usage ?? [])
+    })
+    expect(reports).toMatchObject([{ prompt_tokens: 10, completion_tokens: 5 }])
+  })
+
   test("prompt, cache, thoughts, Google's own tools, and parts by their kind", () => {
     const metadata = {
       promptTokenCount: 1000,

@@ -74,7 +74,7 @@ describe("messages", () => {
     })
   })
 
-  test("calls and their results, with names, ids and arguments as objects", () => {
+  test("calls and their results, with names, arguments as objects, and ids from Gemini 3 on", () => {
     const messages = [
       user("Look"),
       calling(call("1", "weather", '{"city":"Oslo"}'), call("2", "time", "")),
@@ -87,19 +87,22 @@ describe("messages", () => {
       {
         role: "model",
         parts: [
-          { functionCall: { id: "1", name: "weather", args: { city: "Oslo" } } },
-          { functionCall: { id: "2", name: "time", args: {} } },
+          { functionCall: { name: "weather", args: { city: "Oslo" } } },
+          { functionCall: { name: "time", args: {} } },
         ],
       },
       {
         role: "user",
         parts: [
-          { functionResponse: { id: "1", name: "weather", response: { result: "12 degrees" } } },
-          { functionResponse: { id: "2", name: "time", response: { hour: 7 } } },
+          { functionResponse: { name: "weather", response: { result: "12 degrees" } } },
+          { functionResponse: { name: "time", response: { hour: 7 } } },
         ],
       },
       { role: "user", parts: [{ text: "And?" }] },
     ])
+    const { contents } = sentAny({ messages }, { model: "gemini-3-pro" })
+    expect(contents[1].parts).toMatchObject([{ functionCall: { id: "1" } }, { functionCall: { id: "2" } }])
+    expect(contents[2].parts).toMatchObject([{ functionResponse: { id: "1" } }, { functionResponse: { id: "2" } }])
   })
 
   test.each<[string, unknown, JsonObject, JsonObject]>([
@@ -124,7 +127,7 @@ describe("messages", () => {
     ],
   ])("a result that is %s", (_, content, more, response) => {
     const { contents } = sentAny({ messages: [user("x"), calling(call("1")), result("1", content, more)] })
-    expect(contents[2].parts).toEqual([{ functionResponse: { id: "1", name: "look", response } }])
+    expect(contents[2].parts).toEqual([{ functionResponse: { name: "look", response } }])
   })
 
   const withImage = [
@@ -153,7 +156,7 @@ describe("messages", () => {
 
   test("images of results before Gemini 3 follow all results", () => {
     expect(sentAny({ messages: withImage }).contents.slice(2)).toEqual([
-      { role: "user", parts: [{ functionResponse: seen }, { functionResponse: heard }] },
+      { role: "user", parts: [seen, heard].map(({ id: _, ...own }) => ({ functionResponse: own })) },
       { role: "user", parts: [image, audio, { text: "go on" }] },
     ])
   })

@@ -108,7 +108,7 @@ describe("refused", () => {
     ["38 tools no list", { tools: {} }, "tools", "must be an array"],
     ["38 no name", tool({}), "tools[0].function.name", "is required"],
     ["38 spaces", tool({ name: "get weather" }), "tools[0].function.name", "letters, digits"],
-    ["38 long name", tool({ name: "x".repeat(65) }), "tools[0].function.name", "1 to 64"],
+    ["38 long name", tool({ name: "x".repeat(129) }), "tools[0].function.name", "1 to 128"],
     ["38 no function", { tools: [{ type: "function" }] }, "tools[0].function", "is required"],
     [
       "38 a tool that reaches a server",

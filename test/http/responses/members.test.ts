@@ -298,7 +298,7 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ tools: [{ type: "mcp", server_label: "m" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "file_search" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ ...space, tools: [{ type: "web_search" }] }] }, "tools[0].tools[0].type", "must be one of"],
-  [{ tools: [{ ...space, name: "n".repeat(65) }] }, "tools[0].name", "1 to 64"],
+  [{ tools: [{ ...space, name: "n".repeat(129) }] }, "tools[0].name", "1 to 128"],
   [{ tools: [f], tool_choice: { type: "custom", name: "f" } }, "tool_choice.name", "not the name of a custom"],
   [{ tools: [f], tool_choice: { type: "apply_patch" } }, "tool_choice.type", "not among the tools"],
   [{ tools: [space], tool_choice: named("f") }, "tool_choice.name", "not the name of a function"],

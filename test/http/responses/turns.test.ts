@@ -325,6 +325,13 @@ test("parts of the input are those of the host's form", async () => {
       tool_call_id: "call_a",
       content: [
         { type: "text", text: "seen" },
+        { type: "text", text: "(What the tool shows follows.)" },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What the tools have shown, in their order:" },
         { type: "image_url", image_url: { url: png } },
       ],
     },

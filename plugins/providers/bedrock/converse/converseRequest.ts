@@ -1,6 +1,7 @@
 /** A canonical request as a call of Converse or ConverseStream. */
 import * as Either from "effect/Either"
 import {
+  baseModelOf,
   betasFor,
   type ChatPayload,
   type ChatRequest,
@@ -26,7 +27,6 @@ import { cachePoint, conversationOf } from "./converseMessages.ts"
 import { type Tools, toolsOf } from "./converseTools.ts"
 
 export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
-  const { stream } = request
   const lost: Array<string> = []
   const payload = withFunctions(request.payload, lost)
   const family = familyOf(host)
@@ -35,6 +35,8 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const tools = toolsOf(payload, conversation, family, host)
   if (tools instanceof Unsupported) return Either.left(tools)
+  // The gateway writes a stream out of a whole answer.
+  const stream = request.stream && (tools.config === undefined || host.streamsTools !== false)
   const own = ownFields(request, host, family, conversation, tools)
   const fields = betas.length === 0 ? own.fields : { ...own.fields, anthropic_beta: betas }
   if (family !== "claude" && family !== "nova") lost.push(...lostOfMessages(payload.messages, ["marks"]))
@@ -42,14 +44,15 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
   const turns = marks.length === 0 ? conversation.turns : withMarkedEnd(conversation, tools, marks, family)
   const isMarked = turns.at(-1)?.content.at(-1)?.["cachePoint"] !== undefined
   if (payload.cache_control != null && !isMarked) lost.push("cache_control")
+  const bound = boundOf(request, host)
   const format = textFormat(payload)
   const tier = tierOf(payload.service_tier)
   const body: JsonObject = {
     ...(conversation.system.length === 0 ? {} : { system: conversation.system }),
     messages: turns,
     inferenceConfig: {
-      // Sent always, since the reservation relies on it.
-      maxTokens: boundOf(request, host),
+      // The context is no bound of the output: with it, a prompt of any length would be too long.
+      ...(request.maxTokens === undefined && bound === host.contextLength ? {} : { maxTokens: bound }),
       ...(own.sampling ? samplingOf(payload, family) : {}),
       ...stopOf(payload.stop),
     },
@@ -188,7 +191,7 @@ const claudeFields = (
   const { payload, reasoning } = request
   const lastTurns = turns.slice(-2).map(asThinkingSeesIt)
   const { thinking, effort, sampling } = thinkingFor(
-    thinkingKindOf(host.upstreamModel, host.model),
+    thinkingKindOf(baseModelOf(host), host.model),
     request,
     boundOf(request, host),
     forced,

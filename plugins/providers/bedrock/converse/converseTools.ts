@@ -14,6 +14,7 @@ import {
 } from "headgate/plugin"
 import type { Family } from "../model.ts"
 import { cachePoint } from "./converseMessages.ts"
+import { novaSchema } from "./novaSchema.ts"
 
 export interface Tools {
   /** `undefined`: there are none. */
@@ -40,7 +41,7 @@ export const toolsOf = (
   const written: Array<JsonObject> = []
   const lost = [...dropped]
   for (const [at, tool] of tools) {
-    const spec = toolSpec(tool, host)
+    const spec = toolSpec(tool, host, family)
     if (spec === undefined) return new Unsupported({ path: `tools[${at}]`, reason: "this host takes functions only" })
     if (tool.function?.strict === true && !takesSchemas(host)) lost.push(`tools[${at}].function.strict`)
     const mark = { cache_control: tool["cache_control"] ?? tool.function?.["cache_control"] }
@@ -76,7 +77,7 @@ const calledIn = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   return [...names].map((name) => ({ toolSpec: { name, inputSchema } }))
 }
 
-const toolSpec = (tool: Tool, host: Host): JsonObject | undefined => {
+const toolSpec = (tool: Tool, host: Host, family: Family): JsonObject | undefined => {
   if (tool.function === undefined) return undefined
   const { name, description, parameters, strict } = tool.function
   const schema = { type: "object", ...(isJsonObject(parameters) ? parameters : { properties: {} }) }
@@ -85,7 +86,7 @@ const toolSpec = (tool: Tool, host: Host): JsonObject | undefined => {
     toolSpec: {
       name,
       ...(typeof description === "string" && description !== "" ? { description } : {}),
-      inputSchema: { json: isStrict ? exactSchema(schema) : schema },
+      inputSchema: { json: family === "nova" ? novaSchema(schema) : isStrict ? exactSchema(schema) : schema },
       ...(isStrict ? { strict } : {}),
     },
   }

@@ -36,16 +36,27 @@ export const isTooLong = ({ reason, code, detail }: HostFailed): boolean =>
   reason === "request" && (codes.test(code ?? "") || words.test(detail ?? ""))
 
 /**
+ * OpenAI and Azure: "The encrypted content gAAA...Rg== could not be verified. Reason: Encrypted content could not be
+ * decrypted or parsed." (openai/codex#8145, 2025-12; Wei-Shaw/sub2api#2863, 2026-05), also with `code: null`
+ * (lidge-jun/opencodex#2269, 2026-08).
+ */
+const unreadable = /encrypted content .{0,300}could not be (?:verified|decrypted|parsed)/i
+
+/** Whether a host refused the request because it cannot read the encrypted content in it. Another host may. */
+export const isUnreadable = ({ reason, code, detail }: HostFailed): boolean =>
+  code === "invalid_encrypted_content" || (reason === "request" && unreadable.test(detail ?? ""))
+
+/**
  * What refusals leave of the models of a plan. A request that one host refuses is refused by the model's other hosts
- * too, and they are not tried: but where the prompt was too long, one with a longer context may take it. Other models
- * are tried after any failure.
+ * too, and they are not tried: but where the prompt was too long, one with a longer context may take it, and where
+ * something encrypted could not be read, any other one. Other models are tried after any failure.
  */
 export class RefusedModels {
   /** By model: the context length, in tokens, that a host must exceed to be tried. */
   private longest: Map<string, number> | undefined
 
   add(host: Host, failure: HostFailed): void {
-    if (failure.reason !== "request") return
+    if (failure.reason !== "request" || isUnreadable(failure)) return
     const needed = isTooLong(failure) ? host.contextLength : Number.POSITIVE_INFINITY
     this.longest ??= new Map()
     this.longest.set(host.model, Math.max(needed, this.longest.get(host.model) ?? 0))

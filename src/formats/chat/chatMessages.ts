@@ -23,6 +23,7 @@ import type { AssistantMessage, ContentPart, Message, SystemMessage } from "../.
 import { detailsIn, partsOf } from "../content.ts"
 import { isOrderEntry, reasoningApart, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
+import { isEmptied } from "../request/encryptedReasoning.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
@@ -244,11 +245,11 @@ export interface MessageMembers {
 export const changesNothing = ({ history, missingReasoning, unmarked, refused }: MessageMembers): boolean =>
   history === "reasoning" && missingReasoning === undefined && !unmarked && refused.size === 0
 
-/** Whether a message lists the order of its parts, which no host is sent, or says nothing, which hosts refuse. */
+/** Whether a message has pieces of reasoning that no host is sent, or says nothing, which hosts refuse. */
 export const needsWriting = (message: Message): boolean => {
   if (message.role !== "assistant") return false
   const { reasoning_details: details } = message
-  return saysNothing(message) || isListed(details)
+  return saysNothing(message) || hasUnsent(details)
 }
 
 const saysNothing = (message: AssistantMessage): boolean =>
@@ -276,7 +277,7 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
         if (history === "reasoning") plain[name] = value
         break
       case "reasoning_details":
-        if (history === "reasoning") plain[name] = isListed(value) ? reasoningApart(value) : value
+        if (history === "reasoning") plain[name] = hasUnsent(value) ? sentOf(reasoningApart(value)) : value
         break
       default:
         plain[name] = value
@@ -290,19 +291,21 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
   return plain
 }
 
-const isListed = (details: unknown): boolean =>
-  Array.isArray(details) && details.some((one) => isJsonObject(one) && isOrderEntry(one))
+/** Whether a piece is the list of the parts, or has nothing that the host could read. */
+const isUnsent = (detail: unknown): boolean => isJsonObject(detail) && (isOrderEntry(detail) || isEmptied(detail))
 
-const unlisted = (details: unknown): unknown =>
-  Array.isArray(details) ? details.filter((one) => !isJsonObject(one) || !isOrderEntry(one)) : details
+const hasUnsent = (details: unknown): boolean => Array.isArray(details) && details.some(isUnsent)
 
-/** Messages that a provider wrote itself, without lists of the order of parts. */
+const sentOf = (details: unknown): unknown =>
+  Array.isArray(details) ? details.filter((one) => !isUnsent(one)) : details
+
+/** Messages that a provider wrote itself, without pieces of reasoning that no host is sent. */
 export const withoutListedOrder = (messages: unknown): unknown =>
   Array.isArray(messages) ? messages.map(withoutList) : messages
 
 const withoutList = (message: unknown): unknown =>
   isJsonObject(message) && message["reasoning_details"] != null
-    ? { ...message, reasoning_details: unlisted(message["reasoning_details"]) }
+    ? { ...message, reasoning_details: sentOf(message["reasoning_details"]) }
     : message
 
 const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != null && calls.length > 0

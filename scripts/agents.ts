@@ -37,9 +37,10 @@ const sessionsOf = (
       ])
   }
   const library = libraries[name]
-  return Object.entries(library?.sessions ?? {}).map(([session, play]) => [
+  if (library === undefined) return []
+  return Object.entries(library.sessions).map(([session, play]) => [
     session,
-    async (host) => (library === undefined ? [] : await playLibrary(scene, library, play, host)),
+    (host) => playLibrary(scene, library, play, host),
   ])
 }
 

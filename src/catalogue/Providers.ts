@@ -1,6 +1,6 @@
 /**
- * Loads the providers: from plugins and the configuration to the providers that can be called and their models. Mistakes in
- * the configuration are reported as problems, all at once. A mistake of a plugin turns its provider off.
+ * Loads the providers: from plugins and the configuration to the providers that can be called and their models.
+ * Mistakes in the configuration are reported as problems, all at once. A mistake of a plugin turns its provider off.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -80,7 +80,9 @@ export interface ProviderOptions {
   readonly configured: ReadonlyArray<ProviderSettings>
   /** Providers that are on without configuration. One that cannot be used is off, and is not reported as a problem. */
   readonly discovered?: ReadonlyArray<ProviderSettings>
-  /** Servers that the gateway looks for while it runs (`localServers.ts`). A host may name them before they are found. */
+  /**
+   * Servers that the gateway looks for while it runs (`localServers.ts`). A host may name them before they are found.
+   */
   readonly local?: ReadonlyArray<ProviderSettings>
   /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
@@ -106,10 +108,18 @@ export interface LoadedProvider {
 }
 
 /** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
-export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
-  api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+export const protocolOf = (host: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined => {
+  const { api } = host
+  const named =
+    api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+  if (named?.native?.isSpokenBy?.(host) !== false) return named
+  const { native: _, ...translating } = named
+  return translating
+}
 
-/** By client form, the protocols by which a host is called for what only hosts of the form can carry, beside its own. */
+/**
+ * By client form, the protocols by which a host is called for what only hosts of the form can carry, beside its own.
+ */
 export const otherProtocolsOf = (
   host: Host,
   { settings, provider, protocol }: LoadedProvider,
@@ -119,7 +129,8 @@ export const otherProtocolsOf = (
   return new Map(
     Object.values(provider.protocols).flatMap((other) => {
       const { native } = other
-      return native?.ofEveryHost === true && native.form !== protocol?.native?.form ? [[native.form, other]] : []
+      if (native?.ofEveryHost !== true || native.form === protocol?.native?.form) return []
+      return native.isSpokenBy?.(host) === false ? [] : [[native.form, other]]
     }),
   )
 }
@@ -320,8 +331,8 @@ const withAddress = (
 }
 
 /**
- * Whether a provider is a server of the operator's own, which has what was installed there, and not what the vendor of the plugin
- * serves.
+ * Whether a provider is a server of the operator's own, which has what was installed there, and not what the vendor of
+ * the plugin serves.
  */
 export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin): boolean =>
   plugin.local !== undefined && networkOf(settings, plugin) === "private"
@@ -329,7 +340,10 @@ export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin):
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
-/** The plugin's own models, or those of the catalogue file in their place, with the hosts that can be called. An invalid one, and more than 5 seconds, turn the provider off. */
+/**
+ * The plugin's own models, or those of the catalogue file in their place, with the hosts that can be called. An invalid
+ * one, and more than 5 seconds, turn the provider off.
+ */
 const modelsOf = (
   { settings, plugin, provider, baseUrl }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,

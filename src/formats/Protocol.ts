@@ -20,22 +20,22 @@ export interface Encoded {
   /** Default `POST`. A `GET` has no body. */
   readonly method?: "GET" | "POST"
   /**
-   * Begins with a slash and is appended to the base URL: `/chat/completions`. It may carry a query, such as `?alt=sse`, but
-   * no credential.
+   * Begins with a slash and is appended to the base URL: `/chat/completions`. It may carry a query, such as `?alt=sse`,
+   * but no credential.
    */
   readonly path: string
   /** Names in lower case. `content-type` is `application/json` by default. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
-   * The JSON that `body` was made from, by `jsonBody`, so that the gateway need not parse what it is about to send. Without it, or
-   * where `body` was changed since, the gateway parses the body.
+   * The JSON that `body` was made from, by `jsonBody`, so that the gateway need not parse what it is about to send.
+   * Without it, or where `body` was changed since, the gateway parses the body.
    */
   readonly source?: { readonly json: JsonObject; readonly text: string }
   /**
-   * Members of `payload`, and `reasoning`, that the caller sent and that are not sent to this host in any form. The caller
-   * gets their names in the header `X-GW-Dropped`. Members that neither the canonical form has nor `Protocol.passes` names do not
-   * come here.
+   * Members of `payload`, and `reasoning`, that the caller sent and that are not sent to this host in any form. The
+   * caller gets their names in the header `X-GW-Dropped`. Members that neither the canonical form has nor
+   * `Protocol.passes` names do not come here.
    */
   readonly dropped?: ReadonlyArray<string>
 }
@@ -62,9 +62,10 @@ export interface Decoder {
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
   /**
-   * The stream is over: returns what was held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
-   * and not at all when the answer is broken off. It may return the finish. Without a finish by then, a stream that the host
-   * closed is a failure of the host, and one that ended by `done` or `[DONE]` finishes with `stop`, unless it had no content.
+   * The stream is over: returns what was held back. Called once, when the host closes it, when `done` says so, or at
+   * `[DONE]`, and not at all when the answer is broken off. It may return the finish. Without a finish by then, a
+   * stream that the host closed is a failure of the host, and one that ended by `done` or `[DONE]` finishes with
+   * `stop`, unless it had no content.
    */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
   /**
@@ -75,18 +76,28 @@ export interface Decoder {
 }
 
 /**
- * For callers who speak the host's own form. Their body is sent with as few changes as possible, and they get the host's
- * answer or events with ids, model, usage and cost exchanged. `decode` and `decoder` still read the answer, for metering.
+ * For callers who speak the host's own form. Their body is sent with as few changes as possible, and they get the
+ * host's answer or events with ids, model, usage and cost exchanged. `decode` and `decoder` still read the answer, for
+ * metering.
  */
 export interface NativeProtocol {
   /** `NativeRequest.form`. */
   readonly form: string
   /**
-   * Whether the provider's hosts that are called by another protocol can be called by this one too, unless the configuration or the
-   * host names the protocol. They are, for requests that only hosts of the form can carry. Default false.
+   * Whether the provider's hosts that are called by another protocol can be called by this one too, unless the
+   * configuration or the host names the protocol. They are, for requests that only hosts of the form can carry. Default
+   * false.
    */
   readonly ofEveryHost?: boolean
-  /** Whether its hosts can be asked to search the web by a tool of the caller's body. Default: as `Protocol.searches`. */
+  /**
+   * Whether a host that is called by this protocol speaks the form: a protocol may call models of several vendors, each
+   * in its vendor's words. Pure; called when the catalogue is made. A throw counts as `false`. Default: every host
+   * does.
+   */
+  readonly isSpokenBy?: (host: Host) => boolean
+  /**
+   * Whether its hosts can be asked to search the web by a tool of the caller's body. Default: as `Protocol.searches`.
+   */
   readonly searches?: boolean
   /** `request`: the canonical form of the same request, from which parameters that the host lacks were taken. */
   readonly encode: (request: ChatRequest, native: NativeRequest, host: Host) => Either.Either<Encoded, Unsupported>
@@ -99,8 +110,8 @@ export interface NativeProtocol {
 export interface Protocol {
   readonly framing: Framing
   /**
-   * Where hosts are called by this protocol, where it is not the provider's base URL: a vendor may have Anthropic's API at
-   * another address. `base_url` of the configuration wins.
+   * Where hosts are called by this protocol, where it is not the provider's base URL: a vendor may have Anthropic's API
+   * at another address. `base_url` of the configuration wins.
    */
   readonly baseUrl?: string
   /**
@@ -109,21 +120,22 @@ export interface Protocol {
    */
   readonly usage?: "largest" | "last"
   /**
-   * Whether the usage of a stream may follow an error in it, as a router sends what the vendor behind it counted. A few more
-   * events are read then, before the stream fails. Default false.
+   * Whether the usage of a stream may follow an error in it, as a router sends what the vendor behind it counted. A few
+   * more events are read then, before the stream fails. Default false.
    */
   readonly usageAfterError?: boolean
   /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
   readonly transparent?: boolean
   /**
-   * Top-level members of the payload, beside those of the canonical form, that may pass to its hosts unread: names, or `any` for
-   * software that an operator runs. Default: none. Others do not come to `encode`, and the caller is told their names. `encode` lets
-   * none of them take the place of a member that it writes itself.
+   * Top-level members of the payload, beside those of the canonical form, that may pass to its hosts unread: names, or
+   * `any` for software that an operator runs. Default: none. Others do not come to `encode`, and the caller is told
+   * their names. `encode` lets none of them take the place of a member that it writes itself.
    */
   readonly passes?: "any" | ReadonlyArray<string>
   /**
-   * Whether a host can be asked to search the web: by `web_search_options` of the payload, which `encode` writes in the host's own
-   * words. Pure. Default: it cannot. A host without a price for it (`pricing.web_search`) is not asked all the same.
+   * Whether a host can be asked to search the web: by `web_search_options` of the payload, which `encode` writes in the
+   * host's own words. Pure. Default: it cannot. A host without a price for it (`pricing.web_search`) is not asked all
+   * the same.
    */
   readonly searches?: (host: Host) => boolean
   /**
@@ -134,8 +146,8 @@ export interface Protocol {
   /** Present where a client form is the host's own. */
   readonly native?: NativeProtocol
   /**
-   * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same
-   * (`errorInBody`), or no answer at all (`malformed`).
+   * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the
+   * same (`errorInBody`), or no answer at all (`malformed`).
    */
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
   /** Makes the decoder of one streamed answer with status 200. Other statuses go to `Provider.error`. */

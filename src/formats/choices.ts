@@ -1,6 +1,6 @@
 /**
- * Answers in the formats that have a list of choices, chat completions and legacy completions: whole ones; streamed ones as
- * server-sent events, with the finish and its cost, and failures in the stream.
+ * Answers in the formats that have a list of choices, chat completions and legacy completions: whole ones; streamed
+ * ones as server-sent events, with the finish and its cost, and failures in the stream.
  */
 
 import type { Failure } from "../domain/failures/Failure.ts"
@@ -50,17 +50,20 @@ const withoutReasoning = (choice: ChatChoice) => {
 
 // --- streams
 
-/** What differs between the forms whose chunks are a list of choices. Made for one answer. */
+/** What differs between the forms whose chunks are a list of choices. */
 export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
   readonly object: string
   readonly choice: (choice: ChatChunkChoice) => JsonObject
 }
 
-/** `usageChunk`: `ChatRequest.usageChunk`. */
+/**
+ * `shapeFor` makes the shape of one host's answer. A shape may keep state, and the answer of a host that broke off
+ * leaves none for the next host. `usageChunk`: `ChatRequest.usageChunk`.
+ */
 export const chunkWriters =
-  (names: AnswerNames, shape: ChunkShape, usageChunk: boolean): WriterFor =>
+  (names: AnswerNames, shapeFor: () => ChunkShape, usageChunk: boolean): WriterFor =>
   (host) =>
-    new ChunkWriter(names, host, shape, usageChunk)
+    new ChunkWriter(names, host, shapeFor(), usageChunk)
 
 /** Shared by nearly all streams, which have one choice. */
 const noIndexes: ReadonlyArray<number> = []

@@ -31,10 +31,10 @@ export type Said = Pick<AssistantMessage, "content" | "reasoning_details" | "too
 
 /**
  * What the entry says of each part: the length of a reasoning's text (UTF-16 units), its signature and how many pieces
- * of it are encrypted; the length of a text, or `null` for one that was not counted and has all of the content; the id of
- * a call.
+ * of it are encrypted; the length of a text, or `null` for one that was not counted and has all of the content; the id
+ * of a call.
  */
-export type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
+type ListedReasoning = [kind: "reasoning", length: number, signature: string | null, encrypted: number]
 export type Listed = ListedReasoning | [kind: "text", length: number | null] | [kind: "call", id: string]
 
 /** Whether a piece is the entry that lists the parts. */
@@ -46,6 +46,17 @@ export const withoutOrder = (details: ReadonlyArray<ReasoningDetail>): ReadonlyA
 
 /** What a piece of reasoning says, if it says it as text. */
 export const textOfDetail = ({ text, summary }: ReasoningDetail): string => text ?? summary ?? ""
+
+/** A block of reasoning of which nothing has come. */
+export const newBlock = (): ListedReasoning => ["reasoning", 0, null, 0]
+
+/** Adds a piece of a block to what is listed of the block. */
+export const countPiece = (block: ListedReasoning, detail: ReasoningDetail): void => {
+  const { signature, data } = detail
+  block[1] += textOfDetail(detail).length
+  if (signature) block[2] = signature
+  if (typeof data === "string") block[3] += 1
+}
 
 /** Numbers the parts of an answer while it is read, and lists them at its end. */
 export class PartOrder {
@@ -68,7 +79,7 @@ export class PartOrder {
   /** A new part of reasoning. Returns its number: the `index` of its pieces, or of the first text of several. */
   reasoning(): number {
     const index = this.next
-    const listed: ListedReasoning = ["reasoning", 0, null, 0]
+    const listed = newBlock()
     this.add(listed)
     this.reasonings.set(index, listed)
     this.last = index
@@ -77,13 +88,11 @@ export class PartOrder {
 
   /** A piece of the reasoning with this number. */
   reasoned(index: number, detail: ReasoningDetail): void {
-    const { signature, data, index: own = index } = detail
+    const { index: own = index } = detail
     const listed = this.reasonings.get(index)
     if (listed === undefined) return
     this.next = Math.max(this.next, own + 1)
-    listed[1] += textOfDetail(detail).length
-    if (signature) listed[2] = signature
-    if (typeof data === "string") listed[3] += 1
+    countPiece(listed, detail)
   }
 
   call(id: string): void {
@@ -219,7 +228,9 @@ export const partsInOrder = (message: Said): OrderedParts => {
   }
 }
 
-/** The pieces of reasoning that a host of the chat form is sent, taken apart and numbered where a caller merged them. */
+/**
+ * The pieces of reasoning that a host of the chat form is sent, taken apart and numbered where a caller merged them.
+ */
 export const reasoningApart = (given: unknown): Block => {
   const details = detailsIn(given)
   const entry = details.find(isOrderEntry)
@@ -259,8 +270,14 @@ export const continues = (before: ReasoningDetail, detail: ReasoningDetail): boo
 
 /** Whether a part that had a number between these is missing. Blocks without numbers tell nothing. */
 const hasGap = (blocks: ReadonlyArray<Block>): boolean => {
-  const indexes = new Set(blocks.flat().map(({ index }) => index))
-  return !indexes.has(undefined) && Math.max(-1, ...(indexes as Set<number>)) >= indexes.size
+  const indexes = new Set<number>()
+  let last = -1
+  for (const { index } of blocks.flat()) {
+    if (index === undefined) return false
+    indexes.add(index)
+    last = Math.max(last, index)
+  }
+  return last >= indexes.size
 }
 
 const listedIn = (data: unknown): ReadonlyArray<Listed> | undefined => {
@@ -308,7 +325,10 @@ const contentPart = (content: ContentPart): AssistantPart => ({ type: "content",
 
 const lengthOf = (block: Block): number => block.reduce((sum, detail) => sum + textOfDetail(detail).length, 0)
 
-/** The blocks as they came, or taken apart where a caller merged them: all text is in the first one then, with its signature. */
+/**
+ * The blocks as they came, or taken apart where a caller merged them: all text is in the first one then, with its
+ * signature.
+ */
 const blocksAs = (listed: ReadonlyArray<Listed>, blocks: ReadonlyArray<Block>): Array<Block> | undefined => {
   const wanted = listed.filter((entry) => entry[0] === "reasoning")
   if (blocks.length === wanted.length && wanted.every(([, length], at) => lengthOf(blocks[at] ?? []) === length)) {

@@ -21,7 +21,8 @@ const installed = (): Installation => {
   return installation
 }
 
-const bare = { discovery: { environment: false, local: false } }
+/** The gateway waits for a stream as long as the test takes, however busy the machine is. */
+const bare = { discovery: { environment: false, local: false }, server: { drain_s: 3600 } }
 
 /** A strategy plugin of this source, in a folder that is searched besides the built-in ones. */
 const withPlugin = (installation: Installation, id: string, source: string) => {

@@ -366,6 +366,26 @@ describe("an answer", () => {
     }
   })
 
+  test("begins anew at the next host where the first one broke off before anything was sent", async () => {
+    const gateway = await routed({
+      a: () =>
+        sse([
+          chunkOf({ delta: { content: "lost" }, logprobs: tokens("lost"), finish_reason: null }),
+          JSON.stringify({ error: { message: "it broke", code: 500 } }),
+        ]),
+      b: () =>
+        sse([
+          chunkOf({ delta: { content: "kept" }, logprobs: tokens("kept"), finish_reason: null }),
+          chunkOf({ delta: {}, finish_reason: "stop" }),
+          "[DONE]",
+        ]),
+    })
+    expect(textOf(await chunksOf(await send(gateway, ask({ echo: true, stream: true }))))).toBe("Oncekept")
+    const [chunk] = await chunksOf(await send(gateway, ask({ logprobs: 1, stream: true })))
+    expect(chunk?.choices[0]?.logprobs?.["text_offset"]).toEqual([0])
+    expect(gateway.called()).toEqual(["a", "b", "a", "b"])
+  })
+
   test("of a host that speaks the Messages form names what that host does not get", async () => {
     const claude = opened(scriptedHost(() => nativeAnswer([{ type: "text", text: "upon a time" }])))
     const gateway = opened(await startGateway({ config: messagesConfig({ claude }) }))

@@ -8,9 +8,8 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { KeyId, requestIdAt } from "../../src/domain/ids.ts"
 import { Storage } from "../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../src/sql/postgres/PostgresStorage.ts"
 import { restoreDatabase } from "../../src/sql/sqlite/restore.ts"
-import { execute, hasPostgres, makeDatabase, redactedUrlOf } from "../support/storage/postgres.ts"
+import { execute, hasPostgres, makeDatabase, postgresAt, redactedUrlOf } from "../support/storage/postgres.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 import { oldDatabase, oldPostgres } from "./sqlite/oldDatabase.ts"
 import { openInProcess } from "./sqlite/openInProcess.ts"
@@ -69,7 +68,7 @@ const makers: ReadonlyArray<readonly [string, (before: string) => Promise<Layer.
             for (const statement of keys) {
               await execute(database, statement.replaceAll("{schema}", "headgate.").replaceAll("{no}", "FALSE"))
             }
-            return layerPostgres({ url: redactedUrlOf(database), durability: "process" })
+            return postgresAt(database)
           },
         ] as const,
       ]

@@ -9,9 +9,8 @@ import * as Layer from "effect/Layer"
 import { KeyId } from "../../src/domain/ids.ts"
 import { type IdempotencyRecord, type IdempotencyRepository, Storage } from "../../src/services/storage/Storage.ts"
 import { StorageUnavailable } from "../../src/services/storage/StorageUnavailable.ts"
-import { layer as layerPostgres } from "../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../src/sql/sqlite/MemoryStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../support/storage/postgres.ts"
 import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
 import { openInProcess } from "./sqlite/openInProcess.ts"
 
@@ -19,11 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "headgate-storage-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Each build has a database of its own. */
-const postgresStorage = Layer.unwrapEffect(
-  Effect.map(Effect.promise(makeDatabase), (database) =>
-    layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-  ),
-)
+const postgresStorage = Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database)))
 
 let files = 0
 const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, unknown>]> = [

@@ -128,7 +128,8 @@ describe("an answer", () => {
       ...block(1, { reasoningContent: { redactedContent: "aGk=" } }, { reasoningContent: { redactedContent: "ZA==" } }),
       ...block(2, { text: "a " }),
       ...block(3, { text: "b c" }, { citation: web }),
-      ...block(4, { image: { format: "webp", source: { bytes: "AA" } } }),
+      ["contentBlockStart", { contentBlockIndex: 4, start: { image: { format: "webp" } } }],
+      ...block(4, { image: { source: { bytes: "aGk=" } } }, { image: { source: { bytes: "ZA==" } } }),
       start(5, { toolUseId: "1", name: "host_ran", type: "server_tool_use" }),
       ...block(5, { toolUse: { input: "{}" } }),
       start(6, { toolUseId: "2", name: "weather" }),
@@ -149,7 +150,7 @@ describe("an answer", () => {
       expect.objectContaining({ id: expect.stringMatching(/^headgate-order-/), index: 5 }),
     ])
     expect(all("annotations")).toEqual([citation])
-    expect(all("images")).toEqual([{ type: "image_url", image_url: { url: "data:image/webp;base64,AA" } }])
+    expect(all("images")).toEqual([{ type: "image_url", image_url: { url: "data:image/webp;base64,aGlk" } }])
     expect(all("tool_calls")).toEqual([
       { index: 0, id: "2", type: "function", function: { name: "weather", arguments: "" } },
       { index: 1, id: "3", type: "function", function: { name: "rain", arguments: "" } },

@@ -1,7 +1,7 @@
 /**
- * Embeddings by InvokeModel, whose bodies are those of each vendor: Cohere's Embed, and Amazon's Titan and Nova, which make one
- * vector in a call. From the pages of their request parameters in AWS's user guide (2026-11); Titan and Nova are untested
- * against recorded traffic.
+ * Embeddings by InvokeModel, whose bodies are those of each vendor: Cohere's Embed, and Amazon's Titan and Nova, which
+ * make one vector in a call. From the pages of their request parameters in AWS's user guide (2026-11); Titan and Nova
+ * are untested against recorded traffic.
  */
 import * as Either from "effect/Either"
 import {
@@ -67,13 +67,10 @@ const bodyFor = (model: string, payload: EmbeddingsPayload): Written | Unsupport
 
 const onlyText = (input: EmbeddingInput, path: string): string | Unsupported => {
   if (typeof input === "string") return input
-  const parts = isParts(input) ? input.content : []
+  const parts = "content" in input ? input.content : []
   const text = parts.every(({ type }) => type === "text") ? parts.map((part) => part["text"]).join("") : ""
   return parts.length > 0 && text !== "" ? text : new Unsupported({ path, reason: "this host takes text only" })
 }
-
-const isParts = (input: EmbeddingInput): input is { readonly content: ReadonlyArray<EmbeddingPart> } =>
-  isJsonObject(input)
 
 /** What a text is for has to be said. Without a word of the caller it is one to be found. */
 const cohereBody = (payload: EmbeddingsPayload): Written | Unsupported => {
@@ -114,7 +111,7 @@ const titanBody = (
 const titanImageBody = ({ dimensions }: EmbeddingsPayload, input: EmbeddingInput): Written | Unsupported => {
   const sized = dimensions == null ? {} : { embeddingConfig: { outputEmbeddingLength: dimensions } }
   if (typeof input === "string") return { body: { inputText: input, ...sized }, carried: ["dimensions"] }
-  const members = (isParts(input) ? input.content : []).map((part) =>
+  const members = ("content" in input ? input.content : []).map((part) =>
     part.type === "text" ? { inputText: part["text"] } : { inputImage: imageIn(part) },
   )
   if (members.length === 0 || members.some((member) => Object.values(member).includes(undefined))) {

@@ -4,11 +4,9 @@ import {
   type ChatUsage,
   type Embedding,
   type EmbeddingInput,
-  type EmbeddingPart,
   type EmbeddingsPayload,
   type EmbeddingsProtocol,
   inputsOf,
-  isJsonObject,
   isVector,
   type JsonObject,
   jsonBody,
@@ -56,7 +54,10 @@ export const embeddings: EmbeddingsProtocol = {
   },
 }
 
-/** The kind of numbers: the caller's, if there is one. An answer has one vector for each input, so there cannot be several. */
+/**
+ * The kind of numbers: the caller's, if there is one. An answer has one vector for each input, so there cannot be
+ * several.
+ */
 const kindOf = ({ embedding_types: kinds }: EmbeddingsPayload): string | Unsupported => {
   if (kinds == null) return "float"
   const [kind, ...more]: ReadonlyArray<unknown> = Array.isArray(kinds) ? kinds : []
@@ -81,14 +82,11 @@ const inputsIn = ({ input }: EmbeddingsPayload): JsonObject | Unsupported => {
 
 const contentOf = (input: EmbeddingInput, path: string): ReadonlyArray<JsonObject> | Unsupported => {
   if (typeof input === "string") return [{ type: "text", text: input }]
-  if (!isParts(input)) return new Unsupported({ path, reason: "this host takes no numbers of tokens" })
+  if (!("content" in input)) return new Unsupported({ path, reason: "this host takes no numbers of tokens" })
   const foreign = input.content.findIndex(({ type }) => type !== "text" && type !== "image_url")
   if (foreign === -1) return input.content
   return new Unsupported({ path: `${path}.content[${foreign}]`, reason: "this host takes text and images only" })
 }
-
-const isParts = (input: EmbeddingInput): input is { readonly content: ReadonlyArray<EmbeddingPart> } =>
-  isJsonObject(input)
 
 /** What is billed: tokens of texts and of images. */
 const usageOf = (meta: unknown): { readonly usage?: ChatUsage } => {

@@ -24,7 +24,7 @@ export default chatHost({
     // It refuses members that it does not know: "Extra inputs are not permitted".
     cacheControl: false,
     drop: ["structured_outputs", "top_a", "image_config"],
-    dropInMessages: ["annotations", "refusal"],
+    dropInMessages: ["annotations", "images", "refusal"],
   },
   embeddings: {},
   rerank: {},

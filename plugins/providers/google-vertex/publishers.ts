@@ -1,8 +1,9 @@
 /**
- * Models of other publishers on Vertex AI, each with its publisher's protocol: Claude speaks Anthropic's, below `rawPredict`; the
- * open models that Vertex AI runs itself (`-maas`) speak the chat form at one address for all; Mistral speaks the chat form
- * below `rawPredict`. From Google's pages on partner and open models, read in 2026-11; untested against recorded traffic. All of
- * them stream server-sent events, as Gemini does, so that one protocol can stand for all.
+ * Models of other publishers on Vertex AI, each with its publisher's protocol: Claude speaks Anthropic's, below
+ * `rawPredict`; the open models that Vertex AI runs itself (`-maas`) speak the chat form at one address for all;
+ * Mistral speaks the chat form below `rawPredict`. From Google's pages on partner and open models, read in 2026-11;
+ * untested against recorded traffic. All of them stream server-sent events, as Gemini does, so that one protocol can
+ * stand for all.
  */
 import * as Either from "effect/Either"
 import {
@@ -74,6 +75,7 @@ export const vertexProtocol: Protocol = {
     const publisher = publisherOf(host)
     return publisher === undefined ? gemini.encode(request, host) : publisher.encode(publisher.protocol, request, host)
   },
+  native: { ...gemini.native, isSpokenBy: (host) => publisherOf(host) === undefined },
   decode: (head, body, context) => protocolOf(context.host).decode(head, body, context),
   decoder: (head, context) => protocolOf(context.host).decoder(head, context),
 }

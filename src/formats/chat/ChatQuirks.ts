@@ -74,7 +74,10 @@ export interface ChatQuirks {
    * adds to `dropped`. `Unsupported` where the host cannot be asked. Pure.
    */
   readonly rewrite?: (payload: ChatPayload, dropped: Array<string>) => JsonObject | Unsupported
-  /** Members of a message that the host refuses, such as `name`. */
+  /**
+   * Members of a message that the host refuses, such as `name`. A `refusal` is sent as text instead; `images` are named as
+   * dropped.
+   */
   readonly dropInMessages?: ReadonlyArray<string>
   /** `false`: the host refuses `stream_options`. */
   readonly streamUsage?: boolean

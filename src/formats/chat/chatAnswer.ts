@@ -1,4 +1,7 @@
-/** Whole answers in the chat form, of hosts and for clients, and the small readings that whole and streamed answers share. */
+/**
+ * Whole answers in the chat form, of hosts and for clients, and the small readings that whole and streamed answers
+ * share.
+ */
 import { HostFailed } from "../../domain/failures/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type {
@@ -19,7 +22,7 @@ import { withCustomCalls } from "../customTools.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
 import { legacyChoice } from "./chatLegacyFunctions.ts"
-import { Reasoned } from "./chatReasoned.ts"
+import { ChatPartOrder } from "./chatPartOrder.ts"
 import { ThinkTags } from "./chatThinkTags.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -237,11 +240,11 @@ const withEntry = (
   details: ReadonlyArray<ReasoningDetail>,
   { content, tool_calls: calls }: ChatMessage,
 ): ReadonlyArray<ReasoningDetail> => {
-  const reasoned = new Reasoned()
-  reasoned.add(details)
-  if (content) reasoned.text()
-  if (calls !== undefined) reasoned.calls(calls)
-  const entry = reasoned.entry()
+  const order = new ChatPartOrder()
+  order.reasoned(details)
+  if (content) order.text()
+  if (calls !== undefined) order.calls(calls)
+  const entry = order.entry()
   return entry === undefined ? details : [...details, entry]
 }
 

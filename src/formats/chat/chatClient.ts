@@ -16,11 +16,9 @@ export const chat: ClientFormat = {
     return answerWriter(names, reasoning.exclude, functionCalls === true ? legacyAnswers : shape)
   },
   stream: (names, { usageChunk, functionCalls, payload }) => {
-    const hasUsageChunk = usageChunk === true
-    if (functionCalls === true) return chunkWriters(names, legacyChunks, hasUsageChunk)
-    if (!hasCustomTools(payload)) return chunkWriters(names, chunks, hasUsageChunk)
-    const customs = customNames(payload)
-    return (host) => chunkWriters(names, customChunks(customs), hasUsageChunk)(host)
+    const customs = hasCustomTools(payload) ? customNames(payload) : undefined
+    const shapeFor = () => (functionCalls ? legacyChunks : customs ? customChunks(customs) : chunks)
+    return chunkWriters(names, shapeFor, usageChunk === true)
   },
   error: chatErrorBody,
   schema: chatTable.schema,

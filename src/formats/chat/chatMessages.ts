@@ -1,6 +1,6 @@
 /**
- * The messages of a conversation: those of clients, checked (roles, contents and the calls in them), and as a host of the chat
- * form takes them: which roles there are, where they stand, and what messages have.
+ * The messages of a conversation: those of clients, checked (roles, contents and the calls in them), and as a host of
+ * the chat form takes them: which roles there are, where they stand, and what messages have.
  */
 import {
   anyObject,
@@ -18,10 +18,10 @@ import {
   text,
   titled,
 } from "../../domain/json/checks.ts"
-import { isJsonObject, type JsonObject, textOr } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import type { AssistantMessage, ContentPart, Message, SystemMessage } from "../../domain/request/chat.ts"
 import { detailsIn, partsOf } from "../content.ts"
-import { isOrderEntry, reasoningApart, withoutOrder } from "../conversation.ts"
+import { isOrderEntry, reasoningApart, textOfDetail, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
 import { isEmptied } from "../request/encryptedReasoning.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
@@ -67,7 +67,9 @@ const toolCall = checkOf(callSchema, (value, path, issues) =>
   ),
 )
 
-/** Its content may be null or absent whatever else it has: answers have none where the model only thought, or refused. */
+/**
+ * Its content may be null or absent whatever else it has: answers have none where the model only thought, or refused.
+ */
 const assistant = objectOf({
   content: assistantContent,
   name: text,
@@ -130,8 +132,8 @@ export const messages: Check = checkOf(messagesSchema, (value, path, issues) => 
 // --- for hosts
 
 /**
- * The messages in an order and with roles that the host takes: instructions where it knows them, results right behind their
- * calls. The same list where that is so already, as usual.
+ * The messages in an order and with roles that the host takes: instructions where it knows them, results right behind
+ * their calls. The same list where that is so already, as usual.
  */
 export const arrangedMessages = (
   messages: ReadonlyArray<Message>,
@@ -195,8 +197,9 @@ const resultsFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> 
 
 /**
  * Results of tools as text. Their images and files follow in a message of the user, behind the last result of the same
- * answer, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed for messages with role 'user'"), and models that
- * accept them since do not see them (openai/openai-openapi#523, 2026-02). The same list where there is none.
+ * answer, for hosts that take them from users only. OpenAI refused them ("Image URLs are only allowed for messages with
+ * role 'user'"), and models that accept them since do not see them (openai/openai-openapi#523, 2026-02). The same list
+ * where there is none.
  */
 export const withoutResultMedia = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   if (!messages.some(hasMedia)) return messages
@@ -284,6 +287,8 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
     }
   }
   if (message.role === "assistant" && saysNothing(message)) plain["content"] = ""
+  if (message.role === "assistant" && refused.has("refusal"))
+    plain["content"] = withRefusal(plain["content"], message.refusal)
   if (message.role === "assistant" && history === "reasoning_content") {
     const reasoning = reasoningIn(message) || (hasCalls(message) ? members.missingReasoning : undefined)
     if (reasoning !== undefined && !refused.has("reasoning_content")) plain["reasoning_content"] = reasoning
@@ -291,22 +296,32 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
   return plain
 }
 
+/** The content with refusals as text, for hosts that refuse them. */
+const withRefusal = (content: unknown, refusal: unknown): unknown => {
+  const said = Array.isArray(content) ? content.map(refusalAsText) : content
+  if (typeof refusal !== "string" || refusal === "") return said
+  return Array.isArray(said) ? [...said, { type: "text", text: refusal }] : textOr(said, "") + refusal
+}
+
+const refusalAsText = (part: unknown): unknown =>
+  isJsonObject(part) && part["type"] === "refusal" ? { type: "text", text: part["refusal"] } : part
+
 /** Whether a piece is the list of the parts, or has nothing that the host could read. */
 const isUnsent = (detail: unknown): boolean => isJsonObject(detail) && (isOrderEntry(detail) || isEmptied(detail))
 
-const hasUnsent = (details: unknown): boolean => Array.isArray(details) && details.some(isUnsent)
+const hasUnsent = (details: unknown): details is ReadonlyArray<unknown> =>
+  Array.isArray(details) && details.some(isUnsent)
 
-const sentOf = (details: unknown): unknown =>
-  Array.isArray(details) ? details.filter((one) => !isUnsent(one)) : details
+const sentOf = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => details.filter((one) => !isUnsent(one))
 
 /** Messages that a provider wrote itself, without pieces of reasoning that no host is sent. */
 export const withoutListedOrder = (messages: unknown): unknown =>
   Array.isArray(messages) ? messages.map(withoutList) : messages
 
-const withoutList = (message: unknown): unknown =>
-  isJsonObject(message) && message["reasoning_details"] != null
-    ? { ...message, reasoning_details: sentOf(message["reasoning_details"]) }
-    : message
+const withoutList = (message: unknown): unknown => {
+  const { reasoning_details: details } = objectIn(message)
+  return isJsonObject(message) && hasUnsent(details) ? { ...message, reasoning_details: sentOf(details) } : message
+}
 
 const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != null && calls.length > 0
 
@@ -314,9 +329,7 @@ const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != 
 const reasoningIn = (message: AssistantMessage): string => {
   const said = textOr(message.reasoning, "") || textOr(message["reasoning_content"], "")
   if (said !== "" || message.reasoning_details == null) return said
-  return withoutOrder(detailsIn(message.reasoning_details))
-    .map(({ text, summary }) => text ?? summary ?? "")
-    .join("")
+  return withoutOrder(detailsIn(message.reasoning_details)).map(textOfDetail).join("")
 }
 
 /** Returns the same array when no member has a `cache_control`. */

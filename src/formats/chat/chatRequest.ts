@@ -28,7 +28,7 @@ import { namesWhere, otherChecks, parameterChecks } from "../../domain/request/p
 import type { ChatRequest } from "../../domain/request/request.ts"
 import { effortAsked, reasoningWish } from "../effort.ts"
 import { jsonBody, type Protocol } from "../Protocol.ts"
-import { withPlainTools } from "../plainTools.ts"
+import { lostOfMessages, withPlainTools } from "../plainTools.ts"
 import { chatRequest, countOf } from "../request/chatRequest.ts"
 import { memberTable, most, readMembers, refusalOf, sharedMembers } from "../request/members.ts"
 import { otherTool } from "../request/operatorMembers.ts"
@@ -133,7 +133,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   ])
   const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
   const names = new Map(Object.entries(quirks.names ?? {}))
-  const members = { history, missingReasoning: undefined, unmarked, refused: new Set(quirks.dropInMessages) }
+  const members = { history, missingReasoning: undefined, unmarked, refused: refusedInMessages(strict, quirks) }
   const { customTools = quirks.passes === "any" } = quirks
   return (request, host) => {
     const dropped: Array<string> = []
@@ -163,6 +163,8 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     else {
       const missing = thinks(out) ? missingReasoning?.(host.upstreamModel) : undefined
       out["messages"] = messagesFor(messages, strict, { ...members, missingReasoning: missing })
+      if (members.refused.has("images") && payload.messages.some(({ images }) => images != null))
+        dropped.push(...lostOfMessages(payload.messages, ["images"]))
     }
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
@@ -237,6 +239,10 @@ const schemaTold = (format: ChatPayload["response_format"]): SystemMessage | und
 }
 
 const thinks = ({ thinking }: JsonObject): boolean => !isJsonObject(thinking) || thinking["type"] !== "disabled"
+
+/** Images that a model made are an addition of routers. */
+const refusedInMessages = (strict: boolean, { dropInMessages = [] }: ChatQuirks): ReadonlySet<string> =>
+  new Set(strict ? [...dropInMessages, "images"] : dropInMessages)
 
 /** The same list where nothing changes. */
 const messagesFor = (

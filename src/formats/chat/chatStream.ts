@@ -33,7 +33,7 @@ import {
   usageOf,
 } from "./chatAnswer.ts"
 import { legacyPiece } from "./chatLegacyFunctions.ts"
-import { Reasoned } from "./chatReasoned.ts"
+import { ChatPartOrder } from "./chatPartOrder.ts"
 import { ThinkTags } from "./chatThinkTags.ts"
 
 /** State of one choice. */
@@ -45,7 +45,7 @@ interface Choice {
   /** Whether it has said any text. */
   hasText: boolean
   /** Absent until it reasons in pieces. */
-  reasoned: Reasoned | undefined
+  order: ChatPartOrder | undefined
   isFinished: boolean
 }
 
@@ -54,7 +54,7 @@ const newChoice = (index: number, quirks: ChatQuirks, model: string): Choice => 
   calls: undefined,
   tags: quirks.thinkTags === true ? new ThinkTags(model) : undefined,
   hasText: false,
-  reasoned: undefined,
+  order: undefined,
   isFinished: false,
 })
 
@@ -149,7 +149,7 @@ const readChoice = (
     if (state.tags !== undefined) addThought(delta, state.tags.end())
     if (finish === "stop" && state.calls?.any === true) finish = "tool_calls"
     if (finish === "tool_calls") addEmptyArguments(delta, state)
-    const entry = state.isFinished ? undefined : state.reasoned?.entry()
+    const entry = state.isFinished ? undefined : state.order?.entry()
     if (entry !== undefined) delta.reasoning_details = [...(delta.reasoning_details ?? noDetails), entry]
     state.isFinished = true
   }
@@ -204,16 +204,16 @@ const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
   if (delta.reasoning_details !== undefined) listReasoning(delta.reasoning_details, choice)
   if (delta.content) {
     choice.hasText = true
-    choice.reasoned?.text()
+    choice.order?.text()
   }
-  if (choice.reasoned !== undefined && delta.tool_calls !== undefined) choice.reasoned.calls(delta.tool_calls)
+  if (delta.tool_calls !== undefined) choice.order?.calls(delta.tool_calls)
   return delta
 }
 
 /** Where texts or calls came before any reasoning, nothing is listed. */
 const listReasoning = (details: ReadonlyArray<ReasoningDetail>, choice: Choice): void => {
-  if (choice.reasoned === undefined && !choice.hasText && choice.calls === undefined) choice.reasoned = new Reasoned()
-  choice.reasoned?.add(details)
+  if (choice.order === undefined && !choice.hasText && choice.calls === undefined) choice.order = new ChatPartOrder()
+  choice.order?.reasoned(details)
 }
 
 /** `{}` for calls that have no arguments: "" is no JSON. Once for each call. */

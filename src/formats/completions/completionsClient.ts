@@ -14,7 +14,10 @@ export const completions: ClientFormat = {
   decode: decodeCompletions,
   prompt: "prompt",
   answer: (names, request) => answerWriter(names, request.reasoning.exclude, completionShape(echoOf(request))),
-  stream: (names, request) => chunkWriters(names, completionChunks(echoOf(request)), request.usageChunk === true),
+  stream: (names, request) => {
+    const echo = echoOf(request)
+    return chunkWriters(names, () => completionChunks(echo), request.usageChunk === true)
+  },
   error: chatErrorBody,
   schema: completionsTable.schema,
 }

@@ -1,6 +1,6 @@
 /**
- * What one candidate says, whole or piece by piece: a host's parts as a delta, and deltas as parts for Google's clients. A whole
- * answer is one piece. Calls go out whole, and what was said behind one waits for it.
+ * What one candidate says, whole or piece by piece: a host's parts as a delta, and deltas as parts for Google's
+ * clients. A whole answer is one piece. Calls go out whole, and what was said behind one waits for it.
  */
 import { randomText } from "../../domain/ids.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
@@ -8,7 +8,7 @@ import type { Annotation, ChatDelta, OutputImage, ReasoningDetail, ToolCallDelta
 import { JsonCount } from "../../wire/jsonDepth.ts"
 import { callIdOf } from "../callId.ts"
 import { argumentsObject, citationsIn } from "../content.ts"
-import { isOrderEntry, PartOrder } from "../conversation.ts"
+import { isOrderEntry, PartOrder, textOfDetail } from "../conversation.ts"
 import { wrapped, wrappedWhole } from "../foreignReasoning.ts"
 import { given } from "./generateContentJson.ts"
 import { imagePart, soundPart } from "./generateContentParts.ts"
@@ -183,8 +183,7 @@ export class AnswerParts {
   /** The parts that are ready. */
   add(delta: ChatDelta): ReadonlyArray<JsonObject> {
     const { content, reasoning, reasoning_details: details = [], tool_calls: calls, images, refusal } = delta
-    if (reasoning && !details.some(({ text, summary }) => text || summary))
-      this.think({ type: "reasoning.text", text: reasoning })
+    if (reasoning && !details.some(textOfDetail)) this.think({ type: "reasoning.text", text: reasoning })
     for (const detail of details) if (!isOrderEntry(detail)) this.think(detail)
     if (content) this.say({ text: content })
     for (const { image_url: image } of images ?? []) this.say(imagePart(image.url))
@@ -244,7 +243,7 @@ export class AnswerParts {
       else this.say({ text: "", thoughtSignature: data ?? "" })
       return
     }
-    const text = detail.text ?? detail.summary ?? ""
+    const text = textOfDetail(detail)
     const { thought } = this
     const goesOn =
       thought !== undefined &&
@@ -253,7 +252,7 @@ export class AnswerParts {
       thought.format === format &&
       thought.type === type
     if (!goesOn) this.endThought()
-    const said = (goesOn ? (thought.text ?? thought.summary ?? "") : "") + text
+    const said = (goesOn ? textOfDetail(thought) : "") + text
     const own = type === "reasoning.summary" ? { summary: said } : { text: said }
     this.thought = { ...(goesOn ? thought : {}), ...detail, ...own }
     if (this.shown.thoughts && text !== "") this.waiting.push({ text, thought: true })

@@ -1,13 +1,14 @@
 /**
- * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`: instructions
- * stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of functions have a turn
- * of their own, since Google wants as many of them as there were calls.
+ * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`:
+ * instructions stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results of
+ * functions have a turn of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import { type Issues, type JsonSchema, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
+import type { FormNeed } from "../../domain/request/request.ts"
 import { innerJson } from "../../wire/jsonDepth.ts"
 import { calledNames, partsOf, textOf } from "../content.ts"
 import { lostOfMessages } from "../plainTools.ts"
@@ -38,6 +39,8 @@ const textMembers: ReadonlySet<string> = new Set(["text", "thought", "thoughtSig
 const embeddedMembers: ReadonlySet<string> = new Set(["inlineData", "thought", "thoughtSignature"])
 const addressedMembers: ReadonlySet<string> = new Set(["fileData", "thought", "thoughtSignature"])
 const resultMembers: ReadonlySet<string> = new Set(["id", "name", "response", "parts"])
+
+const ofGoogle: FormNeed = { path: "contents", reason: "only hosts of Google's format take parts of these kinds" }
 
 export class History {
   readonly messages: Array<Message> = []
@@ -91,8 +94,13 @@ export class History {
       }
     }
     this.answer(said)
-    const saysNothing = this.messages.every(({ role }) => role === "system") && this.untranslated.length === 0
+    const saysNothing = this.onlyForm !== undefined && this.untranslated.length === 0
     if (saysNothing && this.issues.length === 0) report(this.issues, "contents", "must have a part that says something")
+  }
+
+  /** Present where other hosts would be sent no messages. */
+  get onlyForm(): FormNeed | undefined {
+    return this.messages.every(({ role }) => role === "system") ? ofGoogle : undefined
   }
 
   private add(message: Message, path: string): void {
@@ -116,7 +124,10 @@ export class History {
     })
   }
 
-  /** Google's hosts get all parts as they came, so that a file is looked at wherever it stands, and beside whatever else. */
+  /**
+   * Google's hosts get all parts as they came, so that a file is looked at wherever it stands, and beside whatever
+   * else.
+   */
   private files({ fileData, functionResponse }: JsonObject, path: string): void {
     if (isJsonObject(functionResponse))
       for (const inner of objectsIn(functionResponse["parts"])) this.files(inner, `${path}.functionResponse.parts`)
@@ -331,8 +342,8 @@ class ContentsWriter {
   }
 
   /**
-   * What a result says. It stays a text where it has numbers that JavaScript cannot hold or references, and once there is more of
-   * results than can be read at once without making other requests wait.
+   * What a result says. It stays a text where it has numbers that JavaScript cannot hold or references, and once there
+   * is more of results than can be read at once without making other requests wait.
    */
   private read(text: string): unknown {
     this.readCharacters += text.length

@@ -1,6 +1,7 @@
 /**
- * Embeddings in Google's forms: of the Gemini API (`batchEmbedContents`; for clients also `embedContent` with one input), and of
- * Vertex AI: `predict` for its older models, `embedContent`, which takes one input, from Gemini Embedding 2 on.
+ * Embeddings in Google's forms: of the Gemini API (`batchEmbedContents`; for clients also `embedContent` with one
+ * input), and of Vertex AI: `predict` for its older models, `embedContent`, which takes one input, from Gemini
+ * Embedding 2 on.
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
@@ -41,7 +42,10 @@ export const embedContentSchema: JsonSchema = {
   properties: { ...one, requests: { type: "array", items: { type: "object", properties: one }, maxItems: 2048 } },
 }
 
-/** The body as one of the embeddings format, which checks it. Settings are those of the first request: hosts have one for all. */
+/**
+ * The body as one of the embeddings format, which checks it. Settings are those of the first request: hosts have one
+ * for all.
+ */
 export const embeddingsBody = (sent: JsonObject, target: Target): JsonObject => {
   const { requests, content, title: _, ...members } = sent
   const { taskType, task_type, outputDimensionality, output_dimensionality, ...others } = members
@@ -80,8 +84,8 @@ const readInput = (content: unknown): unknown => {
   if (parts.every(({ text }) => typeof text === "string")) return parts.map(({ text }) => text).join("")
   return {
     content: parts.map(({ text, inlineData, inline_data: media = inlineData }) => {
-      if (!isJsonObject(media)) return { type: "text", text }
-      const [type, data] = [String(media["mimeType"] ?? media["mime_type"]), String(media["data"])]
+      const { mimeType, mime_type: type = mimeType, data } = objectIn(media)
+      if (typeof type !== "string" || typeof data !== "string") return { type: "text", text }
       if (type.startsWith("audio/")) return embeddedPart(type, data)
       return { type: "image_url", image_url: { url: `data:${type};base64,${data}` } }
     }),

@@ -1,8 +1,8 @@
 /**
- * Requests in Google's form. A client's body becomes the canonical form for routing, money and hosts of other forms, and
- * beside it the body for Google's hosts. A host of Google's gets a canonical request in Google's words, or a client's body as
- * it came, but for the bounds, what the host lacks, tools without a price and reasoning of other vendors. Model and stream are
- * in the path. Google refuses members that it does not know, so only known ones are sent.
+ * Requests in Google's form. A client's body becomes the canonical form for routing, money and hosts of other forms,
+ * and beside it the body for Google's hosts. A host of Google's gets a canonical request in Google's words, or a
+ * client's body as it came, but for the bounds, what the host lacks, tools without a price and reasoning of other
+ * vendors. Model and stream are in the path. Google refuses members that it does not know, so only known ones are sent.
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
@@ -69,15 +69,18 @@ export const decodeGenerateContent = (
   const history = new History(issues)
   history.instruction(body["systemInstruction"])
   if (body["contents"] !== undefined) history.contents(body["contents"])
-  const { messages, untranslated, pathOf } = history
+  const { messages, untranslated, pathOf, onlyForm } = history
   const config = objectIn(body["generationConfig"])
   const others = Object.entries(read.payload).filter(([name]) => !translated.has(name))
+  const tools = readTools(body["tools"], untranslated, issues)
+  const choice = readChoice(body["toolConfig"], untranslated, issues)
   const payload: ChatPayload = {
     ...Object.fromEntries(others),
     messages,
     ...readConfig(config, untranslated, issues),
-    ...readTools(body["tools"], untranslated, issues),
-    ...readChoice(body["toolConfig"], untranslated, issues),
+    ...tools,
+    // Hosts refuse a choice where there are no tools.
+    ...(tools.tools === undefined ? {} : choice),
     ...(typeof body["user"] === "string" ? { user: body["user"] } : {}),
     ...readTier(body["service_tier"]),
   }
@@ -96,6 +99,7 @@ export const decodeGenerateContent = (
     maxTokens,
     dropped: read.dropped,
     native: untranslated.length === 0 ? undefined : read.payload,
+    onlyForm,
     form: generateContentForm,
   })
   const native = { form: generateContentForm, body: read.payload, headers: {}, untranslated, pathOf }
@@ -279,7 +283,10 @@ const passedTools = (tools: unknown, { payload }: ChatRequest, dropped: Array<st
     return Object.keys(left).length === 0 ? [] : [left]
   })
 
-/** Reasoning of other vendors is left out. Gemini 3 refuses a turn whose first call is not signed, as those of other hosts are. */
+/**
+ * Reasoning of other vendors is left out. Gemini 3 refuses a turn whose first call is not signed, as those of other
+ * hosts are.
+ */
 const passedTurn = (content: JsonObject, isThird: boolean): ReadonlyArray<JsonObject> => {
   const parts = objectsIn(content["parts"])
   const own = parts.filter(({ thoughtSignature: signature }) => !isOwnSignature(signature))

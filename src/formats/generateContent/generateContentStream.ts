@@ -1,15 +1,17 @@
-/** The events of a stream in Google's form: of hosts in the canonical form, and for clients, as events or as one JSON array. */
+/**
+ * The events of a stream in Google's form: of hosts in the canonical form, and for clients, as events or as one JSON
+ * array.
+ */
 import type { Failure, HostFailed } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"
 import type { Charge } from "../../domain/money/Charge.ts"
-import { noCost } from "../../domain/price/price.ts"
-import { noUsage } from "../../domain/price/Usage.ts"
 import type { ChatChunk, ChatChunkChoice } from "../../domain/request/chat.ts"
 import { sseComment, sseEvent } from "../../wire/sse.ts"
 import type { AnswerNames } from "../AnswerWriter.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import type { Decoder } from "../Protocol.ts"
+import { noCharge } from "../routerUsage.ts"
 import type { StreamWriter } from "../StreamWriter.ts"
 import { AnswerReader, candidateOf, endOf, factsOf, writtenLogprobs } from "./generateContentAnswer.ts"
 import { AnswerParts, type Shown } from "./generateContentAnswerParts.ts"
@@ -97,7 +99,7 @@ export class EventWriter implements StreamWriter {
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const body = generateContentErrorBody(this.names.rendered(failure), this.names.requestId)
-    const usage = usageMetadata(charge ?? { usage: noUsage, cost: noCost, upstream: noCost })
+    const usage = usageMetadata(charge ?? noCharge)
     return this.framed({ ...body, ...this.lastFacts(usage) }) + this.closing
   }
 
@@ -131,8 +133,8 @@ export class EventWriter implements StreamWriter {
 }
 
 /**
- * Passes the events of a host of the form on, with ids, model, usage and cost exchanged. Their usage and the finishes are
- * withheld, so that the last event has them with the cost.
+ * Passes the events of a host of the form on, with ids, model, usage and cost exchanged. Their usage and the finishes
+ * are withheld, so that the last event has them with the cost.
  */
 class NativeEvents implements NativeWriter {
   hasStarted = false

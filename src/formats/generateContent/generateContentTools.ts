@@ -21,6 +21,8 @@ export const readTools = (tools: unknown, untranslated: Dropped, issues: Issues)
   for (const [at, { functionDeclarations: declared, googleSearch, ...others }] of objectsIn(tools).entries()) {
     searches ||= googleSearch != null
     dropOthers(others, noMembers, `tools[${at}]`, untranslated)
+    if (declared != null && !Array.isArray(declared))
+      report(issues, `tools[${at}].functionDeclarations`, "must be an array")
     for (const [place, { name, description, ...schemas }] of objectsIn(declared).entries()) {
       if (typeof name !== "string" || name === "")
         report(issues, `tools[${at}].functionDeclarations[${place}].name`, "must be a non-empty string")
@@ -76,7 +78,10 @@ export const hasFunctions = ({ tools, tool_choice: choice }: ChatPayload): boole
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
 
-/** The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price list. */
+/**
+ * The usual names of a search; the reservation counts what it may cost. Google's other tools have no price in a price
+ * list.
+ */
 const isSearch = ({ type }: Tool): boolean => type.includes("web_search")
 
 const declarationOf = ({ function: { name, description, parameters } }: FunctionTool): JsonObject => {
@@ -154,10 +159,19 @@ const isList = (choice: ChatPayload["tool_choice"]): boolean => isJsonObject(cho
 export const readSchema = (own: unknown, written: unknown): JsonObject | undefined =>
   isJsonObject(own) ? own : isJsonObject(written) ? jsonSchemaOf(written) : undefined
 
-/** Google's own kind of schema as JSON Schema: types in lower case, and `nullable` as a type. */
+/** What JSON Schema calls members that Google's own kind of schema has by another name. */
+const schemaNames: ReadonlyMap<string, string> = new Map([
+  ["defs", "$defs"],
+  ["ref", "$ref"],
+])
+
+/**
+ * Google's own kind of schema as JSON Schema: types in lower case, and `nullable` as a type. Its members are those of
+ * `Schema` in Vertex AI's reference (2026-11), of which the Gemini API has most.
+ */
 const jsonSchemaOf = ({ nullable, propertyOrdering: _, ...schema }: JsonObject): JsonObject => {
   const written: Record<string, unknown> = {}
-  for (const name in schema) written[name] = inSchema(name, schema[name])
+  for (const name in schema) written[schemaNames.get(name) ?? name] = inSchema(name, schema[name])
   const { type } = written
   return nullable === true && typeof type === "string" ? { ...written, type: [type, "null"] } : written
 }
@@ -165,9 +179,10 @@ const jsonSchemaOf = ({ nullable, propertyOrdering: _, ...schema }: JsonObject):
 const inSchema = (name: string, value: unknown): unknown => {
   if (name === "type" && typeof value === "string") return value.toLowerCase()
   if (/^(?:min|max)(?:Items|Length|Properties)$/.test(name) && typeof value === "string") return Number(value)
-  if (name === "items") return schemaIn(value)
+  if (name === "ref" && typeof value === "string") return value.replace(/^#\/defs\//, "#/$defs/")
+  if (name === "items" || name === "additionalProperties") return schemaIn(value)
   if (name === "anyOf" && Array.isArray(value)) return value.map(schemaIn)
-  if (name !== "properties" || !isJsonObject(value)) return value
+  if ((name !== "properties" && name !== "defs") || !isJsonObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, schemaIn(inner)]))
 }
 

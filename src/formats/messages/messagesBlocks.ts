@@ -111,3 +111,7 @@ export const citationOf = ({ url_citation: { url, title, content } }: Annotation
   cited_text: typeof content === "string" ? content : "",
   encrypted_index: "",
 })
+
+/** Whether a citation came from a host of another form: it has no index that a host of this one could read. */
+export const isForeignCitation = (citation: unknown): boolean =>
+  isJsonObject(citation) && citation["type"] === "web_search_result_location" && citation["encrypted_index"] === ""

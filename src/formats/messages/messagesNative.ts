@@ -12,6 +12,7 @@ import { reasoningWish } from "../effort.ts"
 import { isForeign } from "../foreignReasoning.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "../request/turns.ts"
+import { isForeignCitation } from "./messagesBlocks.ts"
 import { parameters } from "./messagesMembers.ts"
 import { outputBound, samplingParameters, version, writtenTier } from "./messagesRequest.ts"
 import {
@@ -65,7 +66,7 @@ export const encodeNative = (
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
-  sent["messages"] = withoutForeignThinking(body["messages"])
+  sent["messages"] = withoutForeign(body["messages"], dropped)
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
   // `payload` has the host's own tier, if the host has one, and otherwise the caller's.
@@ -138,19 +139,43 @@ const pricedBetas = (
 const longContextBeta = "context-1m"
 const longContext = 1_000_000
 
-/** Reasoning of other vendors, which earlier turns may have from other hosts, would be refused. */
-const withoutForeignThinking = (messages: unknown): unknown => {
-  const hasForeign = (message: unknown): boolean => {
-    const { content } = objectIn(message)
-    return Array.isArray(content) && content.some(isForeign)
-  }
+/**
+ * Leaves out what earlier turns have from hosts of other forms, and this one refuses: reasoning, citations without an
+ * index, and images, which are named ("'image' blocks are not permitted within assistant turns", SEMOSS/Semoss#2323,
+ * 2026-04).
+ */
+const withoutForeign = (messages: unknown, dropped: Array<string>): unknown => {
   if (!Array.isArray(messages) || !messages.some(hasForeign)) return messages
-  return messages.flatMap((message: unknown) => {
+  return messages.flatMap((message: unknown, at) => {
     const { content } = objectIn(message)
-    if (!isJsonObject(message) || !Array.isArray(content)) return [message]
-    const kept = content.filter((block) => !isForeign(block))
+    if (!isJsonObject(message) || !Array.isArray(content) || !hasForeign(message)) return [message]
+    const kept = content.flatMap((block: unknown, place) => {
+      if (isMadeImage(block)) dropped.push(`messages[${at}].content[${place}]`)
+      return isMadeImage(block) || isForeign(block) ? [] : withOwnCitations(block)
+    })
     return kept.length === 0 && content.length > 0 ? [] : [{ ...message, content: kept }]
   })
+}
+
+const hasForeign = (message: unknown): boolean => {
+  const { role, content } = objectIn(message)
+  return role === "assistant" && Array.isArray(content) && content.some(isOfOthers)
+}
+
+const isOfOthers = (block: unknown): boolean => isForeign(block) || isMadeImage(block) || hasForeignCitation(block)
+
+const isMadeImage = (block: unknown): boolean => isJsonObject(block) && block["type"] === "image"
+
+const hasForeignCitation = (block: unknown): boolean =>
+  isJsonObject(block) && Array.isArray(block["citations"]) && block["citations"].some(isForeignCitation)
+
+/** A text without its citations of other hosts. One that was there for them alone goes too. */
+const withOwnCitations = (block: unknown): ReadonlyArray<unknown> => {
+  if (!isJsonObject(block) || !hasForeignCitation(block)) return [block]
+  if (block["text"] === "") return []
+  const { citations, ...rest } = block
+  const own = objectsIn(citations).filter((citation) => !isForeignCitation(citation))
+  return [own.length === 0 ? rest : { ...rest, citations: own }]
 }
 
 /** An object without members that stand for parameters which the host lacks. */

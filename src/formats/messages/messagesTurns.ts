@@ -14,7 +14,7 @@ import {
   text,
 } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn } from "../../domain/json/json.ts"
-import type { Content, ContentPart, Message, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
+import type { Content, ContentPart, Message, OutputImage, ToolCall, ToolMessage } from "../../domain/request/chat.ts"
 import type { FormNeed } from "../../domain/request/request.ts"
 import { callIdWithin } from "../callId.ts"
 import { type AssistantPart, addReasoning, saidInOrder } from "../conversation.ts"
@@ -193,6 +193,7 @@ export class TurnReader {
     const parts: Array<AssistantPart> = []
     const contentPaths: Array<string> = []
     const callPaths: Array<string> = []
+    const images: Array<OutputImage> = []
     let reasoning = ""
     for (const [block, place] of blocks) {
       switch (block["type"]) {
@@ -211,16 +212,21 @@ export class TurnReader {
           break
         default:
           for (const { value } of this.parts(block, place)) {
-            parts.push({ type: "content", content: value })
-            contentPaths.push(place)
+            // The model made it: hosts take images in the content of users alone.
+            if (value.type === "image_url") images.push({ type: "image_url", image_url: value.image_url })
+            else {
+              parts.push({ type: "content", content: value })
+              contentPaths.push(place)
+            }
           }
       }
     }
     const { content: said, ...rest } = saidInOrder(parts)
-    const isEmpty = parts.length === 0 && reasoning === ""
+    const isEmpty = parts.length + images.length === 0 && reasoning === ""
     const content = isEmpty ? "" : (said ?? null)
     const thinking = reasoning === "" ? {} : { reasoning }
-    this.add({ role: "assistant", content, ...thinking, ...rest }, path, contentPaths, callPaths)
+    const made = images.length === 0 ? {} : { images }
+    this.add({ role: "assistant", content, ...thinking, ...rest, ...made }, path, contentPaths, callPaths)
   }
 
   private call(block: JsonObject, path: string): ToolCall {

@@ -112,16 +112,22 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
   for (const name in item) {
     const value = item[name]
     if (name === "__proto__" || (name === "id" && hasOwnId)) continue
-    if (isReasoning && (name === "format" || name === "signature")) continue
+    if (isReasoning && notInReasoning.has(name)) continue
     if (name === "call_id") kept[name] = callIdHere(value)
     else if ((name === "content" || name === "output") && Array.isArray(value)) {
-      const parts = value.map(withoutMark)
+      const parts = value.map(ownPart)
       kept[name] = isAgentMessage ? readableParts(parts) : parts
     } else kept[name] = value
   }
   if (added !== undefined) kept["tools"] = added
   return [kept]
 }
+
+/**
+ * Members of reasoning that are the gateway's, and the status, which OpenAI writes and refuses ("Unknown parameter:
+ * 'input[1].status'", litellm#13420, 2025-08; jcode#1028, 2026-08).
+ */
+const notInReasoning: ReadonlySet<string> = new Set(["format", "signature", "status"])
 
 /** Whether reasoning can be read by this host, which does not know items of its own that came without encrypted content. */
 const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypted" }: ResponsesQuirks): boolean => {
@@ -130,6 +136,19 @@ const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypte
   if (given !== undefined && given !== format) return false
   if (isWrapped(data) || history === "none") return false
   return history === "text" || (typeof data === "string" && data !== "")
+}
+
+/** A part without marks of other forms. Citations lose the text of their source, which OpenAI's form does not have. */
+const ownPart = (part: unknown): unknown => {
+  const own = withoutMark(part)
+  if (!isJsonObject(own) || !Array.isArray(own["annotations"])) return own
+  return { ...own, annotations: own["annotations"].map(withoutQuote) }
+}
+
+const withoutQuote = (annotation: unknown): unknown => {
+  if (!isJsonObject(annotation) || annotation["type"] !== "url_citation") return annotation
+  const { content: _, ...rest }: JsonObject = annotation
+  return rest
 }
 
 const withoutMark = (part: unknown): unknown => {

@@ -1,5 +1,6 @@
 /**
- * Protocols whose hooks keep what the contract promises: of chats, and of operations whose answer comes as a whole. See `checked.ts`.
+ * Protocols whose hooks keep what the contract promises: of chats, and of operations whose answer comes as a whole. See
+ * `checked.ts`.
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
@@ -19,7 +20,7 @@ import type { ChatRequest, NativeRequest, UnaryRequest } from "../../domain/requ
 import { readKeepingNumbers } from "../../formats/embeddings/embeddingsNumbers.ts"
 import { showable } from "../../formats/httpError.ts"
 import { isOurs } from "../../formats/ownProtocols.ts"
-import type { AnswerContext, Decoder, Encoded, Protocol } from "../../formats/Protocol.ts"
+import type { AnswerContext, Decoder, Encoded, NativeProtocol, Protocol } from "../../formats/Protocol.ts"
 import type { ResponseHead } from "../../wire/head.ts"
 import type { UnaryProtocols } from "../unaryProtocols.ts"
 import { but } from "./misfit.ts"
@@ -35,6 +36,8 @@ export interface CheckedProtocol
   readonly native?: {
     readonly form: string
     readonly ofEveryHost: boolean
+    /** Never throws. Absent: every host speaks the form. */
+    readonly isSpokenBy?: (host: Host) => boolean
     readonly encode: (
       request: ChatRequest,
       native: NativeRequest,
@@ -47,8 +50,8 @@ export interface CheckedProtocol
 }
 
 /**
- * `decode` gives what the operation's `isAnswer` takes. Methods, which are compared loosely: the endpoint of a host has the protocol of
- * its model's operation, as a plain `CheckedUnary`.
+ * `decode` gives what the operation's `isAnswer` takes. Methods, which are compared loosely: the endpoint of a host has
+ * the protocol of its model's operation, as a plain `CheckedUnary`.
  */
 export interface CheckedUnary<Request = UnaryRequest<UnaryName>, Answer = UnaryAnswer> {
   readonly passes?: Protocol["passes"]
@@ -81,6 +84,7 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
           native: {
             form: native.form,
             ofEveryHost: native.ofEveryHost === true,
+            ...(native.isSpokenBy === undefined ? {} : { isSpokenBy: (host: Host) => isSpokenBy(native, host) }),
             encode: checkedEncode(hook("native.encode"), (request, written, host) =>
               native.encode(givenTo(protocol, request), nativeGivenTo(protocol, written), host),
             ),
@@ -92,8 +96,8 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
 }
 
 /**
- * What an `encode` is given: a copy of the payload, unless the protocol is one of the gateway's own, so that a plugin that changes it
- * does not change what the next host gets. The kit tells its author.
+ * What an `encode` is given: a copy of the payload, unless the protocol is one of the gateway's own, so that a plugin
+ * that changes it does not change what the next host gets. The kit tells its author.
  */
 const givenTo = <Request extends { readonly payload: JsonObject }>(protocol: object, request: Request): Request =>
   isOurs(protocol) ? request : { ...request, payload: copied(request.payload) }
@@ -108,6 +112,14 @@ const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"
     // A host is not asked for what its plugin cannot tell of it.
   }
   return native?.searches === true ? "own-form" : undefined
+}
+
+const isSpokenBy = (native: NativeProtocol, host: Host): boolean => {
+  try {
+    return native.isSpokenBy?.(host) === true
+  } catch {
+    return false
+  }
 }
 
 /** What the provider has of operations whose answer comes as a whole. */

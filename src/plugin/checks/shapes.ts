@@ -1,6 +1,7 @@
 /**
  * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
- * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
+ * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that
+ * shape.
  */
 
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
@@ -250,10 +251,11 @@ export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unkn
   ) {
     return but("native is an object with form as text and encode as a function", native)
   }
-  const ofEveryHost = isPlainObject(native) ? native["ofEveryHost"] : undefined
+  const { ofEveryHost, isSpokenBy }: JsonObject = isPlainObject(native) ? native : {}
   if (ofEveryHost !== undefined && typeof ofEveryHost !== "boolean") {
     return but("native.ofEveryHost is true or false", ofEveryHost)
   }
+  if (isSpokenBy !== undefined && !isFunction(isSpokenBy)) return but("native.isSpokenBy is a function", isSpokenBy)
   const missing = ["encode", "decode", "decoder"].find((hook) => !isFunction(protocol[hook]))
   return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])
 }

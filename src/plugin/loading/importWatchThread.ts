@@ -21,14 +21,18 @@ self.onmessage = ({ data: { path, limitMs, instead } }: MessageEvent<WatchMessag
   const line = `plugin ${path}: import: it has blocked the process for ${limitMs / 1000} seconds; the gateway ends\n`
   const ownTime = new OwnTime(process.pid)
   const waitFor = (ms: number): void => {
+    const step = Math.min(ms, mostMs)
     timer = setTimeout(() => {
-      const left = ms - ownTime.of(ms)
+      const left = ms - ownTime.of(step)
       if (left > leastMs) waitFor(left)
       else void endProcess(instead?.code ?? 70, instead?.line ?? line)
-    }, ms)
+    }, step)
   }
   waitFor(limitMs)
 }
+
+/** Between two looks at the main thread's own time, which is exact to as much. */
+const mostMs = 1000
 
 /** Less is not worth another look. */
 const leastMs = 50

@@ -1,7 +1,7 @@
 /** What Google's clients get of an answer of a host that speaks another form. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
-import { isJsonObject } from "../../../src/domain/json/json.ts"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json/json.ts"
 import type { Charge } from "../../../src/domain/money/Charge.ts"
 import { noCost } from "../../../src/domain/price/price.ts"
 import { noUsage } from "../../../src/domain/price/Usage.ts"
@@ -99,11 +99,59 @@ test("members of declarations, choices, parts and results that Google alone has 
   ])
 })
 
-test("contents that say nothing were sent as a conversation without messages", () => {
+const decodedOf = (body: JsonObject) => {
   const target = new Target("/api/v1", "http://127.0.0.1/api/v1beta/models/m:generateContent")
-  const decoded = generateContent.decode({ model: "m", contents: [{ parts: [{}] }] }, new Headers(), target)
-  expect(Either.getLeft(decoded)).toMatchObject({
+  return generateContent.decode({ model: "m", contents: [{ parts: [{ text: "Hi" }] }], ...body }, new Headers(), target)
+}
+
+test("contents that say nothing were sent as a conversation without messages", () => {
+  expect(Either.getLeft(decodedOf({ contents: [{ parts: [{}] }] }))).toMatchObject({
     value: { issues: [{ path: "contents", message: "must have a part that says something" }] },
+  })
+})
+
+test("contents of parts that Google alone has are for its hosts: others were sent no messages", () => {
+  const { routing } = Either.getOrThrow(decodedOf({ contents: [{ parts: [{ executableCode: { code: "1" } }] }] }))
+  const reason = "only hosts of Google's format take parts of these kinds"
+  expect(routing.needs).toMatchObject({ form: "generateContent", onlyForm: { path: "contents", reason } })
+})
+
+test("a choice without functions is none: hosts refuse one without tools", () => {
+  const toolConfig = { functionCallingConfig: { mode: "ANY" } }
+  for (const tools of [undefined, [], [{ functionDeclarations: [] }]]) {
+    const { payload, routing } = Either.getOrThrow(decodedOf({ tools, toolConfig }))
+    expect([payload.tool_choice, routing.parameters]).toEqual([undefined, []])
+  }
+})
+
+test("declarations that are no list were left out without a word", () => {
+  expect(Either.getLeft(decodedOf({ tools: [{ functionDeclarations: { name: "look" } }] }))).toMatchObject({
+    value: { issues: [{ path: "tools[0].functionDeclarations", message: "must be an array" }] },
+  })
+})
+
+test("a schema of Google's own kind becomes a JSON Schema at every depth", () => {
+  const text = { type: "STRING", nullable: true }
+  const parameters = {
+    type: "OBJECT",
+    propertyOrdering: ["byName"],
+    properties: {
+      byName: { type: "OBJECT", additionalProperties: { type: "ARRAY", items: text, maxItems: "3" } },
+      pet: { anyOf: [{ ref: "#/defs/pet" }, { type: "NULL" }] },
+    },
+    defs: { pet: { type: "OBJECT", properties: { type: text }, additionalProperties: false } },
+  }
+  const { payload } = Either.getOrThrow(
+    decodedOf({ tools: [{ functionDeclarations: [{ name: "look", parameters }] }] }),
+  )
+  const written = { type: ["string", "null"] }
+  expect(payload.tools?.[0]?.function?.parameters).toEqual({
+    type: "object",
+    properties: {
+      byName: { type: "object", additionalProperties: { type: "array", items: written, maxItems: 3 } },
+      pet: { anyOf: [{ $ref: "#/$defs/pet" }, { type: "null" }] },
+    },
+    $defs: { pet: { type: "object", properties: { type: written }, additionalProperties: false } },
   })
 })
 

@@ -4,11 +4,14 @@ import * as Either from "effect/Either"
 import { HostFailed } from "../../../src/domain/failures/Failure.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import type { EmbeddingsPayload, EmbeddingsRequest } from "../../../src/domain/request/embeddings.ts"
+import { decodeEmbeddings } from "../../../src/formats/embeddings/embeddingsRequest.ts"
+import { embeddingsBody } from "../../../src/formats/generateContent/generateContentEmbeddings.ts"
 import {
   embedContentProtocol,
   generateContentProtocol,
   vertexEmbeddingsProtocol,
 } from "../../../src/formats/generateContent/generateContentHost.ts"
+import { Target } from "../../../src/formats/Target.ts"
 import { reporting } from "../../support/recordings/recordedTable.ts"
 import { bodyOf, hostFor, recordings, requestWith } from "../../support/recordings/recordings.ts"
 import { head } from "./build.ts"
@@ -36,6 +39,21 @@ const read = (protocol: typeof studio, body: unknown, input: EmbeddingsPayload["
   protocol.decode(head, body, requestFor({ input }))
 
 const text = (part: string) => ({ parts: [{ text: part }] })
+
+test("media without its type or data is refused: hosts were sent the word undefined", () => {
+  const target = new Target("/api/v1", "http://127.0.0.1/api/v1beta/models/m:embedContent")
+  const image = { mimeType: "image/png", data: "AAAA" }
+  const isRead = (inlineData: object) => {
+    const body = { content: { parts: [{ text: "a" }, { inlineData }] } }
+    return Either.isRight(decodeEmbeddings({ ...embeddingsBody(body, target), model: "m" }))
+  }
+  expect([image, { mimeType: "image/png" }, { data: "AAAA" }, { ...image, data: 5 }].map(isRead)).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ])
+})
 
 describe("the Gemini API", () => {
   test("all inputs in one request, with length and purpose", () => {

@@ -6,6 +6,8 @@ import type { Host } from "../../../src/domain/hosts/Host.ts"
 import { type JsonObject, objectsIn } from "../../../src/domain/json/json.ts"
 import { responsesProtocol } from "../../../src/formats/responses/responsesHost.ts"
 import { decodeResponses } from "../../../src/formats/responses/responsesRequest.ts"
+import { clients } from "../../support/formats/conversationClients.ts"
+import { sentTo } from "../../support/formats/conversationTurns.ts"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings/recordings.ts"
 
 const protocol = responsesProtocol({ leastTokens: 16, efforts: () => ["low", "medium", "high"] })
@@ -362,4 +364,19 @@ describe("a Responses client's history at a host of the form whose request is tr
       }),
     )
   })
+})
+
+test("items of a client go on without what OpenAI refuses in them (litellm#13420)", () => {
+  const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" }
+  const cited = (more: JsonObject) => {
+    const citation = { type: "url_citation", url: "https://c.test", title: "t", start_index: 0, end_index: 2, ...more }
+    return {
+      type: "message",
+      role: "assistant",
+      content: [{ type: "output_text", text: "hi", annotations: [citation] }],
+    }
+  }
+  const given = [user, { ...thought, status: "completed" }, cited({ content: "quoted" }), user]
+  const { json, dropped } = sentTo({ protocol, model: "gpt-5-mini" }, clients.responses, given)
+  expect([json["input"], dropped]).toEqual([[user, thought, cited({}), user], []])
 })

@@ -7,7 +7,6 @@ import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { until } from "../../support/clocks/until.ts"
 import {
   type Anything,
@@ -24,7 +23,7 @@ import {
 import { startGateway } from "../../support/gateways/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 import { lastingStorage, memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const minute = 60_000
 const hour = 60 * minute
@@ -32,11 +31,7 @@ const day = 24 * hour
 const iso = (ms: number) => new Date(ms).toISOString()
 
 const onPostgres = () =>
-  Layer.unwrapEffect(
-    Effect.map(Effect.promise(makeDatabase), (database) =>
-      Layer.orDie(layerPostgres({ url: redactedUrlOf(database), durability: "process" })),
-    ),
-  )
+  Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => Layer.orDie(postgresAt(database))))
 
 const kinds = [
   ["SQLite", () => memoryStorage, () => lastingStorage],

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import * as PostgresStorage from "../../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import { until } from "../../support/clocks/until.ts"
 import {
@@ -19,7 +18,7 @@ import {
   row,
   startControlPlane,
 } from "../../support/gateways/control.ts"
-import { execute, hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { execute, hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -48,15 +47,7 @@ const accepted = async (at: ControlPlane, secret: string): Promise<boolean> => {
 
 const storages: ReadonlyArray<readonly [string, () => Promise<NonNullable<ControlPlaneOptions["storage"]>>]> = [
   ["SQLite", async () => memoryStorage],
-  ...(hasPostgres
-    ? [
-        [
-          "PostgreSQL",
-          async () =>
-            Layer.orDie(PostgresStorage.layer({ url: redactedUrlOf(await makeDatabase()), durability: "process" })),
-        ] as const,
-      ]
-    : []),
+  ...(hasPostgres ? [["PostgreSQL", async () => Layer.orDie(postgresAt(await makeDatabase()))] as const] : []),
 ]
 
 describe.each(storages)("on %s a rotation", (_, make) => {
@@ -165,7 +156,7 @@ describe.each(storages)("on %s a rotation", (_, make) => {
 describe.skipIf(!hasPostgres)("a rotation at one of two gateways on a database", () => {
   test("is known to the other within five seconds, and is a row of the audit log without secrets", async () => {
     const database = await makeDatabase()
-    const storage = () => Layer.orDie(PostgresStorage.layer({ url: redactedUrlOf(database), durability: "process" }))
+    const storage = () => Layer.orDie(postgresAt(database))
     const [one, other] = [await started(storage()), await started(storage())]
     const old = await one.newKey()
     expect(await accepted(other, old)).toBe(true)

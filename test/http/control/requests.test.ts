@@ -4,13 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { errorOf } from "../../support/clients/answers.ts"
 import { until } from "../../support/clocks/until.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const kinds = [
   ["SQLite", () => lastingStorage],
@@ -18,12 +17,7 @@ const kinds = [
     ? [
         [
           "PostgreSQL",
-          () =>
-            Layer.unwrapEffect(
-              Effect.map(Effect.promise(makeDatabase), (database) =>
-                layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-              ),
-            ),
+          () => Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database))),
         ] as const,
       ]
     : []),

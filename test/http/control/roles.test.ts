@@ -6,7 +6,6 @@ import * as Redacted from "effect/Redacted"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
 import type { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import {
   asManager,
   bearer,
@@ -17,7 +16,7 @@ import {
   startControlPlane,
 } from "../../support/gateways/control.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const publicUrl = "https://gateway.test"
 const callers = ["ordinary", "read", "keys", "all"] as const
@@ -171,14 +170,7 @@ describe("management keys", () => {
 
 const kinds: ReadonlyArray<readonly [string, () => Promise<Layer.Layer<Storage>>]> = [
   ["SQLite", async () => memoryStorage],
-  ...(hasPostgres
-    ? [
-        [
-          "PostgreSQL",
-          async () => Layer.orDie(layerPostgres({ url: redactedUrlOf(await makeDatabase()), durability: "process" })),
-        ] as const,
-      ]
-    : []),
+  ...(hasPostgres ? [["PostgreSQL", async () => Layer.orDie(postgresAt(await makeDatabase()))] as const] : []),
 ]
 if (!hasPostgres) test.skip("the last management key in PostgreSQL", () => {})
 

@@ -7,7 +7,6 @@ import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { placeOf, signInRefusal } from "../../../src/http/sessions/place.ts"
 import { KeyStore } from "../../../src/services/keys/KeyStore.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { until } from "../../support/clocks/until.ts"
 import {
   asManager,
@@ -20,7 +19,7 @@ import {
   startControlPlane,
 } from "../../support/gateways/control.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const minute = 60_000
 const hour = 60 * minute
@@ -45,8 +44,7 @@ const withCookie = (cookie: string, method = "GET", headers: Record<string, stri
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 })
 
-const postgresOf = (database: string) =>
-  Layer.orDie(layerPostgres({ url: redactedUrlOf(database), durability: "process" }))
+const postgresOf = (database: string) => Layer.orDie(postgresAt(database))
 
 const kinds: ReadonlyArray<readonly [string, () => Promise<Layer.Layer<Storage>>]> = [
   ["SQLite", async () => memoryStorage],

@@ -5,7 +5,6 @@ import * as Layer from "effect/Layer"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import * as PostgresStorage from "../../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
 import {
   type Anything,
@@ -19,7 +18,7 @@ import {
   row,
   startControlPlane,
 } from "../../support/gateways/control.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const dayMs = 86_400_000
 
@@ -45,15 +44,7 @@ const dataOf = async (at: ControlPlane, path: string): Promise<Anything> => {
 
 const storages: ReadonlyArray<readonly [string, () => Promise<NonNullable<ControlPlaneOptions["storage"]>>]> = [
   ["SQLite", async () => memoryStorage],
-  ...(hasPostgres
-    ? [
-        [
-          "PostgreSQL",
-          async () =>
-            Layer.orDie(PostgresStorage.layer({ url: redactedUrlOf(await makeDatabase()), durability: "process" })),
-        ] as const,
-      ]
-    : []),
+  ...(hasPostgres ? [["PostgreSQL", async () => Layer.orDie(postgresAt(await makeDatabase()))] as const] : []),
 ]
 
 describe.each(storages)("on %s", (_, make) => {

@@ -8,20 +8,14 @@ import { keyId } from "../../../src/domain/keys/keySecret.ts"
 import { version } from "../../../src/process/version.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
 import { StorageUnavailable } from "../../../src/services/storage/StorageUnavailable.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { sampleRow } from "../../sql/samples.ts"
 import { asManager, expectAnswer, json, startControlPlane } from "../../support/gateways/control.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/hosts/host.ts"
 import { lastingStorage, memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
-const postgres = () =>
-  Layer.unwrapEffect(
-    Effect.map(Effect.promise(makeDatabase), (database) =>
-      layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-    ),
-  )
+const postgres = () => Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database)))
 const kinds = [["memory", () => lastingStorage], ...(hasPostgres ? [["postgres", postgres] as const] : [])] as const
 if (!hasPostgres) test.skip("over PostgreSQL, the state", () => {})
 

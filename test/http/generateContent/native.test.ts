@@ -1,11 +1,14 @@
 /** Google's clients at Google's hosts: the body passes, but for its bounds and what the host is not to get. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import aiStudio from "../../../plugins/providers/google-ai-studio/index.ts"
+import vertex from "../../../plugins/providers/google-vertex/index.ts"
 import type { JsonObject } from "../../../src/domain/json/json.ts"
 import { readGenerateContentStream } from "../../../src/testing/grammar/generateContent.ts"
 import { openAccount } from "../../support/gateways/account.ts"
 import { startGateway, type TestGateway } from "../../support/gateways/gateway.ts"
 import { closeAfterAll, opened } from "../../support/gateways/watched.ts"
 import { scriptedHost, sse } from "../../support/hosts/host.ts"
+import { nativeAnswer } from "../../support/hosts/messages.ts"
 
 closeAfterAll()
 
@@ -23,6 +26,7 @@ beforeAll(async () => {
     scriptedHost((body, request) => {
       const { pathname, search } = new URL(request.url)
       sent = { path: pathname + search, body, key: request.headers.get("x-goog-api-key") }
+      if (pathname.includes("anthropic")) return nativeAnswer([{ type: "text", text: "Hi" }])
       if (!pathname.includes("stream")) {
         return Response.json({
           ...candidate([{ text: "Hi" }], { finishReason: "OTHER", avgLogprobs: -1 }),
@@ -35,30 +39,42 @@ beforeAll(async () => {
       ])
     }),
   )
-  const hosts = [
-    {
-      provider: "google-ai-studio",
-      model: "gemini-3-flash",
-      pricing: { prompt: "0.000001", completion: "0.000002" },
-      max_completion_tokens: 1000,
-    },
-  ]
+  const at = { base_url: host.url, network: "private" as const, api_key: "operators" }
+  const pricing = { prompt: "0.000001", completion: "0.000002" }
+  const served = (id: string, provider: string, model: string) => ({
+    ...{ id, context_length: 100_000 },
+    hosts: [{ provider, model, pricing, max_completion_tokens: 1000 }],
+  })
   gateway = opened(
     await startGateway({
+      plugins: [aiStudio, vertex],
       config: {
-        providers: { "google-ai-studio": { base_url: host.url, network: "private" as const, api_key: "operators" } },
-        models: [{ id: "google/gemini-3-flash", context_length: 100_000, hosts }],
+        providers: { "google-ai-studio": at, "google-vertex": { ...at, project: "acme-1" } },
+        models: [
+          served("google/gemini-3-flash", "google-ai-studio", "gemini-3-flash"),
+          served("acme/vertex", "google-vertex", "gemini-3-flash"),
+          served("acme/claude", "google-vertex", "claude-sonnet-5@default"),
+        ],
       },
     }),
   )
 })
 
-const post = (method: string, body: JsonObject, headers: Record<string, string> = {}, query = "") =>
-  fetch(`${gateway.url}beta/models/google/gemini-3-flash:${method}${query}`, {
+const postTo = (
+  model: string,
+  method: string,
+  body: JsonObject,
+  headers: Record<string, string> = {},
+  query = "",
+): Promise<Response> =>
+  fetch(`${gateway.url}beta/models/${model}:${method}${query}`, {
     method: "POST",
     body: JSON.stringify(body),
     headers: { "content-type": "application/json", "x-goog-api-key": gateway.key, ...headers },
   })
+
+const post = (method: string, body: JsonObject, headers: Record<string, string> = {}, query = "") =>
+  postTo("google/gemini-3-flash", method, body, headers, query)
 const contents = [{ role: "user", parts: [{ text: "hi" }] }]
 
 describe("a body", () => {
@@ -168,6 +184,31 @@ describe("an answer", () => {
     const response = await post("streamGenerateContent", { contents })
     expect(response.headers.get("content-type")).toStartWith("application/json")
     expect(readGenerateContentStream(await response.text())).toMatchObject(events)
+  })
+})
+
+describe("at Vertex AI", () => {
+  const call = { functionCall: { id: "1", name: "f", args: {} }, thoughtSignature: "c2lnbmVk" }
+  const result = { role: "user", parts: [{ functionResponse: { id: "1", name: "f", response: { output: "a" } } }] }
+  const body = { contents: [...contents, { role: "model", parts: [call] }, result], labels: { team: "a" } }
+
+  test("Gemini gets the body as it came, with what it signed, and so does the client its answer", async () => {
+    const response = await postTo("acme/vertex", "generateContent", body)
+    expect(response.headers.get("x-gw-dropped")).toBeNull()
+    expect(sent.path).toEndWith("/publishers/google/models/gemini-3-flash:generateContent")
+    expect(sent.body).toEqual(body)
+    expect(await response.json()).toMatchObject({ candidates: [{ avgLogprobs: -1 }], modelVersion: "acme/vertex" })
+    const streamed = await (await postTo("acme/vertex", "streamGenerateContent", body)).text()
+    expect(readGenerateContentStream(streamed)[1]).toMatchObject({
+      candidates: [{ content: { parts: [{ text: "B", thoughtSignature: "s" }] } }],
+    })
+  })
+
+  test("a model of another publisher gets a translation", async () => {
+    const response = await postTo("acme/claude", "generateContent", body)
+    expect(response.headers.get("x-gw-dropped")).toBe("labels")
+    expect(sent.path).toEndWith("/publishers/anthropic/models/claude-sonnet-5%40default:rawPredict")
+    expect(sent.body).toMatchObject({ messages: [{ role: "user" }, { role: "assistant" }, { role: "user" }] })
   })
 })
 

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { requestId } from "../../../src/domain/ids.ts"
 import { keyId } from "../../../src/domain/keys/keySecret.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { errorOf, picodollars, streamOf } from "../../support/clients/answers.ts"
 import { answersIn, rawCaller, requestOf } from "../../support/clients/rawCaller.ts"
 import { until, within } from "../../support/clocks/until.ts"
@@ -13,7 +12,7 @@ import { liveOf, stop, stopOnly } from "../../support/gateways/live.ts"
 import { closeAfterEach } from "../../support/gateways/watched.ts"
 import { gatedStorage } from "../../support/storage/gatedStorage.ts"
 import { lastingStorage } from "../../support/storage/lastingStorage.ts"
-import { connect, execute, hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { connect, execute, hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 // A wait that never ends is named within a minute.
 setDefaultTimeout(1_800_000)
@@ -23,7 +22,7 @@ closeAfterEach()
 const unknown = requestId()
 const says = "The operator of the gateway stopped this request."
 
-const over = (database: string) => layerPostgres({ url: redactedUrlOf(database), durability: "process" })
+const over = (database: string) => postgresAt(database)
 const postgres = Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), over))
 
 /** A request whose host has it, and has said so much. */

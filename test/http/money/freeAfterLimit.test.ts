@@ -2,10 +2,9 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../../src/domain/json/json.ts"
 import type { NewKey } from "../../../src/services/keys/KeyStore.ts"
-import * as PostgresStorage from "../../../src/sql/postgres/PostgresStorage.ts"
 import { startGateway } from "../../support/gateways/gateway.ts"
 import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -45,7 +44,7 @@ const started = async (database: "memory" | "PostgreSQL") => {
       ],
     },
     ...(database === "PostgreSQL" && {
-      storage: PostgresStorage.layer({ url: redactedUrlOf(await makeDatabase()), durability: "process" }),
+      storage: postgresAt(await makeDatabase()),
     }),
   })
   closing.push(gateway.stop)

@@ -20,7 +20,15 @@ import {
   reportKills,
 } from "../../support/gateways/process.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/hosts/host.ts"
-import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../../support/storage/postgres.ts"
+import {
+  describePostgres,
+  execute,
+  makeDatabase,
+  port,
+  postgresAt,
+  redactedUrlOf,
+  urlOf,
+} from "../../support/storage/postgres.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], max_tokens: 50 }
 
@@ -242,7 +250,7 @@ describePostgres("a gateway on PostgreSQL", () => {
   )
 
   test("whose server holds every statement for a while: all are answered, and every key is exact", async () => {
-    const { proxy, host, gateway } = await throughProxy()
+    const { proxy, host, gateway } = await throughProxy(postgresAt)
     const accounts = await Promise.all(Array.from({ length: 12 }, () => openAccount(gateway)))
     const chat = async (secret: string) =>
       (await gateway.chat(ask, { headers: { authorization: `Bearer ${secret}` } })).status
@@ -286,18 +294,19 @@ describePostgres("a gateway on PostgreSQL", () => {
   })
 })
 
+/** As a gateway opens it, which waits for seconds. */
+const impatientAt = (database: string, at: number) =>
+  PostgresStorage.layer({ url: redactedUrlOf(database, at), durability: "full" })
+
 /** A gateway in this process whose database is reached through a proxy, an account, and a host. */
-const throughProxy = async () => {
+const throughProxy = async (storageAt = impatientAt) => {
   const database = await makeDatabase()
   const proxy = await tcpProxy(port)
   closing.push(proxy.close)
   const host = hostFor(wholeOrStream)
   const gateway = await startGateway({
     config: configFor({ acme: { url: host.url } }),
-    storage: PostgresStorage.layer({
-      url: redactedUrlOf(database, proxy.port),
-      durability: "full",
-    }),
+    storage: storageAt(database, proxy.port),
   })
   closing.push(gateway.stop)
   return { database, proxy, host, gateway, account: await openAccount(gateway) }

@@ -4,15 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { KeptAlert } from "../../../src/domain/alerts/bodies.ts"
 import { type DataAtRest, Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 
-const postgresStorage = Layer.unwrapEffect(
-  Effect.map(Effect.promise(makeDatabase), (database) =>
-    layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-  ),
-)
+const postgresStorage = Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database)))
 
 const kinds: ReadonlyArray<readonly [string, Layer.Layer<Storage, unknown>]> = [
   ["SQLite", memoryStorage],

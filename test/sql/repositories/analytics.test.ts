@@ -22,9 +22,8 @@ import {
 import { FirstTokenCounts, firstTokenFigures } from "../../../src/domain/money/firstTokens.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { layer as memoryStorage } from "../../../src/sql/sqlite/MemoryStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 import { alice, bob, sampleRow } from "../samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
@@ -123,15 +122,7 @@ const costOf = (points: ReadonlyArray<UsageFigures>): bigint => points.reduce((a
 
 const layers: ReadonlyArray<readonly [string, () => Promise<Layer.Layer<Storage, unknown>>, runs: number]> = [
   ["SQLite", async () => memoryStorage, 12],
-  ...(hasPostgres
-    ? ([
-        [
-          "PostgreSQL",
-          async () => layerPostgres({ url: redactedUrlOf(await makeDatabase()), durability: "process" }),
-          2,
-        ],
-      ] as const)
-    : []),
+  ...(hasPostgres ? ([["PostgreSQL", async () => postgresAt(await makeDatabase()), 2]] as const) : []),
 ]
 if (!hasPostgres) test.skip("in PostgreSQL", () => {})
 

@@ -6,8 +6,7 @@ import type { AnalyticsQuestion } from "../../../src/domain/money/analytics.ts"
 import { firstTokenFigures } from "../../../src/domain/money/firstTokens.ts"
 import type { RequestRecord } from "../../../src/services/storage/requests.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
-import { describePostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { describePostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 import { alice, sampleRow } from "../samples.ts"
 
 const monday = Date.UTC(2026, 10, 23)
@@ -59,6 +58,6 @@ describePostgres("in PostgreSQL, while rows and records are written and added up
       })
       const all = [writing, recording, adding, reading].map((one) => Effect.repeat(one, untilRead))
       yield* Effect.all(all, { concurrency: "unbounded", discard: true })
-    }).pipe(Effect.provide(layerPostgres({ url: redactedUrlOf(database), durability: "process" })), Effect.runPromise)
+    }).pipe(Effect.provide(postgresAt(database)), Effect.runPromise)
   }, 1_800_000)
 })

@@ -13,11 +13,10 @@ import { type AnalyticsQuestion, keptHoursMs } from "../../../src/domain/money/a
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import type { RequestRecord } from "../../../src/services/storage/requests.ts"
 import { Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { advance, advanced } from "../../../src/sql/repositories/dailySums.ts"
 import { ledger } from "../../../src/sql/repositories/ledgerRepository.ts"
 import type { Stored } from "../../../src/sql/tables/table.ts"
-import { execute, hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { execute, hasPostgres, makeDatabase, postgresAt, redactedUrlOf } from "../../support/storage/postgres.ts"
 import { alice, sampleRow } from "../samples.ts"
 import { oldDatabase, oldPostgres } from "../sqlite/oldDatabase.ts"
 import { openInProcess } from "../sqlite/openInProcess.ts"
@@ -100,7 +99,7 @@ const oldServer = async () => {
       VALUES ('refused', '', ${now}, '${alice}', '', '', '', 'POST /', 'acme/small', 429, 'policy_rate_limited', '', FALSE, '[]', '{}', 1, 1, 1, 7)`,
     `SET search_path TO headgate; INSERT INTO unknown_requests VALUES (${hourOf(now)}, '', 401, 3)`,
   )
-  return layerPostgres({ url: redactedUrlOf(database), durability: "process" })
+  return postgresAt(database)
 }
 
 const makers: ReadonlyArray<readonly [string, (name: string) => Promise<Layer.Layer<Storage, unknown>>]> = [

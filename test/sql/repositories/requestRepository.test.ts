@@ -10,10 +10,9 @@ import * as Layer from "effect/Layer"
 import { inBase62 } from "../../../src/domain/ids.ts"
 import type { ListedRequest, RequestFilter, RequestRecord } from "../../../src/services/storage/requests.ts"
 import { type DataAtRest, Storage } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { lookedAt } from "../../../src/sql/repositories/requestRepository.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { execute, hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { execute, hasPostgres, makeDatabase, postgresAt, redactedUrlOf } from "../../support/storage/postgres.ts"
 import { alice, bob, sampleRow } from "../samples.ts"
 import { oldPostgres } from "../sqlite/oldDatabase.ts"
 import { openInProcess } from "../sqlite/openInProcess.ts"
@@ -59,11 +58,7 @@ const record = (ms: number, members: Partial<RequestRecord> = {}): RequestRecord
 const rowAt = (ms: number, members: Parameters<typeof sampleRow>[1] = {}) =>
   sampleRow(idAt(ms), { admittedAt: began + ms, ...members })
 
-const postgresStorage = Layer.unwrapEffect(
-  Effect.map(Effect.promise(makeDatabase), (database) =>
-    layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-  ),
-)
+const postgresStorage = Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database)))
 
 const kinds: ReadonlyArray<readonly [string, Layer.Layer<Storage, unknown>]> = [
   ["memory", memoryStorage],
@@ -436,7 +431,7 @@ test.skipIf(!hasPostgres)("in a PostgreSQL whose language sorts otherwise, the l
         yield* storage.ledger.append(ids.slice(3).map((requestId) => sampleRow(requestId)))
         return yield* allPages(storage, {}, 1)
       }),
-      layerPostgres({ url: redactedUrlOf(name), durability: "process" }),
+      postgresAt(name),
     ),
   )
   expect(idsOf(found)).toEqual(ids.toSorted().toReversed())
@@ -446,13 +441,12 @@ test.skipIf(!hasPostgres)(
   "a ledger that somebody has a view of gets an index by time in place of other ids",
   async () => {
     const database = await makeDatabase()
-    const url = redactedUrlOf(database)
-    await oldPostgres(url, "records_of_requests", [sampleRow(idAt(1)), sampleRow(idAt(2))])
+    await oldPostgres(redactedUrlOf(database), "records_of_requests", [sampleRow(idAt(1)), sampleRow(idAt(2))])
     await execute(database, "CREATE VIEW headgate.theirs AS SELECT request_id FROM headgate.ledger")
     const found = await Effect.runPromise(
       Effect.provide(
         Effect.flatMap(Storage, (storage) => allPages(storage, {}, 1)),
-        layerPostgres({ url, durability: "process" }),
+        postgresAt(database),
       ),
     )
     expect(idsOf(found)).toEqual([2, 1].map(idAt))

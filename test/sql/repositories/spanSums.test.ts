@@ -8,16 +8,11 @@ import { inBase62, requestIdAt } from "../../../src/domain/ids.ts"
 import { intervalMs, type SpanQuery, type SpanSum, SpanSums } from "../../../src/domain/money/activity.ts"
 import type { LedgerRow } from "../../../src/services/storage/ledger.ts"
 import { type DataAtRest, type SpanPart, Storage, spanPartRows } from "../../../src/services/storage/Storage.ts"
-import { layer as layerPostgres } from "../../../src/sql/postgres/PostgresStorage.ts"
 import { memoryStorage } from "../../support/storage/lastingStorage.ts"
-import { hasPostgres, makeDatabase, redactedUrlOf } from "../../support/storage/postgres.ts"
+import { hasPostgres, makeDatabase, postgresAt } from "../../support/storage/postgres.ts"
 import { alice, bob, sampleKey, sampleRow, someone } from "../samples.ts"
 
-const postgresStorage = Layer.unwrapEffect(
-  Effect.map(Effect.promise(makeDatabase), (database) =>
-    layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
-  ),
-)
+const postgresStorage = Layer.unwrapEffect(Effect.map(Effect.promise(makeDatabase), (database) => postgresAt(database)))
 
 const kinds: ReadonlyArray<readonly [string, Layer.Layer<Storage, unknown>]> = [
   ["memory", memoryStorage],

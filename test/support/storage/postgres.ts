@@ -1,7 +1,11 @@
 /** Databases of PostgreSQL for tests, on a server that all test files of a run share. */
 import { describe } from "bun:test"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Pg from "pg"
+import { Storage } from "../../../src/services/storage/Storage.ts"
+import { openDatabase } from "../../../src/sql/postgres/postgresDatabase.ts"
+import type { StorageNotOpened } from "../../../src/sql/StorageNotOpened.ts"
 import { password, startOnce } from "./postgresServer.ts"
 
 const server = await startOnce()
@@ -50,3 +54,10 @@ export const urlOf = (database: string, at = port): string =>
   `postgres://postgres:${password}@127.0.0.1:${at}/${database}`
 
 export const redactedUrlOf = (database: string, at = port): Redacted.Redacted => Redacted.make(urlOf(database, at))
+
+/** How long a gateway waits for a server, where a test says nothing of that: a busy machine may keep it waiting. */
+const patience = { connectMs: 300_000, statementMs: 300_000, silenceMs: 300_000, appendMs: 300_000 }
+
+/** The storage of a database; of another port, such as that of a proxy. */
+export const postgresAt = (database: string, at = port): Layer.Layer<Storage, StorageNotOpened> =>
+  Layer.scoped(Storage, openDatabase({ url: redactedUrlOf(database, at), durability: "process" }, patience))

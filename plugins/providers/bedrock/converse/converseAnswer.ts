@@ -74,6 +74,9 @@ interface Block {
   /** Pieces of encrypted reasoning, base64 each. */
   readonly hidden: Array<string>
   readonly citations: Array<unknown>
+  /** Format of its image, which comes at the start, and its pieces, base64 each (AWS, `ImageBlockStart`, 2026-11). */
+  imageFormat: string
+  readonly image: Array<string>
   /** UTF-16 units of text before it. */
   readonly start: number
 }
@@ -132,13 +135,17 @@ class ConverseDecoder implements Decoder {
   }
 
   private open(place: unknown, call: number | undefined): Block {
-    const block = { call, empty: true, thought: undefined, hidden: [], citations: [], start: this.textLength }
+    const block: Block = {
+      ...{ call, empty: true, thought: undefined, hidden: [], citations: [] },
+      ...{ imageFormat: "png", image: [], start: this.textLength },
+    }
     this.blocks.set(place, block)
     return block
   }
 
   private begin(place: unknown, start: unknown): ReadonlyArray<ChatChunk> {
-    const { toolUse } = objectIn(start)
+    const { toolUse, image } = objectIn(start)
+    if (isJsonObject(image)) this.block(place).imageFormat = textOr(image["format"], "png")
     if (!isJsonObject(toolUse) || isOfHost(toolUse)) return nothing
     const index = this.calls++
     this.open(place, index)
@@ -155,11 +162,9 @@ class ConverseDecoder implements Decoder {
     if (isJsonObject(toolUse)) return this.input(block, toolUse["input"])
     if (isJsonObject(reasoningContent)) return this.reasoning(block, reasoningContent)
     if (citation !== undefined) block.citations.push(citation)
-    const { format, source } = objectIn(image)
-    const { bytes } = objectIn(source)
-    if (typeof bytes !== "string") return nothing
-    const url = `data:image/${textOr(format, "png")};base64,${bytes}`
-    return chunkOf({ images: [{ type: "image_url", image_url: { url } }] })
+    const { bytes } = objectIn(objectIn(image)["source"])
+    if (typeof bytes === "string") block.image.push(bytes)
+    return nothing
   }
 
   private text(text: string): ReadonlyArray<ChatChunk> {
@@ -198,7 +203,8 @@ class ConverseDecoder implements Decoder {
   }
 
   /**
-   * A call without arguments gets `{}`; encrypted reasoning is whole, and the end of a cited text is known, only now.
+   * Now a call without arguments gets `{}`, encrypted reasoning and an image are whole, and the end of a cited text is
+   * known.
    */
   private close(place: unknown): ReadonlyArray<ChatChunk> {
     const block = this.blocks.get(place)
@@ -209,6 +215,10 @@ class ConverseDecoder implements Decoder {
       const data = joinedBase64(block.hidden)
       const hidden = { type: "reasoning.encrypted", data, format: bedrockFormat, index: block.thought } as const
       return chunkOf({ reasoning_details: [this.piece(hidden)] })
+    }
+    if (block.image.length > 0) {
+      const url = `data:image/${block.imageFormat};base64,${joinedBase64(block.image)}`
+      return chunkOf({ images: [{ type: "image_url", image_url: { url } }] })
     }
     const annotations = block.citations.flatMap((citation) => annotationsOf(citation, block.start, this.textLength))
     return annotations.length === 0 ? nothing : chunkOf({ annotations })

@@ -1,39 +1,31 @@
 /** The order of a choice of a chat host that gives its reasoning in pieces, whole and streamed. */
 import type { ReasoningDetail } from "../../domain/request/chat.ts"
-import {
-  continues,
-  isOrderEntry,
-  type Listed,
-  type ListedReasoning,
-  orderEntry,
-  textOfDetail,
-} from "../conversation.ts"
+import { continues, countPiece, isOrderEntry, type Listed, newBlock, orderEntry } from "../conversation.ts"
 
 /**
- * Lists the parts where several blocks are signed: clients merge those (the AI SDK's provider does), and the host refuses
- * them so. Most pieces of streamed texts are not seen here, since they are spliced, so texts are not counted.
+ * Lists the parts where several blocks are signed: clients merge those (the AI SDK's provider does), and the host
+ * refuses them so. Unlike `PartOrder` it keeps the numbers that the host gave, and counts no texts: most pieces of
+ * streamed texts are not seen here, since they are spliced.
  */
-export class Reasoned {
+export class ChatPartOrder {
   private readonly listed: Array<Listed> = []
   private readonly seen = new Set<string>()
   private last: ReasoningDetail | undefined
-  private block: ListedReasoning = ["reasoning", 0, null, 0]
+  private block = newBlock()
   private isListed = false
 
-  add(details: ReadonlyArray<ReasoningDetail>): void {
+  reasoned(details: ReadonlyArray<ReasoningDetail>): void {
     for (const detail of details) {
       if (isOrderEntry(detail)) {
         this.isListed = true
         continue
       }
       if (this.last === undefined || !continues(this.last, detail)) {
-        this.block = ["reasoning", 0, null, 0]
+        this.block = newBlock()
         this.listed.push(this.block)
       }
       this.last = detail
-      this.block[1] += textOfDetail(detail).length
-      if (detail.signature) this.block[2] = detail.signature
-      if (typeof detail.data === "string") this.block[3] += 1
+      countPiece(this.block, detail)
     }
   }
 

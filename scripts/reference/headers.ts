@@ -17,6 +17,7 @@ const meanings: Readonly<Record<Named, readonly [place: Place, meaning: string]>
   anthropicRequestIdHeader: ["answer", "the same id, where Anthropic's SDK reads it"],
   hostHeader: ["both", "answer: tag of the host that answered; request: pins that host"],
   sessionHeader: ["request", "the caller's name for the conversation, as `session_id` of the body, which comes first"],
+  agentSessionHeaders: ["request", "the same as agents send it, after `x-session-id`; the first that is there"],
   titleHeaders: ["request", "title of the app that sends it; the first that is there"],
   refererHeader: ["request", "address of the app that sends it"],
   metadataHeaders: ["request", "with `enabled`, the answer says [how it was routed](../routing.md#asking)"],

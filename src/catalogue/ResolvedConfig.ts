@@ -108,11 +108,16 @@ export const resolvedConfig = (parts: Omit<ResolvedConfig, "names" | "endpoints"
   const endpoints = new Map<Host, Endpoint>()
   for (const { architecture, hosts } of parts.models) {
     const operation = operationOf(architecture)
+    const own: Array<Endpoint> = []
     for (const host of hosts) {
       const provider = parts.providers.get(host.provider)
       if (operation !== undefined && provider?.callable === true && serves(provider, host, operation))
-        endpoints.set(host, endpointOf(host, provider, operation))
+        own.push(endpointOf(host, provider, operation))
     }
+    const first = own[0]?.host.provider
+    const isOneOfSeveral = own.some(({ host, keys }) => keys !== undefined || host.provider !== first)
+    for (const endpoint of own)
+      endpoints.set(endpoint.host, isOneOfSeveral ? { ...endpoint, isOneOfSeveral } : endpoint)
   }
   return { ...parts, names: modelNames(parts.models, parts.aliases), endpoints }
 }

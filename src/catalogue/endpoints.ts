@@ -57,6 +57,11 @@ export interface Endpoint {
   readonly withTools?: Endpoint
   /** The keys of `api_keys`, each with the endpoint to call with it; `undefined`: the provider has one key at most. */
   readonly keys?: ReadonlyArray<EndpointKey>
+  /**
+   * Whether its model can be called with other accounts too, so that encrypted reasoning has to say whose it is
+   * (`formats/request/encryptedReasoning.ts`). Default false.
+   */
+  readonly isOneOfSeveral?: boolean
 }
 
 /** What calls of a provider have in common, whichever of its hosts they are for. */

@@ -37,6 +37,16 @@ export const callerRequestId = (headers: Headers): string => {
 export const hostHeader = "x-gw-host"
 /** In a request: the caller's name for the conversation, as `session_id` of the body, which comes first. */
 export const sessionHeader = "x-session-id"
+/**
+ * The same as agents send it: Claude Code; Codex and pi, in two spellings; opencode and pi
+ * (router-for-me/CLIProxyAPI#4452 and theopenco/llmgateway#3011, 2026-07; router-for-me/CLIProxyAPI#5833, 2026-09).
+ */
+export const agentSessionHeaders = [
+  "x-claude-code-session-id",
+  "session-id",
+  "session_id",
+  "x-session-affinity",
+] as const
 /** In a request: the app that sends it, by its title, the first that is there; and by its address. */
 export const titleHeaders = ["x-router-title", "x-openrouter-title", "x-title"] as const
 export const refererHeader = "http-referer"

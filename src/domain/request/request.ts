@@ -101,6 +101,8 @@ export interface Bounds {
   readonly unseen?: boolean
   /** Whether the prompt has marks for the host's cache, and all of them ask for an hour. Default false. */
   readonly cachesAnHour?: boolean
+  /** Whether one of the marks asks for an hour. Default false. */
+  readonly cachesPartAnHour?: boolean
 }
 
 /** For a request whose model may search. Hosts whose form has a bound for it are sent this one, unless the caller's is lower. */

@@ -14,6 +14,8 @@ export interface Served {
   readonly at: number
   /** Whether the host probably keeps the prompt in its cache. */
   readonly isCached: boolean
+  /** Which of several keys of its provider it was called with (`UsedKey.id`); `undefined`: there are no several. */
+  readonly providerKey: string | undefined
 }
 
 /**
@@ -94,13 +96,21 @@ export class RecentHosts {
   /** Adds a host, or the new time of a host that is there. */
   add(owner: KeyId, hash: bigint, { model, tag }: Host, at: number, isCached: boolean): void {
     const others = this.of(owner, hash).filter((one) => one.tag !== tag || one.model !== model)
-    this.write(owner, hash, [{ model, tag, at, isCached }, ...others.slice(0, mostHosts - 1)])
+    const newest = { model, tag, at, isCached, providerKey: undefined }
+    this.write(owner, hash, [newest, ...others.slice(0, mostHosts - 1)])
   }
 
   /** Puts a host in the place of all others of its model. */
-  replace(owner: KeyId, hash: bigint, { model, tag }: Host, at: number, isCached: boolean): void {
+  replace(
+    owner: KeyId,
+    hash: bigint,
+    { model, tag }: Host,
+    at: number,
+    isCached: boolean,
+    providerKey?: string | undefined,
+  ): void {
     const others = this.of(owner, hash).filter((one) => one.model !== model)
-    this.write(owner, hash, [{ model, tag, at, isCached }, ...others.slice(0, mostHosts - 1)])
+    this.write(owner, hash, [{ model, tag, at, isCached, providerKey }, ...others.slice(0, mostHosts - 1)])
   }
 
   remove(owner: KeyId, hash: bigint, { model, tag }: Host): void {

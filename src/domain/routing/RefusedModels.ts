@@ -106,15 +106,27 @@ interface Left {
 }
 
 /**
+ * OpenAI and Azure: "The encrypted content gAAA...Rg== could not be verified. Reason: Encrypted content could not be
+ * decrypted or parsed." (openai/codex#8145, 2025-12; Wei-Shaw/sub2api#2863, 2026-05), also with `code: null`
+ * (lidge-jun/opencodex#2269, 2026-08).
+ */
+const unreadable = /encrypted content .{0,300}could not be (?:verified|decrypted|parsed)/i
+
+/** Whether a host refused the request because it cannot read the encrypted content in it. Another host may. */
+export const isUnreadable = ({ reason, code, detail }: HostFailed): boolean =>
+  code === "invalid_encrypted_content" || (reason === "request" && unreadable.test(detail ?? ""))
+
+/**
  * What refusals leave of the models of a plan. A request that a host finds at fault is refused by the model's other hosts
  * too, and they are not tried. Where the prompt is too long, those with a longer context are. Where the host refused it for
- * another reason of its own (`HostRefusal`), others are until a second one refuses it. Other models are tried after any failure.
+ * another reason of its own (`HostRefusal`), others are until a second one refuses it. Something encrypted
+ * that it could not read says nothing of others. Other models are tried after any failure.
  */
 export class RefusedModels {
   private models: Map<string, Left> | undefined
 
   add(host: Host, failure: HostFailed): void {
-    if (failure.reason !== "request") return
+    if (failure.reason !== "request" || isUnreadable(failure)) return
     this.models ??= new Map()
     const before = this.models.get(host.model) ?? untouched
     this.models.set(host.model, leftAfter(before, host, refusalOf(failure)))

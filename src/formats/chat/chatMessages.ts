@@ -23,6 +23,7 @@ import type { AssistantMessage, Content, ContentPart, Message, SystemMessage } f
 import { detailsIn, partsOf, reminderOf } from "../content.ts"
 import { isOrderEntry, reasoningApart, textOfDetail, withoutOrder } from "../conversation.ts"
 import { stored } from "../payload/names.ts"
+import { isEmptied } from "../request/encryptedReasoning.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 import { contentOf, textContent, textPart } from "../request/textMembers.ts"
 import type { ChatQuirks } from "./ChatQuirks.ts"
@@ -299,11 +300,11 @@ export interface MessageMembers {
 export const changesNothing = ({ history, missingReasoning, unmarked, refused }: MessageMembers): boolean =>
   history === "reasoning" && missingReasoning === undefined && !unmarked && refused.size === 0
 
-/** Whether a message lists the order of its parts, which no host is sent, or says nothing, which hosts refuse. */
+/** Whether a message has pieces of reasoning that no host is sent, or says nothing, which hosts refuse. */
 export const needsWriting = (message: Message): boolean => {
   if (message.role !== "assistant") return false
   const { reasoning_details: details } = message
-  return saysNothing(message) || isListed(details)
+  return saysNothing(message) || hasUnsent(details)
 }
 
 const saysNothing = (message: AssistantMessage): boolean =>
@@ -331,7 +332,7 @@ export const writtenMessage = (message: Message, members: MessageMembers): JsonO
         if (history === "reasoning") plain[name] = value
         break
       case "reasoning_details":
-        if (history === "reasoning") plain[name] = isListed(value) ? reasoningApart(value) : value
+        if (history === "reasoning") plain[name] = hasUnsent(value) ? sentOf(reasoningApart(value)) : value
         break
       default:
         plain[name] = value
@@ -357,19 +358,21 @@ const withRefusal = (content: unknown, refusal: unknown): unknown => {
 const refusalAsText = (part: unknown): unknown =>
   isJsonObject(part) && part["type"] === "refusal" ? { type: "text", text: part["refusal"] } : part
 
-const isListed = (details: unknown): details is ReadonlyArray<unknown> =>
-  Array.isArray(details) && details.some(isEntry)
+/** Whether a piece is the list of the parts, or has nothing that the host could read. */
+const isUnsent = (detail: unknown): boolean => isJsonObject(detail) && (isOrderEntry(detail) || isEmptied(detail))
 
-const isEntry = (detail: unknown): boolean => isJsonObject(detail) && isOrderEntry(detail)
+const hasUnsent = (details: unknown): details is ReadonlyArray<unknown> =>
+  Array.isArray(details) && details.some(isUnsent)
 
-/** Messages that a provider wrote itself, without lists of the order of parts. */
+const sentOf = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => details.filter((one) => !isUnsent(one))
+
+/** Messages that a provider wrote itself, without pieces of reasoning that no host is sent. */
 export const withoutListedOrder = (messages: unknown): unknown =>
   Array.isArray(messages) ? messages.map(withoutList) : messages
 
 const withoutList = (message: unknown): unknown => {
   const { reasoning_details: details } = objectIn(message)
-  if (!isJsonObject(message) || !isListed(details)) return message
-  return { ...message, reasoning_details: details.filter((detail) => !isEntry(detail)) }
+  return isJsonObject(message) && hasUnsent(details) ? { ...message, reasoning_details: sentOf(details) } : message
 }
 
 const hasCalls = ({ tool_calls: calls }: AssistantMessage): boolean => calls != null && calls.length > 0

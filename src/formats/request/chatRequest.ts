@@ -1,7 +1,7 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
 
 import type { Mutable } from "effect/Types"
-import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
+import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
 import { withoutKeys } from "../../domain/json/redaction.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
 import { valueBytes } from "../../domain/request/estimate.ts"
@@ -48,7 +48,10 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const { body, native, preferences, reasoning, maxTokens, dropped, onlyForm, form = "chat", unseen = false } = decoded
   const { payload, hosted } = withoutHosted(payloadWithoutAttribution(decoded.payload), body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
-  const { textBytes, mediaBytes, mediaParts, tokens, images, inputs, cachesAnHour } = measure(payload, native)
+  const { textBytes, mediaBytes, mediaParts, tokens, images, inputs, cachesAnHour, cachesPartAnHour } = measure(
+    payload,
+    native,
+  )
   const needs = withForm(needsOf(payload, inputs), form, hosted, onlyForm)
   // Members are added where they are there: spreading objects would take a tenth of all decoding.
   const bounds: Mutable<Bounds> = {
@@ -67,6 +70,7 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   if (tokens !== undefined) bounds.media = tokens
   if (unseen) bounds.unseen = true
   if (cachesAnHour) bounds.cachesAnHour = true
+  if (cachesPartAnHour) bounds.cachesPartAnHour = true
   if (payload["prediction"] != null) bounds.predictedBytes = valueBytes(payload["prediction"])
   const request: Mutable<ChatRequest> = {
     operation: "chat",
@@ -114,9 +118,18 @@ export const routingOf = (
     parameters,
     needs,
   }
-  const session = body["session_id"]
-  if (typeof session === "string" && session !== "") routing.session = session
+  const session = textOr(body["session_id"], "") || sessionOfUser(objectIn(body["metadata"])["user_id"])
+  if (session) routing.session = session
   return routing
+}
+
+/**
+ * The session that Claude Code names in `metadata.user_id`: at the end of a text, or in an object that is written as
+ * JSON (router-for-me/CLIProxyAPI#4452, 2026-07).
+ */
+const sessionOfUser = (user: unknown): string | undefined => {
+  if (typeof user !== "string" || user.length > 1024) return undefined
+  return /_session_([\w-]{8,128})$/.exec(user)?.[1] ?? /"session_id"\s*:\s*"([\w-]{8,128})"/.exec(user)?.[1]
 }
 
 export const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)

@@ -78,6 +78,11 @@ export class Sizes {
     return this.marks > 0 && this.marks === this.hourlyMarks
   }
 
+  /** `Bounds.cachesPartAnHour`. */
+  get cachesPartAnHour(): boolean {
+    return this.hourlyMarks > 0
+  }
+
   /** Counts a `cache_control`, if it is one. */
   mark(mark: unknown): void {
     if (mark == null) return

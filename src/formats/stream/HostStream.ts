@@ -16,6 +16,7 @@ import { beginsAnswer, skim } from "../beyondLimit.ts"
 import type { NativeWriter } from "../ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "../delta.ts"
 import type { Decoder } from "../Protocol.ts"
+import { namedDetails, namedNative } from "../request/encryptedReasoning.ts"
 import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import type { HostStreamOptions } from "./HostStreamOptions.ts"
 import { modelSaid } from "./modelSaid.ts"
@@ -44,6 +45,8 @@ export class HostStream {
   readonly output: StreamedOutput
   /** `ChatChunk.unfinished`. */
   isUnfinished = false
+  /** Whether it has encrypted reasoning that got the name of its account. */
+  isBound = false
   /** The model that its first two events say it is of. Some hosts begin with what their filter found. */
   modelSaid: string | undefined
   /** The last values of the host, written with the finish. */
@@ -325,9 +328,11 @@ export class HostStream {
   /** The caller's text for an event of the caller's own form. */
   private passed(name: string, event: unknown, data: string): string {
     if (this.native === undefined || !isJsonObject(event) || this.closed) return ""
-    const { shown } = this.options
+    const { shown, account } = this.options
     const hasAnswer = isJsonObject(event["response"]) || isJsonObject(event["message"])
-    const text = this.native.event(name, shown !== undefined && hasAnswer ? withShownAnswer(event, shown) : event, data)
+    const own = shown !== undefined && hasAnswer ? withShownAnswer(event, shown) : event
+    const said = account === undefined ? own : namedNative(own, account)
+    const text = this.native.event(name, said, said === own ? data : JSON.stringify(said))
     if (text instanceof HostFailed) {
       this.fail(text)
       return ""
@@ -366,7 +371,7 @@ export class HostStream {
     if (chunk.service_tier != null) this.extras.service_tier = chunk.service_tier
     const passing: Array<ChatChunkChoice> = []
     for (const choice of chunk.choices) {
-      const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
+      const shown = this.options.excludeReasoning ? withoutReasoning(choice) : this.named(choice)
       this.output.add(choice)
       if (!this.finishes.begin(choice.index)) {
         this.fail(malformed(`more than ${mostChoices} choices`))
@@ -388,6 +393,17 @@ export class HostStream {
     if (this.native !== undefined) return ""
     const { usage: _, unseen: __, unfinished: ___, ...rest } = chunk
     return this.options.writer.chunk({ ...rest, choices: passing })
+  }
+
+  /** The choice, its encrypted reasoning with the name of its account. */
+  private named(choice: ChatChunkChoice): ChatChunkChoice {
+    const { account } = this.options
+    const { reasoning_details: details } = choice.delta
+    if (account === undefined || details == null) return choice
+    const named = namedDetails(details, account)
+    if (named === details) return choice
+    this.isBound = true
+    return { ...choice, delta: { ...choice.delta, reasoning_details: named } }
   }
 
   /** Learns the text around a plain text delta from a parsed chunk, so that later ones can be spliced. */

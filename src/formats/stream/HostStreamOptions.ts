@@ -26,6 +26,8 @@ export interface HostStreamOptions {
   readonly excludeReasoning: boolean
   /** Removes secrets from the short texts beside the answer. Default: shows them unchanged. */
   readonly shown?: ((text: string) => string) | undefined
+  /** The account whose name encrypted reasoning gets. Absent: it gets none. */
+  readonly account?: string | undefined
   /** How many answers were requested. Each has its own finish. */
   readonly choices: number
   /** The tools of the request, if it has any: then the tool calls of the answer are checked. */

@@ -9,6 +9,7 @@ import { type MediaTokens, mediaTogether } from "../../domain/request/MediaToken
 import type { UnaryAnswers, UnaryName, UnaryRequests } from "../../domain/request/operations.ts"
 import { areToolCallsSound } from "../../domain/request/ToolCallFragments.ts"
 import type { AnswerWriter, BodyPieces, UnaryWriter } from "../../formats/AnswerWriter.ts"
+import { namedDetails, namedNative } from "../../formats/request/encryptedReasoning.ts"
 import type { ResponseHead } from "../../upstream/Exchange.ts"
 import { withShownTexts } from "../../wire/words/shownMembers.ts"
 import { shownOf } from "../calls/withoutSecrets.ts"
@@ -41,8 +42,26 @@ export const chatReader =
     const choices = decoded.choices.map((choice) => withShownTexts(choice, shown))
     const answer = { ...withShownTexts(decoded, shown), choices }
     const native = protocol.native?.form === form && isJsonObject(body) ? withShownTexts(body, shown) : undefined
-    return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
+    const delivered = deliveredOf(answer, attempt)
+    const { namedAccount: account } = attempt
+    if (account === undefined) return { delivered, write: writer(host, answer, native) }
+    const named = namedAnswer(answer, account)
+    return {
+      delivered: named === answer ? delivered : { ...delivered, isBound: true },
+      write: writer(host, named, native && namedNative(native, account)),
+    }
   }
+
+/** Returns the same answer where nothing of its reasoning gets the name of the account. */
+const namedAnswer = (answer: ChatResponse, account: string): ChatResponse => {
+  const choices = answer.choices.map((choice) => {
+    const { reasoning_details: details } = choice.message
+    if (details == null) return choice
+    const named = namedDetails(details, account)
+    return named === details ? choice : { ...choice, message: { ...choice.message, reasoning_details: named } }
+  })
+  return choices.every((choice, at) => choice === answer.choices[at]) ? answer : { ...answer, choices }
+}
 
 const deliveredOf = (
   { usage, choices, unfinished, unseen = 0, service_tier: tier }: ChatResponse,

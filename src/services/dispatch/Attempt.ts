@@ -35,6 +35,9 @@ export const Unread = {
   forTurn: 4,
 } as const
 
+/** Names the account that a host is called with: its provider, or one of several keys of that. */
+export const accountOf = ({ provider }: Host, key: ChosenKey | undefined): string => key?.used.id ?? provider
+
 export class Attempt implements AnswerSource {
   readonly context: RequestContext
   readonly host: Host
@@ -69,6 +72,8 @@ export class Attempt implements AnswerSource {
   resends = 0
   /** The model that its host says the answer is of; `undefined` where it is not known. */
   modelSaid: string | undefined
+  /** Whether its model can be called with several accounts (`Endpoint.isOneOfSeveral`). */
+  isOneOfSeveral = false
   /** Present if the request is sent in parts. */
   batch: Batch | undefined
   /** When its money was reserved. Set where the request's spans are wanted. */
@@ -114,6 +119,16 @@ export class Attempt implements AnswerSource {
     this.beganMs = context.elapsedMs()
     reservation.progress = "dispatched"
     context.lifetime.onEnd(this.onEnd)
+  }
+
+  /** Names the account that its host is called with. */
+  get account(): string {
+    return accountOf(this.host, this.key)
+  }
+
+  /** The account that its encrypted reasoning names; `undefined`: there is only one. */
+  get namedAccount(): string | undefined {
+    return this.isOneOfSeveral ? this.account : undefined
   }
 
   /** Milliseconds since the attempt began, without the time in which its host was not read for lack of memory. */

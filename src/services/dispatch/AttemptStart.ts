@@ -25,6 +25,7 @@ import { countsAsFree } from "../../domain/routing/freeModels.ts"
 import { requestFor } from "../../domain/routing/HostRequest.ts"
 import type { Plan } from "../../domain/routing/Plan.ts"
 import type { AnswerContext, Encoded } from "../../formats/Protocol.ts"
+import { withReadable } from "../../formats/request/encryptedReasoning.ts"
 import { addedBySign } from "../calls/signedSecrets.ts"
 import type { UpstreamClient } from "../calls/UpstreamClient.ts"
 import type { Inadmissible } from "../hosts/endpointHealth.ts"
@@ -39,7 +40,7 @@ import type { Reserving } from "../request/Observation.ts"
 import type { RequestContext } from "../request/RequestContext.ts"
 import { StepByStep } from "../request/StepByStep.ts"
 import { untilEnded } from "../request/untilEnded.ts"
-import { Attempt } from "./Attempt.ts"
+import { Attempt, accountOf } from "./Attempt.ts"
 import type { Batch } from "./batch/Batch.ts"
 import { batchFor } from "./batch/batchFor.ts"
 import { byteLength, clientToolNames, encodeFor } from "./encodeFor.ts"
@@ -84,13 +85,17 @@ export interface StartServices {
   readonly runner: EffectRunner
 }
 
-/** Succeeds with the attempt, which has to be ended from then on. */
+/**
+ * Succeeds with the attempt, which has to be ended from then on. `isUnreadable`: the host has refused the encrypted
+ * reasoning that it was sent, so it is sent none.
+ */
 export const startAttempt = (
   services: StartServices,
   context: RequestContext,
   asked: AnyRequest,
   plan: Plan,
   planned: Endpoint,
+  isUnreadable = false,
 ): Effect.Effect<Begun | NotBegun> => {
   const { health, keys } = services
   const { host } = planned
@@ -100,7 +105,8 @@ export const startAttempt = (
   const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
   if (key !== undefined && "because" in key) return notBegun(planned, key)
   const endpoint = endpointFor(key?.key.endpoint ?? planned, asked)
-  const { request, dropped } = requestFor(asked, host, plan.adjustments?.get(host))
+  const { request: fitting, dropped } = requestFor(asked, host, plan.adjustments?.get(host))
+  const request = isUnary(fitting) ? fitting : withReadable(fitting, isUnreadable ? "" : accountOf(host, key))
   const batch = batchFor(endpoint, request, host)
   const encoded = batch === undefined ? encodeFor(endpoint, request, host) : Either.map(batch, (parts) => parts.encoded)
   if (Either.isLeft(encoded)) return notBegun(planned, encoded.left)
@@ -215,6 +221,7 @@ class AttemptStart extends StepByStep<Begun | NotBegun, Skipped | HostFailed, ne
     const attempt = new Attempt(context, host, reservation, permit, key, all, tools, signature)
     attempt.reserving = this.reserving
     attempt.batch = call.batch
+    attempt.isOneOfSeveral = planned.isOneOfSeveral === true
     // It is the attempt's now.
     this.isReserved = false
     const answerContext = narrow(request, endpoint)

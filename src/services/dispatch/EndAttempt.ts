@@ -40,6 +40,8 @@ export interface Delivered {
   readonly outputMedia?: MediaTokens | undefined
   /** Whether the model's reasoning came as text, so that none of it is hidden. */
   readonly showsReasoning?: boolean | undefined
+  /** Whether it has encrypted reasoning that one of several accounts alone can read. */
+  readonly isBound?: boolean | undefined
   /** `Answer.isUnfinished`. */
   readonly isUnfinished?: boolean | undefined
   readonly finishReason: string
@@ -192,15 +194,15 @@ export class EndAttempt {
 
   /** What the outcome says of the host's speed and of the conversation. */
   private measure(
-    { context, host, latencyMs }: Attempt,
-    { outcome, failure, isUnfinished, areToolCallsSound }: Delivered,
+    { context, host, key, latencyMs }: Attempt,
+    { outcome, failure, isUnfinished, isBound, areToolCallsSound }: Delivered,
     counted: Usage | undefined,
     durationMs: number,
     completionTokens: number,
   ): void {
     if (outcome === "finished" && isUnfinished !== true) {
       this.stats.succeeded(host, { latencyMs, durationMs, completionTokens, areToolCallsSound })
-      context.conversation?.succeeded(host, counted)
+      context.conversation?.succeeded(host, counted, key?.used.id, isBound)
     } else if (failure === undefined && latencyMs !== undefined) {
       // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
       this.stats.record(host, { latencyMs })

@@ -11,9 +11,10 @@ import { HostFailed, Unavailable } from "../../domain/failures/Failure.ts"
 import type { Host } from "../../domain/hosts/Host.ts"
 import type { RetryBudget } from "../../domain/hosts/RetryBudget.ts"
 import { callerOf } from "../../domain/keys/key.ts"
-import type { AnyRequest } from "../../domain/request/operations.ts"
+import { type AnyRequest, isUnary } from "../../domain/request/operations.ts"
 import type { Plan, Unaffordable } from "../../domain/routing/Plan.ts"
-import { RefusedModels } from "../../domain/routing/RefusedModels.ts"
+import { isUnreadable, RefusedModels } from "../../domain/routing/RefusedModels.ts"
+import { sendsEncrypted } from "../../formats/request/encryptedReasoning.ts"
 import { withoutSecrets } from "../calls/withoutSecrets.ts"
 import type { HostAvailability, HostPermits } from "../hosts/HostHealth.ts"
 import type { HostMeasurements } from "../hosts/HostStats.ts"
@@ -71,6 +72,8 @@ export abstract class Failover<A extends object, Result>
   private readonly skipped: Array<Skipped> = []
   private unaffordable: Array<Unaffordable> | undefined
   private readonly refused = new RefusedModels()
+  /** Hosts that have refused the encrypted reasoning that they were sent. */
+  private unreadable: ReadonlyArray<Host> = noHosts
   private canHedge: boolean
   /** The host that was called beside another one, once at most for a request. */
   private hedged: Host | undefined
@@ -135,7 +138,8 @@ export abstract class Failover<A extends object, Result>
   }
 
   private start(endpoint: Endpoint): Effect.Effect<Begun | NotBegun> {
-    return startAttempt(this.services, this.context, this.request, this.plan, endpoint)
+    const { services, context, request, plan, unreadable } = this
+    return startAttempt(services, context, request, plan, endpoint, unreadable.includes(endpoint.host))
   }
 
   private begun(begun: Begun | NotBegun): void {
@@ -203,13 +207,7 @@ export abstract class Failover<A extends object, Result>
   }
 
   private failOver(begun: Begun, failure: HostFailed): void {
-    const { attempt, planned } = begun
     this.callFailed(begun, failure)
-    if (this.hasAnotherKey(planned, attempt, failure)) {
-      // The same host once more, which is no retry: it has not been asked with that key.
-      this.at -= 1
-      this.mayCall = true
-    }
     this.tryNext()
   }
 
@@ -291,11 +289,13 @@ export abstract class Failover<A extends object, Result>
   }
 
   /** Does not throw, since the race of two calls goes on: a defect ends the request where no other call answers it. */
-  callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
+  callFailed(begun: Begun, answer: HostFailed): void {
+    const { attempt, endpoint } = begun
     try {
       const failure = withoutSecrets(attempt.stopped ?? answer, endpoint, attempt.signature)
       this.services.endAttempt.failed(attempt, failure)
       this.failedAt(endpoint, failure, attempt.elapsedMs())
+      if (this.mayRepeat(begun, failure)) this.repeatAt(attempt.host)
     } catch (defect) {
       this.fatal = Cause.die(defect)
       // It has a reservation and a place at the host. What was given back already stays so.
@@ -327,13 +327,32 @@ export abstract class Failover<A extends object, Result>
     return this.context.lifetime.deadline - this.services.timers.now() >= leastTimeMs
   }
 
-  /** Whether the call failed for its key, and the host can be called with another one. */
-  private hasAnotherKey({ keys }: Endpoint, { stopped }: Attempt, failure: HostFailed): boolean {
-    if (keys === undefined || stopped !== undefined || !isOfKey(failure) || !this.hasTime()) return false
-    return !("because" in this.services.keys.choose(keys, this.context))
+  /** Whether the host is called once more before any other one: with another key, or without encrypted reasoning. */
+  private mayRepeat({ attempt, planned }: Begun, failure: HostFailed): boolean {
+    const { stopped, host, account } = attempt
+    if (stopped !== undefined || host === this.hedged || !this.hasTime()) return false
+    if (isUnreadable(failure)) return this.leavesOutAt(host, account)
+    if (planned.keys === undefined || !isOfKey(failure)) return false
+    return !("because" in this.services.keys.choose(planned.keys, this.context))
+  }
+
+  /** Whether the host was sent encrypted reasoning, which is left out from now on. */
+  private leavesOutAt(host: Host, account: string): boolean {
+    const { request } = this
+    if (isUnary(request) || this.unreadable.includes(host) || !sendsEncrypted(request, account)) return false
+    this.unreadable = [...this.unreadable, host]
+    return true
+  }
+
+  /** This is no retry: the host has not been asked so. */
+  private repeatAt(host: Host): void {
+    this.at = this.plan.attempts.indexOf(host)
+    this.mayCall = true
   }
 }
 
 const short = Cause.fail(new Unavailable({ why: "overloaded", retryAfterSeconds: 1 }))
 
 const none = Exit.succeed(undefined)
+
+const noHosts: ReadonlyArray<Host> = []

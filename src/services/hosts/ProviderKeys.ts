@@ -52,15 +52,18 @@ export interface ChosenKey {
   readonly used: UsedKey
 }
 
+/** What of a request decides about the key. */
+export type Choosing = Pick<RequestContext, "seed" | "triedKeys"> & Partial<Pick<RequestContext, "conversation">>
+
 /** What plans and calls ask. */
 export interface KeyChoice {
   /** Why none of the keys of the host's provider may be used now; `undefined`: one may, or it has no several. */
   readonly refusal: (host: Host) => KeysOut | undefined
-  /** The first key in the order of the seed that may be used and was not tried for this request. */
-  readonly choose: (
-    keys: ReadonlyArray<EndpointKey>,
-    request: Pick<RequestContext, "seed" | "triedKeys">,
-  ) => ChosenKey | KeysOut
+  /**
+   * Of the keys that may be used and were not tried for this request, that of its conversation; else the first in the
+   * order of the seed.
+   */
+  readonly choose: (keys: ReadonlyArray<EndpointKey>, request: Choosing) => ChosenKey | KeysOut
 }
 
 /** What the end of an attempt tells. */
@@ -175,15 +178,17 @@ class KeysInUse {
     return keys === undefined ? undefined : this.keysOut(keys)
   }
 
-  choose(
-    keys: ReadonlyArray<EndpointKey>,
-    { seed, triedKeys }: Pick<RequestContext, "seed" | "triedKeys">,
-  ): ChosenKey | KeysOut {
+  choose(keys: ReadonlyArray<EndpointKey>, { seed, triedKeys, conversation }: Choosing): ChosenKey | KeysOut {
+    const host = keys[0]?.endpoint.host
+    const wanted = host && conversation?.keyAt(host)
+    let first: ChosenKey | undefined
     for (const key of weightedOrder(keys, seed)) {
       const state = this.stateOf(key)
-      if (!triedKeys.includes(state.id) && this.isFree(key)) return { key, used: state }
+      if (triedKeys.includes(state.id) || !this.isFree(key)) continue
+      if (wanted === undefined || state.id === wanted) return { key, used: state }
+      first ??= { key, used: state }
     }
-    return this.keysOut(keys) ?? eachWasTried
+    return first ?? this.keysOut(keys) ?? eachWasTried
   }
 
   failed({ key, used }: ChosenKey, failure: HostFailed): boolean {

@@ -21,12 +21,19 @@ import { RecentHosts, type Served } from "../../domain/routing/RecentHosts.ts"
 import type { ConversationView, ServedPrompt } from "../../plugin/strategy.ts"
 
 /** What of a request tells its conversation. */
-export type Turn = Pick<ChatRequest, "routing" | "payload">
+export type Turn = Pick<ChatRequest, "routing" | "payload" | "bounds">
 
 /** A host is preferred for so long after its last answer. */
 const stickyMs = 600_000
 
-/** Entries of conversations and of prompt beginnings together; 410 to 730 bytes each, so at most 48 MB. */
+/**
+ * The same for prompts that it was asked to keep longer: an hour by a mark (platform.claude.com, prompt caching,
+ * 2026-11), a day by `prompt_cache_retention` (developers.openai.com, prompt caching, 2026-11).
+ */
+const hourMs = 3_600_000
+const dayMs = 86_400_000
+
+/** Entries of conversations and of prompt beginnings together; 390 to 750 bytes each, so at most 49 MB. */
 const mostEntries = 65_536
 
 /** What is remembered of conversations. */
@@ -77,6 +84,8 @@ export class Conversation implements ConversationView {
   private readonly key: KeyId
   private readonly turn: Turn
   private sticky: bigint | undefined
+  /** Who served it lately, once that was asked. */
+  private recent: ReadonlyArray<Served> = nobody
   private prefixes: ReadonlyArray<Prefix> | undefined
   /** The beginnings that some host has served, the longest first. */
   private served: ReadonlyArray<ServedPrefix> | undefined
@@ -102,16 +111,14 @@ export class Conversation implements ConversationView {
   }
 
   /**
-   * The hosts with the one in front that served the conversation within the last ten minutes. Unchanged where there is
-   * none, where no host charges less for what it reads from its cache, and where a strategy has looked at the conversation
-   * and so decided itself.
+   * The hosts with the one in front that served the conversation while its cache may last. Unchanged where there is
+   * none, where no host charges less for what it reads from its cache, and where a strategy has looked at the
+   * conversation and so decided itself.
    */
   stickyFirst(hosts: ReadonlyArray<Host>): ReadonlyArray<Host> {
-    if (this.prefixes !== undefined || !hosts.some(({ pricing }) => discountsCacheReads(pricing))) return hosts
-    this.sticky ??= this.hashedBy((use) => this.seedFor(use))
-    const since = this.memory.now() - stickyMs
-    for (const served of this.memory.hosts.of(this.key, this.sticky)) {
-      if (served.at <= since) continue
+    if (this.prefixes !== undefined) return hosts
+    this.recall(hosts)
+    for (const served of this.recent) {
       const host = hosts.find((candidate) => isOf(candidate, served))
       if (host === undefined || !discountsCacheReads(host.pricing)) continue
       return host === hosts[0] ? hosts : [host, ...hosts.filter((other) => other !== host)]
@@ -119,15 +126,24 @@ export class Conversation implements ConversationView {
     return hosts
   }
 
+  /** Looks up who served it, unless no host charges less for what it reads from its cache. */
+  recall(hosts: ReadonlyArray<Host>): void {
+    if (this.sticky !== undefined || !hosts.some(({ pricing }) => discountsCacheReads(pricing))) return
+    this.sticky = this.hashedBy((use) => this.seedFor(use))
+    const now = this.memory.now()
+    const served = this.memory.hosts.of(this.key, this.sticky)
+    if (served.length > 0) this.recent = served.filter(({ at }) => now - at < this.lastsMs)
+  }
+
   /** What the end of an answer is recorded with: hashes of what the plan has asked for, `undefined` when that is nothing. */
   record(): ConversationRecord | undefined {
-    const { memory, key, sticky, prefixes } = this
+    const { memory, key, sticky, recent, prefixes } = this
     if (sticky === undefined && prefixes === undefined) return undefined
-    const startsCold = this.turn.routing.session !== undefined
+    const isNamed = this.turn.routing.session !== undefined || this.cacheKey !== undefined
     // The leading instructions and the whole prompt: what later requests can begin with.
     const kept = prefixes?.filter(({ isShared }, at) => isShared || at === prefixes.length - 1) ?? []
     const hashes = kept.map(({ hash }) => hash)
-    return new ConversationRecord(memory, key, hashes, sticky, startsCold)
+    return new ConversationRecord(memory, key, hashes, sticky, isNamed, recent)
   }
 
   /** A name of it, 16 hex digits, which is the same in every process of the installation. */
@@ -157,16 +173,28 @@ export class Conversation implements ConversationView {
     return Math.max(0, this.memory.now() - at)
   }
 
+  /** How long a host may keep the prompt. */
+  private get lastsMs(): number {
+    const { payload, bounds } = this.turn
+    if (payload["prompt_cache_retention"] === "24h") return dayMs
+    return bounds.cachesPartAnHour === true ? hourMs : stickyMs
+  }
+
+  private get cacheKey(): string | undefined {
+    const cacheKey = this.turn.payload["prompt_cache_key"]
+    return typeof cacheKey === "string" && cacheKey !== "" ? cacheKey : undefined
+  }
+
   private seedFor(use: string): bigint {
     return hashText(use, hashText(this.key, this.memory.seed))
   }
 
   /** `seedFor`: a seed for each kind of name. */
   private hashedBy(seedFor: (use: string) => bigint): bigint {
+    const { cacheKey } = this
     const { routing, payload } = this.turn
-    const cacheKey = payload["prompt_cache_key"]
     if (routing.session !== undefined) return hashText(routing.session, seedFor("session"))
-    if (typeof cacheKey === "string" && cacheKey !== "") return hashText(cacheKey, seedFor("cache key"))
+    if (cacheKey !== undefined) return hashText(cacheKey, seedFor("cache key"))
     return openingHash(payload.messages, seedFor("opening"))
   }
 }
@@ -177,34 +205,45 @@ export class ConversationRecord {
   private readonly key: KeyId
   private readonly prefixes: ReadonlyArray<bigint>
   private readonly sticky: bigint | undefined
-  private readonly startsCold: boolean
+  private readonly isNamed: boolean
+  private readonly recent: ReadonlyArray<Served>
 
-  /** `startsCold`: whether a host is remembered before it reported a cache hit. */
+  /** `isNamed`: by its caller, so that its first answer tells its host. `recent`: who served it lately. */
   constructor(
     memory: Memory,
     key: KeyId,
     prefixes: ReadonlyArray<bigint>,
     sticky: bigint | undefined,
-    startsCold: boolean,
+    isNamed: boolean,
+    recent: ReadonlyArray<Served>,
   ) {
     this.memory = memory
     this.key = key
     this.prefixes = prefixes
     this.sticky = sticky
-    this.startsCold = startsCold
+    this.isNamed = isNamed
+    this.recent = recent
   }
 
-  /** The host gave a complete answer. `usage`: as it counted; `undefined`: it did not. */
-  succeeded(host: Host, usage: Usage | undefined): void {
+  /** The key of the host's provider (`UsedKey.id`) that it was served with; `undefined`: none is known. */
+  keyAt(host: Host): string | undefined {
+    return this.recent.find((served) => isOf(host, served))?.providerKey
+  }
+
+  /**
+   * The host gave a complete answer. `usage`: as it counted; `undefined`: it did not. `providerKey`: which of several
+   * keys it was called with. `isBound`: whether the answer has something that only this account can read.
+   */
+  succeeded(host: Host, usage: Usage | undefined, providerKey?: string, isBound = false): void {
     const { memory, key, sticky } = this
     const at = memory.now()
     const isDiscounted = discountsCacheReads(host.pricing)
     const isCached = isDiscounted && keepsPrompt(host, usage)
     for (const prefix of this.prefixes) memory.hosts.add(key, prefix, host, at, isCached)
     if (sticky === undefined || !isDiscounted) return
-    const isHit = usage !== undefined && usage.cachedTokens > 0
-    if (this.startsCold || isHit || this.isRemembered(host, sticky))
-      memory.hosts.replace(key, sticky, host, at, isCached)
+    const isCounted = usage !== undefined && usage.cachedTokens + usage.cacheWriteTokens > 0
+    if (this.isNamed || isCounted || isBound || this.recent.some(({ model }) => model === host.model))
+      memory.hosts.replace(key, sticky, host, at, isCached, providerKey)
   }
 
   /** The host failed. Its cache is not expected to have changed, but it is not preferred any more. */
@@ -212,12 +251,9 @@ export class ConversationRecord {
     if (this.sticky !== undefined && !verdictOn(failure).keepsConversation)
       this.memory.hosts.remove(this.key, this.sticky, host)
   }
-
-  private isRemembered(host: Host, hash: bigint): boolean {
-    const since = this.memory.now() - stickyMs
-    return this.memory.hosts.of(this.key, hash).some((served) => served.at > since && isOf(host, served))
-  }
 }
+
+const nobody: ReadonlyArray<Served> = []
 
 const isOf = (host: Host, { model, tag }: Served): boolean => host.tag === tag && host.model === model
 

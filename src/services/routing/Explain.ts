@@ -23,6 +23,7 @@ import { withAffordable } from "../dispatch/affordable.ts"
 import { byteLength, encodeFor } from "../dispatch/encodeFor.ts"
 import { type DispatchFailure, outcomeOf } from "../dispatch/outcomeOf.ts"
 import { type KeyChoice, ProviderKeys } from "../hosts/ProviderKeys.ts"
+import type { ConversationRecord } from "../request/Conversations.ts"
 import { otherWorkFirst } from "../request/otherWorkFirst.ts"
 import type { PlanFailure } from "./planRefusal.ts"
 import { type ExplainedPlan, type PlanOptions, Router } from "./Router.ts"
@@ -76,7 +77,8 @@ export const makeExplain: Effect.Effect<Explain, never, Router | ProviderRegistr
     const oneAtATime = yield* Effect.makeSemaphore(1)
     return (request, budget, options) =>
       Either.map(router.explain(request, budget, options), (explained) => {
-        const made = new Explaining(registry, keys, request, budget, explained).at(clock.unsafeCurrentTimeMillis())
+        const explaining = new Explaining(registry, keys, request, budget, explained, options?.conversation?.record())
+        const made = explaining.at(clock.unsafeCurrentTimeMillis())
         return { ...made, draws: (count: number) => oneAtATime.withPermits(1)(made.draws(count)) }
       })
   },
@@ -119,6 +121,7 @@ class Explaining {
   private readonly request: AnyRequest
   private readonly budget: BudgetSnapshot
   private readonly explained: ExplainedPlan
+  private readonly conversation: ConversationRecord | undefined
   private readonly attempts: Array<ExplainedAttempt> = []
   private readonly excluded: Array<Exclusion>
   private readonly failed: Array<FailedAttempt> = []
@@ -131,12 +134,14 @@ class Explaining {
     request: AnyRequest,
     budget: BudgetSnapshot,
     explained: ExplainedPlan,
+    conversation: ConversationRecord | undefined,
   ) {
     this.registry = registry
     this.keys = keys
     this.request = request
     this.budget = budget
     this.explained = explained
+    this.conversation = conversation
     this.excluded = [...explained.plan.excluded]
     this.unaffordable = [...(explained.plan.unaffordable ?? [])]
   }
@@ -176,7 +181,8 @@ class Explaining {
       this.exclude(host, "budget", refused)
       return
     }
-    const chosen = endpoint.keys && this.keys.choose(endpoint.keys, { seed: plan.seed, triedKeys: [] })
+    const choosing = { seed: plan.seed, triedKeys: [], conversation: this.conversation }
+    const chosen = endpoint.keys && this.keys.choose(endpoint.keys, choosing)
     this.attempts.push({
       host,
       expectedCost: expectedCost(request, host, now),

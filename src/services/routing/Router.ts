@@ -250,6 +250,9 @@ class Planner {
     const order = this.orderBy(wanted, context, conversation, onRanking)
     const ordered = orderedGroups(preferences, groups, wanted, order)
     const tried = withoutFallbacks(request, ordered, this.services.stats, excluded)
+    // Where nothing was ranked, the conversation may still have a key.
+    if (conversation !== undefined && tried.some((host) => this.services.registry.endpoint(host)?.keys !== undefined))
+      conversation.recall(tried)
     return wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
   }
 

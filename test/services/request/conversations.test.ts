@@ -23,9 +23,10 @@ const turn = (text = "a secret prompt") => requestWith({ messages: [{ role: "use
 
 /** A request whose prompt may not be looked at. */
 const sealed = () => {
-  const { routing } = turn()
+  const { routing, bounds } = turn()
   return {
     routing,
+    bounds,
     get payload(): never {
       throw new Error("the prompt was read")
     },

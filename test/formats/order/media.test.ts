@@ -87,8 +87,9 @@ const arranged = (name: ClientName, host: Host, ...results: ReadonlyArray<Readon
   const apart = (marks: ReadonlyArray<string>) => [...texts(marks), ...media(marks)]
   // Google has the texts of a result apart from its media.
   if (isNative(name, host)) return results.flatMap(host === google || host === olderGoogle ? apart : (marks) => marks)
-  // docs/messages.md: the files of results follow in a message of the user.
-  const movesMedia = name === "messages" || name === "generateContent" || host === strictHost || host === olderGoogle
+  // docs/messages.md and docs/providers.md: the files of results follow in a message of the user.
+  const isElsewhere = host === chatHost || host === strictHost || host === olderGoogle
+  const movesMedia = name === "messages" || name === "generateContent" || isElsewhere
   if (movesMedia) return [...results.flatMap(texts), ...results.flatMap(media)]
   return results.flatMap(host === google ? apart : (marks) => marks)
 }

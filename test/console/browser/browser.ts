@@ -26,6 +26,8 @@ export const patience = 1_800_000
 const wait = 600_000
 /** Milliseconds after which a step is looked at again. */
 const lookAgain = 30_000
+/** Milliseconds that a page has to be idle. Puppeteer may lose the end of a request, and then counts it for ever. */
+const idleWait = 5000
 
 export interface Look {
   readonly width?: number
@@ -184,7 +186,7 @@ const opened = async (context: BrowserContext, base: string, look: Look): Promis
 /** Waits until nothing has been asked for in a while, and no part of the page says that it waits. */
 export const settled = async (page: Page): Promise<void> => {
   // A page that asks at intervals may never be idle on a busy machine. Then what it shows decides.
-  await page.waitForNetworkIdle({ idleTime: 150, concurrency: 0, timeout: lookAgain }).catch(() => undefined)
+  await page.waitForNetworkIdle({ idleTime: 150, concurrency: 0, timeout: idleWait }).catch(() => undefined)
   await page.waitForFunction(`document.querySelector(".waiting, [aria-busy=true]") === null`)
 }
 

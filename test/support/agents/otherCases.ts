@@ -122,7 +122,7 @@ export const ofMessages: ReadonlyArray<AgentCase> = [
     },
     steps: [step(writing), step(reading, writing)],
     offers: { responses: "read, write", elsewhere: "read, write" },
-    dropped: at(""),
+    dropped: at("cache_control", { messages: "", converse: "", chat: "" }),
   },
   {
     what: "thinking that is asked for, and given back",

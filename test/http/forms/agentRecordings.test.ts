@@ -157,7 +157,14 @@ const rows: Readonly<Record<string, Row>> = {
     keeps: "items",
     tools: 10,
     steps: [calls("read", { filePath: file }), calls("write", { filePath: file, content: "x" })],
-    dropped: nothing,
+    dropped: {
+      ...nothing,
+      responses: "cache_control",
+      "strict chat": "cache_control",
+      gemini: "cache_control",
+      cohere: "cache_control",
+      ollama: "cache_control",
+    },
   },
   "pi-chat": {
     keeps: "reasoning",

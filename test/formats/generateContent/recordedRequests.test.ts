@@ -213,13 +213,15 @@ const otherwise: Readonly<Record<string, string>> = {
   "google/generateContent-stream-testexec-gemini-toolcall-ff300a": "names a function's result by the id of its call",
   "google/generateContent-stream-test-code-execution-stream-a7a161": "runs code, for which no price list has a price",
   "google/generateContent-chat-code-execution-with-gemini-gemini-3-5-flash-runs-code-s-788107": "the same",
+  "google/generateContent-test-multimodal-tool-return-matrix-tool-return-content-url-a-615ed4":
+    "gives calls of Gemini 2.5 ids, which Google has known at this model on some days only (anomalyco/opencode#50504, 2026-09)",
   "google/generateContent-stream-test-google-web-fetch-fc5205": "has Google read pages, whose tokens nothing bounds",
 }
 
 describe("recorded requests", () => {
   const asked = cases.filter(({ id, request }) => request !== null && otherwise[id] === undefined)
 
-  test.skipIf(cases.length === 0)("of 28 there are 22 that we would send, too", () => expect(asked).toHaveLength(22))
+  test.skipIf(cases.length === 0)("of 28 there are 21 that we would send, too", () => expect(asked).toHaveLength(21))
 
   for (const recorded of asked) {
     test(`${recorded.id}: we send the same`, () => {

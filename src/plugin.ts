@@ -1,10 +1,11 @@
 /**
  * What plugin authors import: `headgate/plugin`. A plugin imports this and `effect/*`, nothing else of the gateway.
  *
- * A vendor that speaks the chat completion protocol is `chatHost` with its facts. Any other provider is `defineProvider`
- * around one or more protocols: `chatProtocol`, `messagesProtocol` and `responsesProtocol` for hosts that speak one of
- * those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
- * `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A strategy is `defineStrategy` around a `Rank`.
+ * A vendor that speaks the chat completion protocol is `chatHost` with its facts. Any other provider is
+ * `defineProvider` around one or more protocols: `chatProtocol`, `messagesProtocol` and `responsesProtocol` for hosts
+ * that speak one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`,
+ * `ChatResponse` and `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A
+ * strategy is `defineStrategy` around a `Rank`.
  */
 
 export { HostFailed, type HostFailedChanges, Unsupported } from "./domain/failures/Failure.ts"

@@ -91,11 +91,11 @@ export type Services = State | Routing | Serving
 export type Surroundings = KeyStore | Storage | Upstream
 
 /**
- * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this machine only
- * where the configuration says `discovery.local: true`: an app may not want that without having said so.
+ * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this
+ * machine only where the configuration says `discovery.local: true`: an app may not want that without having said so.
  *
- * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them, and several such gateways
- * each into a `Layer.fresh`.
+ * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them, and several
+ * such gateways each into a `Layer.fresh`.
  */
 export const services = (options: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
   onState(state(options))
@@ -120,15 +120,16 @@ const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services
   stacked(stacked(known, routing), serving)
 
 /**
- * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
- * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
- * `Layer.provideMerge` there would be two of it.
+ * A layer that shares nothing with another gateway of the program: layers that are constants, such as
+ * `HostStats.layer`, are built for it alone. It is built once, also where it is provided twice, which a layer made by
+ * `Layer.fresh` is not: within `Layer.provideMerge` there would be two of it.
  */
 const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> => Layer.scopedContext(builtAnew(layer))
 
 /**
- * `upper` with the services of `lower`, and both as one layer that shares nothing, as `own` makes it. `Layer.provideMerge` does the same
- * in seven layers in place of one, and layers are most of what building a gateway takes.
+ * `upper` with the services of `lower`, and both as one layer that shares nothing, as `own` makes it.
+ * `Layer.provideMerge` does the same in seven layers in place of one, and layers are most of what building a gateway
+ * takes.
  */
 const stacked = <A, E, R, A2, E2, R2>(
   lower: Layer.Layer<A, E, R>,
@@ -147,7 +148,9 @@ const builtAnew = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<Context.
 export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
   own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
 
-/** Decodes the configuration and resolves it with the plugins, `plugins.inline` and the package's strategies among them. */
+/**
+ * Decodes the configuration and resolves it with the plugins, `plugins.inline` and the package's strategies among them.
+ */
 export const setupOf = ({
   config = {},
   plugins,
@@ -232,8 +235,9 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
 )
 
 /**
- * The server of an app that stops in order: running requests may end for up to `server.drain_s` seconds, and new ones are refused, before
- * the server ends. By itself a server of the platform interrupts what runs, and clients lose answers that are paid.
+ * The server of an app that stops in order: running requests may end for up to `server.drain_s` seconds, and new ones
+ * are refused, before the server ends. By itself a server of the platform interrupts what runs, and clients lose
+ * answers that are paid.
  */
 export const drained = <A, E, R>(
   server: Layer.Layer<A, E, R>,
@@ -252,12 +256,18 @@ const ownFigures = Layer.effectDiscard(
   }),
 )
 
-/** Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the app's. */
+/**
+ * Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the
+ * app's.
+ */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> = routesOn(
   sharedAt(""),
 )
 
-/** The same below a prefix, such as "/llm": `/llm/api/v1/chat/completions`. Unknown paths that do not begin with it are the app's. */
+/**
+ * The same below a prefix, such as "/llm": `/llm/api/v1/chat/completions`. Unknown paths that do not begin with it are
+ * the app's.
+ */
 export const routesAt = (prefix: `/${string}`): typeof routes => routesOn(sharedAt(prefix))
 
 /** The same for an app that has nothing else: every unknown path is answered. */
@@ -272,15 +282,15 @@ function routesOn(mount: MountPoint): typeof routes {
 }
 
 /**
- * The longest time that Bun accepts (1.4.5). Some balancers keep idle connections longer: docs/deployment.md#idle. 0 is no
- * alternative: an idle connection, and one with half a request's head, would stay forever, and Bun shows no connections that
- * could be closed one by one.
+ * The longest time that Bun accepts (1.4.5). Some balancers keep idle connections longer: docs/deployment.md#idle. 0 is
+ * no alternative: an idle connection, and one with half a request's head, would stay forever, and Bun shows no
+ * connections that could be closed one by one.
  */
 const longestIdleSeconds = 255
 
 /**
- * Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. `idleSeconds`: after so long
- * without a byte a connection is closed, unless a request of it waits for its answer.
+ * Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. `idleSeconds`:
+ * after so long without a byte a connection is closed, unless a request of it waits for its answer.
  */
 export const serve = (
   { server: settings }: GatewayConfig,

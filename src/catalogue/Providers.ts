@@ -262,7 +262,9 @@ const unknownProtocols = (
     }),
   )
 
-/** An operator's deployment of a model that the vendor lists under the same id is that model, whatever its name says. */
+/**
+ * An operator's deployment of a model that the vendor lists under the same id is that model, whatever its name says.
+ */
 const withBaseModel = (host: Host, models: ReadonlyArray<Model>): Host => {
   if (host.baseModel !== undefined) return host
   const names = models.find(({ id }) => id === host.model)?.hosts.map(baseModelOf) ?? []

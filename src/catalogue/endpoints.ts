@@ -43,7 +43,10 @@ export interface Endpoint {
   readonly takesTraceparent: boolean
   /** Id of the plugin of its provider. */
   readonly plugin: string
-  /** Where its key comes from, in words without the key: a variable, `plain text`, or `none`. Of several keys each label says it. */
+  /**
+   * Where its key comes from, in words without the key: a variable, `plain text`, or `none`. Of several keys each label
+   * says it.
+   */
   readonly keySource: string
   /** Calls of its provider at once; `Infinity`: no bound. */
   readonly maxConcurrent: number
@@ -51,7 +54,10 @@ export interface Endpoint {
   readonly proxy: string | undefined
   /** Which addresses may be dialled. */
   readonly network: Network
-  /** By client form, how it is called for what only hosts of the form can carry (`Host.otherForms`). Absent: as for anything else. */
+  /**
+   * By client form, how it is called for what only hosts of the form can carry (`Host.otherForms`). Absent: as for
+   * anything else.
+   */
   readonly byForm?: ReadonlyMap<string, Endpoint>
   /** How it is called for a request with tools, where its usual protocol refuses them (`Provider.toolsBy`). */
   readonly withTools?: Endpoint

@@ -58,7 +58,8 @@ export const decodeModels = (
     const decoded = decodeModel(entry)
     if (Either.isLeft(decoded)) {
       problems.push(...problemsOf(decoded.left, path))
-      // Its hosts are checked too, so that all problems are reported at once. They are not kept: any model's id and length do.
+      // Its hosts are checked too, so that all problems are reported at once. They are not kept: any model's id and
+      // length do.
       const hosts = isJsonObject(entry) ? entry["hosts"] : undefined
       if (Array.isArray(hosts)) decodeHosts(hosts, "a/b", 1, providers, path, problems)
       continue
@@ -227,8 +228,8 @@ const ofBaseHost = [
 ] as const
 
 /**
- * Models of the configuration with what providers list of the models that their hosts name as `base_model`. `listed`: the entries of
- * each provider that is on.
+ * Models of the configuration with what providers list of the models that their hosts name as `base_model`. `listed`:
+ * the entries of each provider that is on.
  */
 export const withBaseModels = (
   entries: ReadonlyArray<unknown>,

@@ -1,4 +1,6 @@
-/** Resolves a model's name in a request: an id, an alias, a bare slug, or what the author's own host calls the model. */
+/**
+ * Resolves a model's name in a request: an id, an alias, a bare slug, or what the author's own host calls the model.
+ */
 import * as Either from "effect/Either"
 import { BadRequest } from "../domain/failures/Failure.ts"
 import type { Model } from "../domain/hosts/Host.ts"
@@ -19,9 +21,9 @@ export class ModelNames extends Map<string, WantedModel> {
 }
 
 /**
- * Where a name means several things, the first of these counts: an alias of the configuration; an id; a bare slug; a canonical slug or
- * an alias of a model; a name by which the author's own host calls a model. A name that two models share on one level means neither of
- * them, on that level and those below. Aliases of unknown models are ignored.
+ * Where a name means several things, the first of these counts: an alias of the configuration; an id; a bare slug; a
+ * canonical slug or an alias of a model; a name by which the author's own host calls a model. A name that two models
+ * share on one level means neither of them, on that level and those below. Aliases of unknown models are ignored.
  */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
   const names = new ModelNames(models.map((model) => [model.id, { model, variants: none }]))
@@ -57,8 +59,8 @@ const declaredNames = ({ id, canonicalSlug, aliases = [] }: Model): ReadonlyArra
 ]
 
 /**
- * What hosts of the model's author call it, with the author and without. A name that ends like a variant is none: `name:free` asks for
- * the free hosts of `name`.
+ * What hosts of the model's author call it, with the author and without. A name that ends like a variant is none:
+ * `name:free` asks for the free hosts of `name`.
  */
 const authorsNames = ({ id, hosts }: Model): ReadonlyArray<string> =>
   hosts

@@ -1,6 +1,6 @@
 /**
- * From a configuration and plugins to the resolved configuration. All problems of the configuration are reported at once. A
- * plugin that cannot be used is off, with a line in the log.
+ * From a configuration and plugins to the resolved configuration. All problems of the configuration are reported at
+ * once. A plugin that cannot be used is off, with a line in the log.
  */
 
 import { basename, dirname } from "node:path"
@@ -146,8 +146,8 @@ const withNearMember = (problem: Problem): Problem => {
 }
 
 /**
- * Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. The plugin of
- * the package `headgate-acme` is taken to be `acme`.
+ * Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. The
+ * plugin of the package `headgate-acme` is taken to be `acme`.
  */
 const brokenBeside = (otherKind: string, invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
   new Set(
@@ -170,8 +170,8 @@ const missing = (required: ReadonlyArray<string>, usable: ReadonlyArray<string>)
   )
 
 /**
- * Aliases of unknown models. The models of a provider that is off or was not read are not known, and an alias may mean one
- * of them. Then it is a warning and not a problem.
+ * Aliases of unknown models. The models of a provider that is off or was not read are not known, and an alias may mean
+ * one of them. Then it is a warning and not a problem.
  */
 const aliasesOf = (
   { aliases, models: written }: GatewayConfig,

@@ -50,15 +50,17 @@ export const jsonBody = (json: JsonObject): Required<Pick<Encoded, "body" | "sou
   return { body: text, source: { json, text } }
 }
 
-/** JSON writes as an escape only what is no whole pair. An even number of backslashes in front stands for themselves. */
+/**
+ * JSON writes as an escape only what is no whole pair. An even number of backslashes in front stands for themselves.
+ */
 const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
 /** The request and the host of an answer. */
 export interface AnswerContext {
   readonly request: Pick<ChatRequest, "stream" | "maxTokens" | "reasoning" | "bounds">
   /**
-   * The client's names of tools, by those that the host was sent in their place (`Protocol.longestToolName`). The gateway puts them into
-   * what `decode` and the decoder return. Absent: the host was sent the client's names.
+   * The client's names of tools, by those that the host was sent in their place (`Protocol.longestToolName`). The
+   * gateway puts them into what `decode` and the decoder return. Absent: the host was sent the client's names.
    */
   readonly toolNames?: ReadonlyMap<string, string>
   readonly host: Host
@@ -151,9 +153,9 @@ export interface Protocol {
    */
   readonly searches?: (host: Host) => boolean
   /**
-   * The most characters of a tool's name that its hosts take. `encode` gets another one in the place of a longer name, or of one with
-   * other characters than letters, digits, underscores and dashes, and the answer has the client's name again. Default 64. It does not
-   * concern `native`.
+   * The most characters of a tool's name that its hosts take. `encode` gets another one in the place of a longer name,
+   * or of one with other characters than letters, digits, underscores and dashes, and the answer has the client's name
+   * again. Default 64. It does not concern `native`.
    */
   readonly longestToolName?: number
   /**

@@ -8,9 +8,9 @@ export const newCallId = (): string => `call_${randomText(24)}`
 export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 /**
- * The id of a call for a host that takes at most so many characters, or only those of a pattern: another of its own for an
- * id that does not fit, the same one each time, so that a call and its result keep theirs. The new id comes from the whole
- * old one: a cut could make two alike.
+ * The id of a call for a host that takes at most so many characters, or only those of a pattern: another of its own for
+ * an id that does not fit, the same one each time, so that a call and its result keep theirs. The new id comes from the
+ * whole old one: a cut could make two alike.
  */
 export const callIdWithin = (id: string, most: number, fitting?: RegExp): string => {
   if (id.length <= most && fitting?.test(id) !== false) return id
@@ -19,9 +19,9 @@ export const callIdWithin = (id: string, most: number, fitting?: RegExp): string
 }
 
 /**
- * The name of an earlier call as Anthropic and OpenAI's Responses API take it, which refuse a conversation for one name that
- * does not match: 1 to 128 letters, digits, underscores and dashes (both references, 2026-11). Models call tools that nobody
- * offered: `$READFILE`, `read<|channel|>commentary`, an empty name (vercel/ai#17769, 2026-07).
+ * The name of an earlier call as Anthropic and OpenAI's Responses API take it, which refuse a conversation for one name
+ * that does not match: 1 to 128 letters, digits, underscores and dashes (both references, 2026-11). Models call tools
+ * that nobody offered: `$READFILE`, `read<|channel|>commentary`, an empty name (vercel/ai#17769, 2026-07).
  */
 export const fittingCallName = <Name>(name: Name): Name | string => {
   if (typeof name !== "string" || /^[a-zA-Z0-9_-]{1,128}$/.test(name)) return name

@@ -137,7 +137,9 @@ const imageHeads: ReadonlyArray<readonly [head: RegExp, mediaType: string]> = [
   [/^UklGR.{6}XRUJQ/, "image/webp"],
 ]
 
-/** The type of an image by its first bytes, which callers often name wrongly. `undefined`: it is none of the usual ones. */
+/**
+ * The type of an image by its first bytes, which callers often name wrongly. `undefined`: it is none of the usual ones.
+ */
 export const imageTypeOf = (embedded: DataUrl): string | undefined => {
   const head = embedded.base64 ? embedded.data.slice(0, 24) : ""
   return imageHeads.find(([pattern]) => pattern.test(head))?.[1]
@@ -156,8 +158,8 @@ const unescaped = (text: string): string => {
 }
 
 /**
- * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, and text that is no
- * JSON or is nested too deeply, becomes the member `arguments`, so that the model still sees what it wrote.
+ * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, and text that is
+ * no JSON or is nested too deeply, becomes the member `arguments`, so that the model still sees what it wrote.
  */
 export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject => {
   const written: unknown = call.function.arguments

@@ -1,6 +1,7 @@
 /**
- * Custom tools, which take free text. A host that knows functions only is sent each as a function with one text, `input`;
- * calls of the function become calls of the custom tool again, whole and streamed. See docs/decisions/0052-tools-of-the-caller.md.
+ * Custom tools, which take free text. A host that knows functions only is sent each as a function with one text,
+ * `input`; calls of the function become calls of the custom tool again, whole and streamed. See
+ * docs/decisions/0052-tools-of-the-caller.md.
  */
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../domain/json/json.ts"
 import type {
@@ -59,8 +60,8 @@ export const customNames = ({ tools }: ChatPayload): ReadonlySet<string> => {
 }
 
 /**
- * The payload with custom tools as functions, in the tools, the choice and earlier calls. A custom tool that cannot become
- * a function stays as it is. Returns the same payload if nothing changes. `dropped` gets the paths of grammars.
+ * The payload with custom tools as functions, in the tools, the choice and earlier calls. A custom tool that cannot
+ * become a function stays as it is. Returns the same payload if nothing changes. `dropped` gets the paths of grammars.
  */
 export const withFunctions = (payload: ChatPayload, dropped: Array<string>): ChatPayload => {
   const { messages, tools, tool_choice: choice } = payload
@@ -139,7 +140,10 @@ const customCall = ({ function: called, ...rest }: ToolCall, names: ReadonlySet<
   return { ...rest, type: "custom", custom: { name, input: input.add(given) + input.end() } }
 }
 
-/** What reads the arguments of a call; `undefined`: it calls a function. Hosts of the Responses form give the text itself. */
+/**
+ * What reads the arguments of a call; `undefined`: it calls a function. Hosts of the Responses form give the text
+ * itself.
+ */
 const inputOf = (type: unknown, name: string, names: ReadonlySet<string>): InputReader | undefined => {
   if (type === "custom") return asItIs
   return names.has(name) ? new CustomToolInput() : undefined
@@ -238,13 +242,13 @@ const escapes: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The text of a call, taken out of its JSON, `{"input":"…"}`, as it comes, whichever way the JSON is cut into fragments and
- * escaped. What is not this JSON is the text itself.
+ * The text of a call, taken out of its JSON, `{"input":"…"}`, as it comes, whichever way the JSON is cut into fragments
+ * and escaped. What is not this JSON is the text itself.
  */
 export class CustomToolInput {
   /**
-   * `head`: before the text. `text`: within its quotes. `over`: after them. `raw`: it is no object, so all of it is the text. `unread`: it
-   * is an object that begins otherwise, and is read at the end.
+   * `head`: before the text. `text`: within its quotes. `over`: after them. `raw`: it is no object, so all of it is the
+   * text. `unread`: it is an object that begins otherwise, and is read at the end.
    */
   private state: "head" | "text" | "over" | "raw" | "unread" = "head"
   /** What came and was not read: a beginning, an escape that is not whole, or all of what has another shape. */

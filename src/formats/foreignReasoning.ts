@@ -1,7 +1,7 @@
 /**
- * Reasoning of other vendors in the blocks of the Messages form. A caller gives thinking back unchanged, so what the form
- * has no member for (the format, an id, the kind) travels inside the signature or the data, marked with a prefix. Reasoning
- * of Claude is not wrapped.
+ * Reasoning of other vendors in the blocks of the Messages form. A caller gives thinking back unchanged, so what the
+ * form has no member for (the format, an id, the kind) travels inside the signature or the data, marked with a prefix.
+ * Reasoning of Claude is not wrapped.
  */
 
 import { isJsonObject, objectIn } from "../domain/json/json.ts"

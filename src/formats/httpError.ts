@@ -46,13 +46,16 @@ const bareText =
   /^(?:(?:\d{3}:? )?(?:bad request|(?:payload|content|request entity) too large|not allowed)\.?|client sent an http request to an https server\.)$/i
 
 /**
- * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit: "Request too
- * large for gpt-4.1 ... on tokens per min (TPM): Limit 30000, Requested 37313." As users quote it, such as in
- * github.com/continuedev/continue/issues/11717 (2026-03).
+ * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit:
+ * "Request too large for gpt-4.1 ... on tokens per min (TPM): Limit 30000, Requested 37313." As users quote it, such as
+ * in github.com/continuedev/continue/issues/11717 (2026-03).
  */
 const tooLarge = /^request too large\b/i
 
-/** What a host's own error codes (`HostFailed.code`) mean, or statuses that mean something else there: `{ "412": "account" }`. */
+/**
+ * What a host's own error codes (`HostFailed.code`) mean, or statuses that mean something else there: `{ "412":
+ * "account" }`.
+ */
 export type HostReasons = Readonly<Record<string, HostReason>>
 
 /** `httpError` for a host whose own error codes mean these things. For `Provider.error`. */
@@ -88,10 +91,10 @@ const waitOf = (reason: HostReason, headers: ResponseHeaders, error: unknown): n
 }
 
 /**
- * The failure for an error object that came with status 200, as a body or as an event. The reason comes from words
- * with a certain meaning, else from the numeric code or status, else from other known words, else it is `overloaded`.
- * Servers that find a prompt too long after the stream has begun say so with any code (lmstudio-ai/lmstudio-bug-tracker#2322,
- * ardanlabs/kronk#862; 2026-08): there the message decides.
+ * The failure for an error object that came with status 200, as a body or as an event. The reason comes from words with
+ * a certain meaning, else from the numeric code or status, else from other known words, else it is `overloaded`.
+ * Servers that find a prompt too long after the stream has begun say so with any code
+ * (lmstudio-ai/lmstudio-bug-tracker#2322, ardanlabs/kronk#862; 2026-08): there the message decides.
  */
 export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFailed => {
   const status = numericStatus(error)
@@ -112,8 +115,8 @@ export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFail
 }
 
 /**
- * The failure of an answer that is none: HTML, `null`, no choices, an event of another protocol. Where the host has a word
- * for what went wrong, `malformed().with({ code })` carries it to the log.
+ * The failure of an answer that is none: HTML, `null`, no choices, an event of another protocol. Where the host has a
+ * word for what went wrong, `malformed().with({ code })` carries it to the log.
  */
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 

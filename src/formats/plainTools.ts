@@ -1,4 +1,6 @@
-/** Tools for hosts that know functions, and a choice of one of them, alone; and the small things that some hosts lack. */
+/**
+ * Tools for hosts that know functions, and a choice of one of them, alone; and the small things that some hosts lack.
+ */
 import { isJsonObject, type JsonObject, objectsIn } from "../domain/json/json.ts"
 import type { ChatPayload, ContentPart, Message, Tool, ToolChoice } from "../domain/request/chat.ts"
 import { isCustom, withFunctions } from "./customTools.ts"
@@ -33,8 +35,8 @@ export const offeredTools = ({ tools, tool_choice: choice }: ChatPayload): Offer
 }
 
 /**
- * The payload with custom tools as functions, and only the allowed tools. Returns the same payload if it has nothing that
- * only OpenAI has.
+ * The payload with custom tools as functions, and only the allowed tools. Returns the same payload if it has nothing
+ * that only OpenAI has.
  */
 export const withPlainTools = (given: ChatPayload, dropped: Array<string>): ChatPayload => {
   const payload = withFunctions(given, dropped)
@@ -60,8 +62,9 @@ export const lostStrict = (tools: ReadonlyArray<Tool>): ReadonlyArray<string> =>
   tools.flatMap(({ function: called }, at) => (called?.strict === true ? [`tools[${at}].function.strict`] : []))
 
 /**
- * For a host that lacks them: the places of names of speakers, of details of images that ask for something, and of images
- * that a model made in an earlier turn; `cache_control`, where anything has a mark of the cache. Every protocol that writes the messages anew names here what its form lacks.
+ * For a host that lacks them: the places of names of speakers, of details of images that ask for something, and of
+ * images that a model made in an earlier turn; `cache_control`, where anything has a mark of the cache. Every protocol
+ * that writes the messages anew names here what its form lacks.
  */
 export const lostOfMessages = (
   messages: ReadonlyArray<Message>,

@@ -1,6 +1,6 @@
 /**
- * Maps every failure to an HTTP status and what its body says. No other file knows statuses. A failure that is missing here does not
- * compile.
+ * Maps every failure to an HTTP status and what its body says. No other file knows statuses. A failure that is missing
+ * here does not compile.
  */
 import { availabilityOf } from "../domain/failures/Availability.ts"
 import { providersOf } from "../domain/failures/Exclusion.ts"
@@ -30,12 +30,15 @@ export const render = (failure: Failure): Rendered => {
     : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
 }
 
-/** Seconds. At a longer `Retry-After` OpenAI's SDK repeats within two seconds, and Anthropic's waits it out in silence (2026-11). */
+/**
+ * Seconds. At a longer `Retry-After` OpenAI's SDK repeats within two seconds, and Anthropic's waits it out in silence
+ * (2026-11).
+ */
 const longestWait = 60
 
 /**
- * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
- * themselves is right, which is to repeat 408, 409, 429 and 5xx, after `Retry-After`. `docs/errors.md#agents`.
+ * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they
+ * do by themselves is right, which is to repeat 408, 409, 429 and 5xx, after `Retry-After`. `docs/errors.md#agents`.
  */
 const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
   const wait = headers["retry-after"]
@@ -267,8 +270,8 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
 }
 
 /**
- * The first refusal: a host that is tried after it may refuse the request for a reason of its own. Of a prompt that is too
- * long, the last one: that host has the longest context.
+ * The first refusal: a host that is tried after it may refuse the request for a reason of its own. Of a prompt that is
+ * too long, the last one: that host has the longest context.
  */
 const decisiveRefusal = (attempts: ReadonlyArray<FailedAttempt>): FailedAttempt | undefined => {
   const first = attempts.find(({ failure }) => failure.reason === "request")

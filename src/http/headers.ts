@@ -77,8 +77,8 @@ export const replayedHeader = "idempotent-replayed"
 export const idempotencyStatusHeader = "idempotency-status"
 
 /**
- * On a 429 for a limit of ours: requests in the window, what is left of them, and when a request is admitted again (Unix
- * milliseconds). Its body names them in this spelling.
+ * On a 429 for a limit of ours: requests in the window, what is left of them, and when a request is admitted again
+ * (Unix milliseconds). Its body names them in this spelling.
  */
 export const rateLimitHeaders = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] as const
 
@@ -102,7 +102,9 @@ const asUtf8 = (value: string): string => {
   }
 }
 
-/** A caller's text for the record: on one line, without characters that a terminal would obey, cut to 200 characters. */
+/**
+ * A caller's text for the record: on one line, without characters that a terminal would obey, cut to 200 characters.
+ */
 export const attributionText = (value: string | null): string =>
   value === null ? "" : withoutKeys(withoutControls(asUtf8(value), "")).slice(0, 200)
 

@@ -69,8 +69,8 @@ export interface ListModels {
   readonly request: Encoded
   readonly fromRoot?: boolean
   /**
-   * `body` is parsed JSON, or text where it was none, of an answer with status 200. `undefined`: what answers is no server of this
-   * kind, since anything may listen at its port. A host without `pricing` costs nothing. Pure.
+   * `body` is parsed JSON, or text where it was none, of an answer with status 200. `undefined`: what answers is no
+   * server of this kind, since anything may listen at its port. A host without `pricing` costs nothing. Pure.
    */
   readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | undefined
   /** For servers that say of a model only when asked what it can do. Called once for each new model. */
@@ -109,47 +109,48 @@ export interface Provider extends Partial<UnaryProtocols> {
    */
   readonly baseUrl?: string
   /**
-   * Secrets from the plugin's own configuration, and what was made of them. They are passed to `sign` only. The gateway redacts all
-   * of them, and every `Secret` of the configuration besides.
+   * Secrets from the plugin's own configuration, and what was made of them. They are passed to `sign` only. The gateway
+   * redacts all of them, and every `Secret` of the configuration besides.
    */
   readonly credentials?: Credentials
   /**
-   * Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. The gateway redacts
-   * what it adds as a credential (headers, parameters of the query) and tokens in what `http` answers.
+   * Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. The
+   * gateway redacts what it adds as a credential (headers, parameters of the query) and tokens in what `http` answers.
    */
   readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
   /**
-   * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines hold
-   * all the same. The request carries no credentials unless the plugin declares `auth`. What it rejects with counts as a
-   * host that cannot be reached, unless it is a `HostFailed`.
+   * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines
+   * hold all the same. The request carries no credentials unless the plugin declares `auth`. What it rejects with
+   * counts as a host that cannot be reached, unless it is a `HostFailed`.
    */
   readonly transport?: (request: Request) => Promise<Response>
   /**
-   * A request that costs nothing and that only a valid key gets an answer to: `headgate doctor` sends it, signed as any other.
-   * `baseUrl`: in the place of the provider's, unless the configuration has one. Default: `GET /models`.
+   * A request that costs nothing and that only a valid key gets an answer to: `headgate doctor` sends it, signed as any
+   * other. `baseUrl`: in the place of the provider's, unless the configuration has one. Default: `GET /models`.
    */
   readonly keyCheck?: { readonly request: Encoded; readonly baseUrl?: string }
   /** Its models, for servers that are found: `ProviderPlugin.local`. */
   readonly listModels?: ListModels
   /**
-   * Models that this vendor serves. Called once, when the provider is loaded, and not at all when it is off. An entry that is
-   * not accepted, a rejection, and more than five seconds turn the provider off, with a line on the log.
+   * Models that this vendor serves. Called once, when the provider is loaded, and not at all when it is off. An entry
+   * that is not accepted, a rejection, and more than five seconds turn the provider off, with a line on the log.
    */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
   /**
-   * Whether a host of the vendor's list can be called with this configuration: not one that other regions alone have. Asked of the
-   * hosts that `models` or a catalogue file lists, not of those that an operator writes. Pure; called when the catalogue is made.
-   * A throw, and a result of another kind, turn the provider off. Default: all can.
+   * Whether a host of the vendor's list can be called with this configuration: not one that other regions alone have.
+   * Asked of the hosts that `models` or a catalogue file lists, not of those that an operator writes. Pure; called when
+   * the catalogue is made. A throw, and a result of another kind, turn the provider off. Default: all can.
    */
   readonly canCall?: (host: VendorHost) => boolean
   /**
-   * What hosts of some of its models take, where that differs from what its protocols write. It holds for the hosts of operators too.
-   * Default: nothing is known.
+   * What hosts of some of its models take, where that differs from what its protocols write. It holds for the hosts of
+   * operators too. Default: nothing is known.
    */
   readonly limits?: ReadonlyArray<ModelLimits>
   /**
-   * The vendor's rule for the prices of its prompt cache, for hosts whose prices are known but for these. Pure; called when the
-   * catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no rule.
+   * The vendor's rule for the prices of its prompt cache, for hosts whose prices are known but for these. Pure; called
+   * when the catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no
+   * rule.
    */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
   /**
@@ -158,9 +159,9 @@ export interface Provider extends Partial<UnaryProtocols> {
    */
   readonly regionMultipliers?: Readonly<Record<string, number>>
   /**
-   * The protocol by which a host is called for a request with tools, where its usual one refuses them. Pure; called when the
-   * catalogue is made. A throw, and a name that no protocol has, count as `undefined`: by the usual one. It is not asked
-   * where the configuration names a protocol.
+   * The protocol by which a host is called for a request with tools, where its usual one refuses them. Pure; called
+   * when the catalogue is made. A throw, and a name that no protocol has, count as `undefined`: by the usual one. It is
+   * not asked where the configuration names a protocol.
    */
   readonly toolsBy?: (host: Host) => string | undefined
 }
@@ -177,8 +178,8 @@ export interface ProviderPlugin<P extends Loading = Loading> {
   /** Display name. */
   readonly name: string
   /**
-   * Authors whose models the vendor serves as its own: the parts of ids before the slash. What its hosts call such a model is a name
-   * that callers may use. Default: the plugin's id.
+   * Authors whose models the vendor serves as its own: the parts of ids before the slash. What its hosts call such a
+   * model is a name that callers may use. Default: the plugin's id.
    */
   readonly authors?: ReadonlyArray<string>
   /** Default: a bearer token, and no credentials for a `transport`. */
@@ -192,28 +193,33 @@ export interface ProviderPlugin<P extends Loading = Loading> {
    * several, the first one that is set. Its text is used where the configuration does not have the field.
    */
   readonly variables?: Readonly<Record<string, string | ReadonlyArray<string>>>
-  /** The plugin's own fields that may be paths of files: relative ones count from the folder of the configuration file. */
+  /**
+   * The plugin's own fields that may be paths of files: relative ones count from the folder of the configuration file.
+   */
   readonly files?: ReadonlyArray<string>
   /**
-   * Sets of environment variables. When all of one set are there, the provider is on without configuration. Default: the
-   * key variable is enough, whichever of several it is.
+   * Sets of environment variables. When all of one set are there, the provider is on without configuration. Default:
+   * the key variable is enough, whichever of several it is.
    */
   readonly discoveredBy?: ReadonlyArray<ReadonlyArray<string>>
-  /** `private`: a server on this machine or in this network, whose address may be so without a word of the operator's. */
+  /**
+   * `private`: a server on this machine or in this network, whose address may be so without a word of the operator's.
+   */
   readonly network?: "private"
   /** The provider is on without configuration and without a key. */
   readonly always?: boolean
   /**
-   * Where a server of this kind usually listens on its own machine, as a base URL. The gateway looks there for one, unless it is
-   * told not to (`discovery.local`), and asks it for its models: `Provider.listModels`.
+   * Where a server of this kind usually listens on its own machine, as a base URL. The gateway looks there for one,
+   * unless it is told not to (`discovery.local`), and asks it for its models: `Provider.listModels`.
    */
   readonly local?: { readonly baseUrl: string }
   /** What the vendor says it does with prompts of this API. */
   readonly privacy?: { readonly mayTrain: boolean; readonly retainsPrompts: boolean }
   /**
-   * Decodes the provider's own part of the configuration, strictly, and closes over it. Not called while the provider is off.
-   * The provider may come later, in at most five seconds; the configuration is decoded at once. What it throws or rejects
-   * with, and a result of another kind, turn the plugin off. Without a `context` what the plugin logs is not heard.
+   * Decodes the provider's own part of the configuration, strictly, and closes over it. Not called while the provider
+   * is off. The provider may come later, in at most five seconds; the configuration is decoded at once. What it throws
+   * or rejects with, and a result of another kind, turn the plugin off. Without a `context` what the plugin logs is not
+   * heard.
    */
   readonly load: (config: unknown, context?: PluginContext) => Either.Either<P, ParseError>
 }
@@ -224,8 +230,9 @@ export interface ProviderDefinition<A, I, P extends Loading = Loading>
   /** Schema of the provider's own fields. The gateway's fields are removed before. */
   readonly config: Schema.Schema<A, I>
   /**
-   * A provider whose protocol is code of its own imports it here, so that a gateway without this provider does not load it:
-   * `load: async (config) => (await import("./provider.ts")).provider(config)`. `context.log` is the plugin's logger, for any hook.
+   * A provider whose protocol is code of its own imports it here, so that a gateway without this provider does not load
+   * it: `load: async (config) => (await import("./provider.ts")).provider(config)`. `context.log` is the plugin's
+   * logger, for any hook.
    */
   readonly load: (config: A, context: PluginContext) => P
 }
@@ -233,7 +240,10 @@ export interface ProviderDefinition<A, I, P extends Loading = Loading>
 /** Where a plugin keeps its Schema, which is no part of the contract. */
 const ownSchema = Symbol.for("headgate/ownSchema")
 
-/** Schema of the plugin's own fields, of which `docs/reference/providers.md` is made; `undefined`: `defineProvider` did not make the plugin. */
+/**
+ * Schema of the plugin's own fields, of which `docs/reference/providers.md` is made; `undefined`: `defineProvider` did
+ * not make the plugin.
+ */
 export const ownSchemaOf = (
   plugin: ProviderPlugin & { readonly [ownSchema]?: Schema.Schema.All },
 ): Schema.Schema.All | undefined => plugin[ownSchema]

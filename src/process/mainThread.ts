@@ -1,7 +1,10 @@
 /** What Linux says of the main thread of a process, in `/proc` (proc_pid_stat(5), proc_pid_schedstat(5)). */
 import { readdirSync, readFileSync } from "node:fs"
 
-/** The fields of `stat` behind the name, of which the first is the state; `undefined`: there is no such process, or no `/proc`. */
+/**
+ * The fields of `stat` behind the name, of which the first is the state; `undefined`: there is no such process, or no
+ * `/proc`.
+ */
 export const statOf = (pid: number): ReadonlyArray<string> | undefined => {
   const text = read(`/proc/${pid}/stat`)
   // The name may have blanks and parentheses.

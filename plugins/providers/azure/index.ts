@@ -1,7 +1,7 @@
 /**
- * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts:
- * learn.microsoft.com (v1 API), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's
- * catalogue, 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
+ * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts: learn.microsoft.com
+ * (v1 API), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
+ * 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

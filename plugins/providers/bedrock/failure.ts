@@ -1,7 +1,7 @@
 /**
- * The meaning of Bedrock's errors, by the name of their exception: in `x-amzn-errortype` of an answer, in the name of an
- * event within a stream. The names are those of AWS's API reference of Converse and ConverseStream and of the errors that all
- * of its APIs have (2026-11); there are no recordings of exceptions within a stream.
+ * The meaning of Bedrock's errors, by the name of their exception: in `x-amzn-errortype` of an answer, in the name of
+ * an event within a stream. The names are those of AWS's API reference of Converse and ConverseStream and of the errors
+ * that all of its APIs have (2026-11); there are no recordings of exceptions within a stream.
  */
 import {
   errorInBody,

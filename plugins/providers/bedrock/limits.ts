@@ -1,4 +1,7 @@
-/** What models of Bedrock take, where Converse alone does not say it. Ids of inference profiles begin with a region: `us.`. */
+/**
+ * What models of Bedrock take, where Converse alone does not say it. Ids of inference profiles begin with a region:
+ * `us.`.
+ */
 import type { ModelLimits } from "headgate/plugin"
 
 /** Converse: "Supported models and model features" of AWS's user guide. */

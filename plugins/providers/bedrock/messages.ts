@@ -1,7 +1,7 @@
 /**
- * Anthropic's Messages API as Bedrock has it, by InvokeModel: the same bodies but for the model, which is in the path, and
- * with every event of a stream inside a message of Amazon's event stream. From "Anthropic Claude Messages API" of AWS's
- * user guide, read in 2026-11. Untested against recorded traffic.
+ * Anthropic's Messages API as Bedrock has it, by InvokeModel: the same bodies but for the model, which is in the path,
+ * and with every event of a stream inside a message of Amazon's event stream. From "Anthropic Claude Messages API" of
+ * AWS's user guide, read in 2026-11. Untested against recorded traffic.
  */
 import * as Either from "effect/Either"
 import {
@@ -56,7 +56,10 @@ const invocation = ({ headers, body, source, dropped = [] }: Encoded, host: Host
   }
 }
 
-/** A guardrail of the account ended the answer: "Use your guardrail with inference operations" of AWS's user guide, 2026-11. */
+/**
+ * A guardrail of the account ended the answer: "Use your guardrail with inference operations" of AWS's user guide,
+ * 2026-11.
+ */
 const isIntervention = (body: unknown): boolean => objectIn(body)["amazon-bedrock-guardrailAction"] === "INTERVENED"
 const intervened = { finish_reason: "content_filter", native_finish_reason: "guardrail_intervened" } as const
 

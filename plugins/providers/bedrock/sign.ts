@@ -1,6 +1,6 @@
 /**
- * Signature Version 4, by `aws4`: it is synchronous, so that no request waits for its signature. What is signed: method,
- * path, host, time, type and body.
+ * Signature Version 4, by `aws4`: it is synchronous, so that no request waits for its signature. What is signed:
+ * method, path, host, time, type and body.
  */
 import { RequestSigner } from "aws4"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * Fireworks. Facts: docs.fireworks.ai (chat completions, reasoning, error codes), read in 2026-11; privacy: the project's
- * catalogue, 2026-08. Untested against recorded traffic.
+ * Fireworks. Facts: docs.fireworks.ai (chat completions, reasoning, error codes), read in 2026-11; privacy: the
+ * project's catalogue, 2026-08. Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"
 

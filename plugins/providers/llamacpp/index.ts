@@ -1,6 +1,6 @@
 /**
- * llama.cpp's `llama-server`. Facts: recordings of 2025 and 2026; how reasoning is turned off: unverified. A key is needed only where
- * the server was started with one.
+ * llama.cpp's `llama-server`. Facts: recordings of 2025 and 2026; how reasoning is turned off: unverified. A key is
+ * needed only where the server was started with one.
  */
 import { chatHost, httpError, isJsonObject, objectIn, serverListing } from "headgate/plugin"
 
@@ -20,7 +20,9 @@ const error: typeof httpError = (status, headers, body) => {
 const nameOf = (id: string): string =>
   id.slice(Math.max(id.lastIndexOf("/"), id.lastIndexOf("\\")) + 1).replace(/\.gguf$/, "")
 
-/** `--ctx-size 8192` or `-c 8192` among the arguments of a preset, as the router of llama-server lists them (2026-07). */
+/**
+ * `--ctx-size 8192` or `-c 8192` among the arguments of a preset, as the router of llama-server lists them (2026-07).
+ */
 const sizeInArguments = (status: unknown): number | undefined => {
   const { args } = objectIn(status)
   if (!Array.isArray(args)) return undefined
@@ -33,7 +35,8 @@ const sizeInArguments = (status: unknown): number | undefined => {
 const listModels = serverListing({
   plugin: "llamacpp",
   isOwn: (entry) => entry["owned_by"] === "llamacpp",
-  // A router lists what it will start a model with; a server what it was started with, or else what the model was trained with.
+  // A router lists what it will start a model with; a server what it was started with, or else what the model was
+  // trained with.
   contextLength: ({ meta, status }) =>
     sizeInArguments(status) ?? objectIn(meta)["n_ctx"] ?? objectIn(meta)["n_ctx_train"],
   name: nameOf,

@@ -1,6 +1,7 @@
 /**
- * A payload in Mistral's form: messages have no members beyond those of its API, earlier reasoning is a chunk of the content, documents
- * have a part of their own, ids of tool calls have nine letters or digits, and a last message of the assistant says that it is a beginning.
+ * A payload in Mistral's form: messages have no members beyond those of its API, earlier reasoning is a chunk of the
+ * content, documents have a part of their own, ids of tool calls have nine letters or digits, and a last message of the
+ * assistant says that it is a beginning.
  */
 import { createHash } from "node:crypto"
 import {

@@ -40,7 +40,10 @@ const options: Readonly<Record<string, string>> = {
   repetition_penalty: "repeat_penalty",
 }
 
-/** Members that are translated. Others that the chat form does not have are passed on, since a newer server may know them. */
+/**
+ * Members that are translated. Others that the chat form does not have are passed on, since a newer server may know
+ * them.
+ */
 const reworded: ReadonlySet<string> = new Set([
   ...["__proto__", "messages", "tools", "tool_choice", "response_format", "stop", "options", "think"],
   ...Object.keys(options),
@@ -213,7 +216,8 @@ const thinkFor = (request: ChatRequest, host: Host, dropped: Array<string>): unk
   }
   if (wish === "off") return false
   // Agents ask for thinking by default, and a model that cannot think refuses to be asked: "does not support thinking"
-  // (CherryHQ/cherry-studio#18744, 2026-08). Of a model of which nothing is known only an effort or a number asks for it.
+  // (CherryHQ/cherry-studio#18744, 2026-08). Of a model of which nothing is known only an effort or a number asks for
+  // it.
   const { effort: given, maxTokens: budget, written } = request.reasoning
   if (known.length === 0 && given === undefined && budget === undefined) {
     dropped.push(written["reasoning"] == null ? "reasoning_effort" : "reasoning")

@@ -14,8 +14,8 @@ import {
   responsesProtocol,
 } from "headgate/plugin"
 
-// For models whose own prices are not known. GPT-4o and the models before it, and the first reasoning models, take half;
-// later ones a quarter or less. Writing costs more from GPT-5.6 on.
+// For models whose own prices are not known. GPT-4o and the models before it, and the first reasoning models, take
+// half; later ones a quarter or less. Writing costs more from GPT-5.6 on.
 const halfForReads = /^(?:gpt-4o|gpt-4\.5|o1|o3-mini)/
 const paidWrites = /^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)/
 

@@ -1,9 +1,9 @@
 /**
  * Why attempts at hosts fail. The gateway acts on nothing else of a failure, but for `retryAfterSeconds`:
  *
- * - The next host is tried after every failure before the first event. After `request` none of the same model is, unless the
- *   host's words say that only it refuses the request: `domain/routing/RefusedModels.ts`. Once something of a stream has
- *   reached the caller, the stream ends with an error in it.
+ * - The next host is tried after every failure before the first event. After `request` none of the same model is,
+ *   unless the host's words say that only it refuses the request: `domain/routing/RefusedModels.ts`. Once something of
+ *   a stream has reached the caller, the stream ends with an error in it.
  * - What counts against the host, and for how long it is not called again ("cools down"): `domain/failures/Verdict.ts`.
  * - When no host is left, the caller is answered for all of them: `services/dispatch/exhausted.ts`.
  */

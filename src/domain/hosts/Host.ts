@@ -21,11 +21,20 @@ export interface Host {
   readonly model: ModelId
   /** The host's own name of the model. */
   readonly upstreamModel: string
-  /** The vendor's name of the model behind it, where `upstreamModel` is the name of a deployment or an ARN (`base_model`). */
+  /**
+   * The vendor's name of the model behind it, where `upstreamModel` is the name of a deployment or an ARN
+   * (`base_model`).
+   */
   readonly baseModel?: string
-  /** Whether `upstreamModel` says nothing of the model, and the operator does not say it either. Absent: it says which model it is. */
+  /**
+   * Whether `upstreamModel` says nothing of the model, and the operator does not say it either. Absent: it says which
+   * model it is.
+   */
   readonly isAlias?: true
-  /** Whether its provider belongs to the model's author, so that `upstreamModel` is a name of the model. Absent: it does not. */
+  /**
+   * Whether its provider belongs to the model's author, so that `upstreamModel` is a name of the model. Absent: it does
+   * not.
+   */
   readonly isAuthors?: boolean
   /** Name of the protocol that it is called by for a chat. Absent: its provider's. */
   readonly api?: string
@@ -44,8 +53,8 @@ export interface Host {
   /** Tokens of prompt and output together. */
   readonly contextLength: number
   /**
-   * Tokens that the host writes at most. Where nothing is configured it is `contextLength`, which may be more than the host
-   * accepts: a protocol whose host demands a bound falls back on it where `ChatRequest.maxTokens` is absent.
+   * Tokens that the host writes at most. Where nothing is configured it is `contextLength`, which may be more than the
+   * host accepts: a protocol whose host demands a bound falls back on it where `ChatRequest.maxTokens` is absent.
    */
   readonly maxCompletionTokens: number
   /** Tokens; `null`: no bound but `contextLength`. */
@@ -54,13 +63,19 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   /** Wire names of parameters that it refuses, also where nothing else is known. Absent: none. */
   readonly lacks?: ReadonlyArray<string>
-  /** `false`: with tools it answers as a whole only, and its protocol calls it so for a stream too. Absent: it streams them. */
+  /**
+   * `false`: with tools it answers as a whole only, and its protocol calls it so for a stream too. Absent: it streams
+   * them.
+   */
   readonly streamsTools?: false
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
   /** Whether the host bills the whole answer even when its call is canceled. Absent: false. */
   readonly billsAfterAbort?: boolean
-  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
+  /**
+   * What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when
+   * nothing is known.
+   */
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
   readonly privacy: Privacy
@@ -72,13 +87,16 @@ export interface Host {
   /** Whether its price list says what a web search costs. `"0"` is a price. */
   readonly pricesSearch?: boolean
   /**
-   * Whether it can be asked to search the web, and has a price for that: by callers of any form, or only by those of its own.
-   * Absent: it cannot.
+   * Whether it can be asked to search the web, and has a price for that: by callers of any form, or only by those of
+   * its own. Absent: it cannot.
    */
   readonly searches?: "any-form" | "own-form"
   /** The client form that it speaks itself. Absent: none but the canonical one. */
   readonly ownForm?: string
-  /** Client forms by which it is called for what only hosts of the form can carry, beside `ownForm`. Absent: there are none. */
+  /**
+   * Client forms by which it is called for what only hosts of the form can carry, beside `ownForm`. Absent: there are
+   * none.
+   */
   readonly otherForms?: ReadonlyArray<string>
   /** Top-level members that the operator lets pass unread to it (`extra_members` of its provider). */
   readonly extraMembers?: ReadonlyArray<string>

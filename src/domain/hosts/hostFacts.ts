@@ -77,7 +77,9 @@ const costsNothing = ({ pricing }: Host): boolean =>
 
 const million = 1_000_000n
 
-/** Prices less the discount, rounded up: a price of whole picodollars is above a ceiling just when the rounded one is. */
+/**
+ * Prices less the discount, rounded up: a price of whole picodollars is above a ceiling just when the rounded one is.
+ */
 export const chargedBy = (prices: Prices, { discountPpm }: Pricing): Charged => {
   const charged = (member: keyof Charged): Picodollars => {
     const price = effectivePrice(prices, member)
@@ -113,11 +115,17 @@ export const namesIn = (list: ReadonlyArray<string>): Names => {
 export const isNamed = (names: Names, { tag, provider, providerName, tier }: HostFacts): boolean =>
   names.has(tag) || (tier === null && (names.has(provider) || names.has(providerName)))
 
-/** The same, but a provider's name means its service tiers too: for providers to avoid, and for a tier that was asked for. */
+/**
+ * The same, but a provider's name means its service tiers too: for providers to avoid, and for a tier that was asked
+ * for.
+ */
 export const isNamedInAnyTier = (names: Names, { tag, provider, providerName }: HostFacts): boolean =>
   names.has(tag) || names.has(provider) || names.has(providerName)
 
-/** Whether the host takes a parameter. Of a host that lists nothing, anything may be true that it is not known to refuse. */
+/**
+ * Whether the host takes a parameter. Of a host that lists nothing, anything may be true that it is not known to
+ * refuse.
+ */
 export const maySupport = (facts: HostFacts, parameter: string): boolean =>
   facts.parameters.size === 0 ? !facts.lacks.has(parameter) : supports(facts, parameter)
 

@@ -1,17 +1,23 @@
 /**
- * What hosts of some models take, where that differs from what the protocols of their provider write: the vendor's own table, with a
- * source for each row. It is applied when the catalogue is made, to hosts of every source, so that routing, listings and protocols read
- * one record of a host. Pure.
+ * What hosts of some models take, where that differs from what the protocols of their provider write: the vendor's own
+ * table, with a source for each row. It is applied when the catalogue is made, to hosts of every source, so that
+ * routing, listings and protocols read one record of a host. Pure.
  */
 import type { ToolChoiceSupport } from "../request/request.ts"
 import { baseModelOf, type Host } from "./Host.ts"
 
 export interface ModelLimits {
-  /** Which models, by the vendor's own name of them (`baseModelOf`). All rows that fit a host hold for it, in their order. */
+  /**
+   * Which models, by the vendor's own name of them (`baseModelOf`). All rows that fit a host hold for it, in their
+   * order.
+   */
   readonly models: RegExp
   /** Where it is said, and when that was read: a page of the vendor, or reports of refusals. */
   readonly source: string
-  /** What the host is called with in place of that name, as the second argument of `String.replace`. Not with `base_model`. */
+  /**
+   * What the host is called with in place of that name, as the second argument of `String.replace`. Not with
+   * `base_model`.
+   */
   readonly model?: string
   /** Whether such a name says nothing of the model behind it, so that the operator has to (`base_model`). */
   readonly isAlias?: true
@@ -23,7 +29,10 @@ export interface ModelLimits {
   readonly toolChoice?: { readonly [Kind in keyof ToolChoiceSupport]?: false }
   /** Parameters that they refuse, by their names in the chat format: `stop`. */
   readonly lacks?: ReadonlyArray<string>
-  /** Tokens of an answer, where lists of models have no number or another one. It does not change what an operator wrote. */
+  /**
+   * Tokens of an answer, where lists of models have no number or another one. It does not change what an operator
+   * wrote.
+   */
   readonly maxCompletionTokens?: number
 }
 

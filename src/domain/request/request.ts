@@ -1,7 +1,7 @@
 /**
  * A request inside the gateway: an operation with bounds. Routing reads `routing`, metering reads `bounds`, the host's
- * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again. Requests of each operation:
- * `operations.ts`.
+ * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again. Requests of
+ * each operation: `operations.ts`.
  */
 
 import type { JsonObject } from "../json/json.ts"
@@ -84,19 +84,25 @@ export interface Bounds {
   /** Answers that are requested (`n`) or generated to choose from (`best_of`); at least 1. */
   readonly choices: number
   /**
-   * UTF-8 bytes of the longest text that the host reads by itself, where it reads several: the inputs of an embedding, the
-   * documents of a rerank. Absent: it reads the whole prompt as one.
+   * UTF-8 bytes of the longest text that the host reads by itself, where it reads several: the inputs of an embedding,
+   * the documents of a rerank. Absent: it reads the whole prompt as one.
    */
   readonly longestBytes?: number
-  /** UTF-8 bytes that a host may count more than once, each time that it does: the query of a rerank, for each further document. */
+  /**
+   * UTF-8 bytes that a host may count more than once, each time that it does: the query of a rerank, for each further
+   * document.
+   */
   readonly repeatedBytes?: number
-  /** UTF-8 bytes of a predicted answer, of which a host bills as output what the model did not say. Absent: there is none. */
+  /**
+   * UTF-8 bytes of a predicted answer, of which a host bills as output what the model did not say. Absent: there is
+   * none.
+   */
   readonly predictedBytes?: number
   /** Search units that a host may count. Absent: one. */
   readonly searchUnits?: number
   /**
-   * Whether the prompt may have more tokens than the body shows, such as those of pages that the host finds or fetches. Then it may be as
-   * long as the host's context. Default false.
+   * Whether the prompt may have more tokens than the body shows, such as those of pages that the host finds or fetches.
+   * Then it may be as long as the host's context. Default false.
    */
   readonly unseen?: boolean
   /** Whether the prompt has marks for the host's cache, and all of them ask for an hour. Default false. */
@@ -105,7 +111,10 @@ export interface Bounds {
   readonly cachesPartAnHour?: boolean
 }
 
-/** For a request whose model may search. Hosts whose form has a bound for it are sent this one, unless the caller's is lower. */
+/**
+ * For a request whose model may search. Hosts whose form has a bound for it are sent this one, unless the caller's is
+ * lower.
+ */
 export const mostSearches = 10
 
 /** The bounds of a request whose model may search: what it finds becomes part of the prompt. */
@@ -124,9 +133,9 @@ export interface Reasoning {
   /** `reasoning.enabled`. */
   readonly enabled: boolean | undefined
   /**
-   * Whether reasoning is kept from the caller. The gateway takes `reasoning` and `reasoning_details`, signatures included,
-   * out of the answer, so that a protocol need not, and the caller cannot give them back in later turns. It is billed all
-   * the same.
+   * Whether reasoning is kept from the caller. The gateway takes `reasoning` and `reasoning_details`, signatures
+   * included, out of the answer, so that a protocol need not, and the caller cannot give them back in later turns. It
+   * is billed all the same.
    */
   readonly exclude: boolean
   /** The members as they were written: `reasoning`, `reasoning_effort`, `include_reasoning`. */
@@ -151,13 +160,15 @@ interface OperationRequest {
    * operation has no output that is paid for.
    */
   readonly maxTokens: number | undefined
-  /** Members of the caller's body that no host is sent, beside those that speak to the router. Absent: there are none. */
+  /**
+   * Members of the caller's body that no host is sent, beside those that speak to the router. Absent: there are none.
+   */
   readonly dropped?: ReadonlyArray<string>
 }
 
 /**
- * A request as the caller wrote it, where that is not the canonical form. A host that speaks the form gets this body; for
- * any other host the canonical form counts, and this says what it lacks.
+ * A request as the caller wrote it, where that is not the canonical form. A host that speaks the form gets this body;
+ * for any other host the canonical form counts, and this says what it lacks.
  */
 export interface NativeRequest {
   /** Name of the form, as in `ClientFormat.name` and `Protocol.native`. */

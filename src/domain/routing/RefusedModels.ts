@@ -25,7 +25,10 @@ export type HostRefusal =
 const tooLongCodes =
   /context_?(?:length|window|size)|(?:prompt|input|string|request)_?too_?(?:long|large)|tokens?_limit_(?:reached|exceeded)|^1261$/i
 
-/** Vendors' messages about a prompt that is too long, from their SDKs, source code and bodies that users quote (2025 and 2026). */
+/**
+ * Vendors' messages about a prompt that is too long, from their SDKs, source code and bodies that users quote (2025 and
+ * 2026).
+ */
 const tooLongWords = new RegExp(
   [
     // OpenAI, vLLM, DeepSeek, OpenRouter, LM Studio, Ollama, llama.cpp, MiniMax, Fireworks and many more; Anthropic:
@@ -49,9 +52,9 @@ const tooLongWords = new RegExp(
 )
 
 /**
- * What hosts' codes and messages mean; the first row that matches decides. From bodies that users quote (2024 to 2026), such as
- * those of microsoft/graphrag#1557, egoist/chatwise-releases#1256, gsd-build/gsd-2#4376, anomalyco/opencode#28911,
- * earendil-works/pi#3739 and ollama/ollama#17301.
+ * What hosts' codes and messages mean; the first row that matches decides. From bodies that users quote (2024 to 2026),
+ * such as those of microsoft/graphrag#1557, egoist/chatwise-releases#1256, gsd-build/gsd-2#4376,
+ * anomalyco/opencode#28911, earendil-works/pi#3739 and ollama/ollama#17301.
  */
 const refusals: ReadonlyArray<readonly [refusal: HostRefusal, codes: RegExp | undefined, words: RegExp]> = [
   ["context_length_exceeded", tooLongCodes, tooLongWords],
@@ -59,13 +62,15 @@ const refusals: ReadonlyArray<readonly [refusal: HostRefusal, codes: RegExp | un
     "content_policy_violation",
     // Azure (content_filter, ResponsibleAIPolicyViolation), Moonshot, Alibaba (data_inspection_failed).
     /content_?(?:filter|policy)|responsible_?ai|data_?inspection/i,
-    // Azure, Anthropic ("Output blocked by content filtering policy"); DeepSeek; Moonshot; Alibaba; OpenAI (`invalid_prompt`).
+    // Azure, Anthropic ("Output blocked by content filtering policy"); DeepSeek; Moonshot; Alibaba; OpenAI
+    // (`invalid_prompt`).
     /content (?:management|filter(?:ing)?|safety) polic|content exists risk|considered high risk|may contain inappropriate content|potentially violating our usage polic/i,
   ],
   [
     "too_many_tools",
     undefined,
-    // OpenAI, Azure ("Invalid 'tools': array too long"), Groq ("'tools' : maximum number of items is 128"); xAI; GitHub.
+    // OpenAI, Azure ("Invalid 'tools': array too long"), Groq ("'tools' : maximum number of items is 128"); xAI;
+    // GitHub.
     /'tools' ?: (?:array too long|maximum number of items)|too many tools|maximum tools limit|(?:more than|at most|maximum of) \d+ (?:tools|functions)\b/i,
   ],
   [
@@ -78,8 +83,8 @@ const refusals: ReadonlyArray<readonly [refusal: HostRefusal, codes: RegExp | un
     "unsupported_feature",
     // OpenAI (unsupported_parameter, unsupported_value, array_above_max_length), Mistral (extra_forbidden).
     /unsupported_(?:parameter|value|feature)|extra_forbidden|array_above_max_length/i,
-    // OpenAI ("image_url is only supported by certain models"); Bedrock, Ollama, OpenAI; Anthropic, Mistral; Nova; DeepSeek;
-    // vLLM; llama.cpp.
+    // OpenAI ("image_url is only supported by certain models"); Bedrock, Ollama, OpenAI; Anthropic, Mistral; Nova;
+    // DeepSeek; vLLM; llama.cpp.
     /only supported (?:by|with|for) |(?:does|do)(?: not|n.t) support |(?:is|are) not supported\b|extra inputs are not permitted|extraneous key|unknown variant .image_url|is not a multimodal model|at most 0 image|cannot use tools with stream/i,
   ],
 ]
@@ -117,10 +122,10 @@ export const isUnreadable = ({ reason, code, detail }: HostFailed): boolean =>
   code === "invalid_encrypted_content" || (reason === "request" && unreadable.test(detail ?? ""))
 
 /**
- * What refusals leave of the models of a plan. A request that a host finds at fault is refused by the model's other hosts
- * too, and they are not tried. Where the prompt is too long, those with a longer context are. Where the host refused it for
- * another reason of its own (`HostRefusal`), others are until a second one refuses it. Something encrypted
- * that it could not read says nothing of others. Other models are tried after any failure.
+ * What refusals leave of the models of a plan. A request that a host finds at fault is refused by the model's other
+ * hosts too, and they are not tried. Where the prompt is too long, those with a longer context are. Where the host
+ * refused it for another reason of its own (`HostRefusal`), others are until a second one refuses it. Something
+ * encrypted that it could not read says nothing of others. Other models are tried after any failure.
  */
 export class RefusedModels {
   private models: Map<string, Left> | undefined

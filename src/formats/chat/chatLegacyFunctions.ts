@@ -1,6 +1,6 @@
 /**
- * `functions` and `function_call`, which the form had before it had tools: old clients are given tools for them, and get
- * calls in the form that they read.
+ * `functions` and `function_call`, which the form had before it had tools: old clients are given tools for them, and
+ * get calls in the form that they read.
  */
 import { type Check, filledText, listOf, objectOf, objectOr, oneOf, text } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/json/json.ts"

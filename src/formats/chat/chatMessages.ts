@@ -225,8 +225,8 @@ const resultsFirst = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> 
 }
 
 /**
- * Images with a detail that the chat form does not have: `original` is of the Responses form, and hosts answer "image_detail is invalid"
- * (farion1231/cc-switch#7555, 2026-09). The same list where there is none.
+ * Images with a detail that the chat form does not have: `original` is of the Responses form, and hosts answer
+ * "image_detail is invalid" (farion1231/cc-switch#7555, 2026-09). The same list where there is none.
  */
 export const withChatDetails = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const isOriginal = (part: ContentPart): boolean => part.type === "image_url" && part.image_url.detail === "original"
@@ -249,9 +249,9 @@ export const withChatDetails = (messages: ReadonlyArray<Message>): ReadonlyArray
 
 /**
  * Results of tools as text. Their images and files follow in a message of the user, behind the last result of the same
- * answer, since hosts take them from users only, whichever API they are like (anomalyco/opencode#48740, 2026-09). OpenAI
- * refused them ("Image URLs are only allowed for messages with role 'user'"), and models that accept them since do not
- * see them (openai/openai-openapi#523, 2026-02). The same list where there is none.
+ * answer, since hosts take them from users only, whichever API they are like (anomalyco/opencode#48740, 2026-09).
+ * OpenAI refused them ("Image URLs are only allowed for messages with role 'user'"), and models that accept them since
+ * do not see them (openai/openai-openapi#523, 2026-02). The same list where there is none.
  */
 export const withoutResultMedia = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   if (!messages.some(hasMedia)) return messages

@@ -1,7 +1,8 @@
 /**
- * A chat completion: the JSON of a client, decoded to a `ChatRequest`, and a canonical request for an OpenAI-compatible host. Both
- * run for every request: plain functions and a table (see `domain/json/checks.ts`), which report all problems at once, at most
- * ten, and copy only the outermost object. Optional members may be null. Ranges that depend on the host are left to the host.
+ * A chat completion: the JSON of a client, decoded to a `ChatRequest`, and a canonical request for an OpenAI-compatible
+ * host. Both run for every request: plain functions and a table (see `domain/json/checks.ts`), which report all
+ * problems at once, at most ten, and copy only the outermost object. Optional members may be null. Ranges that depend
+ * on the host are left to the host.
  */
 import * as Either from "effect/Either"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"

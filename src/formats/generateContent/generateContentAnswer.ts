@@ -41,7 +41,10 @@ const wordsFor: Readonly<Record<FinishReason, ReadonlyArray<string>>> = {
   ],
 }
 
-/** Unknown reasons count as a stop. An answer with a call of an undeclared function has it, and the caller can answer it. */
+/**
+ * Unknown reasons count as a stop. An answer with a call of an undeclared function has it, and the caller can answer
+ * it.
+ */
 const finishOf = (native: string, hasCalls: boolean): FinishReason => {
   if (wordsFor.length.includes(native)) return "length"
   if (wordsFor.content_filter.includes(native)) return "content_filter"

@@ -176,7 +176,10 @@ const levelOfEffort: Readonly<Record<Effort, ThinkingLevel>> = {
   ...{ high: "high", xhigh: "high", max: "high" },
 }
 
-/** The wanted level, or the next one above it that the model has. A model that always thinks does so as little as it can. */
+/**
+ * The wanted level, or the next one above it that the model has. A model that always thinks does so as little as it
+ * can.
+ */
 const levelOf = (wish: Wish, limit: number, known: ReadonlyArray<ThinkingLevel>): ThinkingLevel => {
   const asked =
     wish === "off" ? "none" : wish.effort === undefined ? effortFor(wish.tokens, limit, thinkingLevels) : wish.effort

@@ -1,7 +1,7 @@
 /**
  * `contents` as canonical messages, checked and translated in one pass, and canonical messages as `contents`:
- * instructions in front stand apart, turns are the user's or the model's, and adjacent ones of one kind are one. Results
- * of functions have a turn of their own, since Google wants as many of them as there were calls.
+ * instructions in front stand apart, turns are the user's or the model's, and adjacent ones of one kind are one.
+ * Results of functions have a turn of their own, since Google wants as many of them as there were calls.
  */
 import * as Either from "effect/Either"
 import { Unsupported } from "../../domain/failures/Failure.ts"

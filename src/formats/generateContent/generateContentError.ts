@@ -1,7 +1,7 @@
 /**
- * The meaning of Google's errors. Their status is a word (`INVALID_ARGUMENT`), and `details` say more: a reason, and how long to
- * wait. An invalid key comes as 400, an unknown caller as 403: both are the operator's matter. From Google's pages on errors of
- * the Gemini API and of Vertex AI, read in 2026-11, and from recorded traffic.
+ * The meaning of Google's errors. Their status is a word (`INVALID_ARGUMENT`), and `details` say more: a reason, and
+ * how long to wait. An invalid key comes as 400, an unknown caller as 403: both are the operator's matter. From
+ * Google's pages on errors of the Gemini API and of Vertex AI, read in 2026-11, and from recorded traffic.
  */
 import type { HostFailed } from "../../domain/failures/Failure.ts"
 import type { HostReason } from "../../domain/failures/HostReason.ts"
@@ -21,7 +21,9 @@ export const generateContentHttpError = (status: number, headers: ResponseHeader
 /** An `error` in an answer that began well. */
 export const generateContentErrorInBody = (error: unknown): HostFailed => inItsWords(errorInBody(error), error)
 
-/** Google's words: what a host means by each, where that is sure, and the statuses of the gateway that each stands for. */
+/**
+ * Google's words: what a host means by each, where that is sure, and the statuses of the gateway that each stands for.
+ */
 const words: ReadonlyArray<
   readonly [word: string, meaning: HostReason | undefined, ...statuses: ReadonlyArray<number>]
 > = [
@@ -81,7 +83,10 @@ const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   })
 }
 
-/** The whole body for Google's clients. `details` have our type of the error, its metadata as texts, and the time to wait. */
+/**
+ * The whole body for Google's clients. `details` have our type of the error, its metadata as texts, and the time to
+ * wait.
+ */
 export const generateContentErrorBody = (
   { status, errorType, message, metadata, headers }: Rendered,
   requestId: string,

@@ -1,4 +1,6 @@
-/** The model's turn as an assistant's message, and the message as the parts of a turn: both in the order that was said. */
+/**
+ * The model's turn as an assistant's message, and the message as the parts of a turn: both in the order that was said.
+ */
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/json/json.ts"
 import type {
   AssistantMessage,
@@ -89,7 +91,10 @@ export interface TurnWriter {
   readonly lost: { readonly add: (name: string) => unknown }
   /** From Gemini 3 on, the first call of an answer has to be signed. */
   readonly signsCalls: boolean
-  /** From Gemini 3 on, calls have ids; before, some hosts refuse them (mlflow/mlflow#24127, 2026-06; BerriAI/litellm#34603). */
+  /**
+   * From Gemini 3 on, calls have ids; before, some hosts refuse them (mlflow/mlflow#24127, 2026-06;
+   * BerriAI/litellm#34603).
+   */
   readonly hasCallIds: boolean
 }
 

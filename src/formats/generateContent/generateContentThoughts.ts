@@ -1,10 +1,10 @@
 /**
- * Thoughts and their signatures, as pieces of reasoning. Gemini signs parts: a call of a function, a text, an image. What it
- * signed has to come back with the same signature, so a signature becomes an encrypted piece whose `id` says what it belongs
- * to: the id of a call; `text_<from>_<to>_...`, UTF-16 units of the message's text; `image_<place>_...`; none: a part of its
- * own without text, which ends a stream. The rest of these ids is random, since callers expect ids to be unique. A thought is
- * a piece of text, signed or not. The gateway writes reasoning of other vendors into a signature of its own, which comes back
- * in the next turn.
+ * Thoughts and their signatures, as pieces of reasoning. Gemini signs parts: a call of a function, a text, an image.
+ * What it signed has to come back with the same signature, so a signature becomes an encrypted piece whose `id` says
+ * what it belongs to: the id of a call; `text_<from>_<to>_...`, UTF-16 units of the message's text;
+ * `image_<place>_...`; none: a part of its own without text, which ends a stream. The rest of these ids is random,
+ * since callers expect ids to be unique. A thought is a piece of text, signed or not. The gateway writes reasoning of
+ * other vendors into a signature of its own, which comes back in the next turn.
  */
 import { randomText } from "../../domain/ids.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
@@ -59,8 +59,8 @@ export interface Thoughts {
 }
 
 /**
- * Reads the pieces that came from Gemini. A caller who collected a stream may give fragments: those of one index are joined, up
- * to a signature.
+ * Reads the pieces that came from Gemini. A caller who collected a stream may give fragments: those of one index are
+ * joined, up to a signature.
  */
 export const thoughtsOf = (details: ReadonlyArray<ReasoningDetail>): Thoughts => {
   const thoughts: Array<JsonObject> = []
@@ -113,7 +113,9 @@ const blocksOf = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<Block>
 export const withSignature = (part: JsonObject, signature: string | undefined): JsonObject =>
   signature === undefined ? part : { ...part, thoughtSignature: signature }
 
-/** The text of a message in the parts that were signed, and those between them, in the pieces in which the text comes. */
+/**
+ * The text of a message in the parts that were signed, and those between them, in the pieces in which the text comes.
+ */
 export class SignedText {
   private readonly spans: ReadonlyArray<SignedSpan>
   private readonly fits: boolean

@@ -42,7 +42,10 @@ const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
   ["overloaded_error", "overloaded"],
 ])
 
-/** What Anthropic's SDKs read to go on without a thread (`unsupportedRequestBehavior`; 1.11, lib/internal/threads/ThreadState.ts). */
+/**
+ * What Anthropic's SDKs read to go on without a thread (`unsupportedRequestBehavior`; 1.11,
+ * lib/internal/threads/ThreadState.ts).
+ */
 const noThreads = { error_code: "thread_unsupported_request", unsupported: ["thread"] }
 
 /** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */

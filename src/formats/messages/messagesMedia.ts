@@ -71,7 +71,10 @@ export const documentParts = (block: JsonObject, path: string, issues: Issues): 
   return [textPart(...texts), ...images]
 }
 
-/** A part as a block, or why the host takes no such part. Parts of unknown kinds are sent unchanged, for the host to judge. */
+/**
+ * A part as a block, or why the host takes no such part. Parts of unknown kinds are sent unchanged, for the host to
+ * judge.
+ */
 export const blockOf = (part: ContentPart): JsonObject | string => {
   switch (part.type) {
     case "text":

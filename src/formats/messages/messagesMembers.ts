@@ -51,7 +51,9 @@ const noEarlierMessage = checkThat(
 
 const oneAnswer = exactly(1, "is not known in this API format, which gives one answer")
 
-/** Members of other forms, which this one has under another name or not at all. Sent on, they would contradict its own. */
+/**
+ * Members of other forms, which this one has under another name or not at all. Sent on, they would contradict its own.
+ */
 const ofOtherForms: Readonly<Record<string, Check>> = {
   ...Object.fromEntries(
     [...insteadIn("messages"), ["max_output_tokens", "max_tokens"] as const].map(([name, own]) => [

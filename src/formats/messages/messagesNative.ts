@@ -1,7 +1,7 @@
 /**
  * The body of a Messages caller for a host of the Messages form. It is sent as it came, but for the model's name, the
- * output bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and names
- * of calls that the host refuses.
+ * output bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and
+ * names of calls that the host refuses.
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -257,7 +257,9 @@ const setThinking = (
   }
 }
 
-/** Replaces adaptive thinking with a budget. Of the models that refuse adaptive thinking, only Opus 4.5 knows efforts. */
+/**
+ * Replaces adaptive thinking with a budget. Of the models that refuse adaptive thinking, only Opus 4.5 knows efforts.
+ */
 const setBudget = (
   sent: Record<string, unknown>,
   { reasoning }: ChatRequest,

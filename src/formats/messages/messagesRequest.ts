@@ -1,7 +1,7 @@
 /**
  * The body of `POST /messages`. A client's becomes a `ChatRequest`: the canonical form for routing, money and hosts of
- * other forms, and beside it the body for hosts that speak this one (`messagesNative.ts`). A host gets one that is written
- * from the canonical form.
+ * other forms, and beside it the body for hosts that speak this one (`messagesNative.ts`). A host gets one that is
+ * written from the canonical form.
  */
 import * as Either from "effect/Either"
 import type { Mutable } from "effect/Types"

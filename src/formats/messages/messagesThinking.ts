@@ -1,11 +1,12 @@
 /**
  * What requests of the Messages format say about thinking, and what of it their answers show.
  *
- * Four generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking", "effort" and migration pages, read in
- * 2026-11): `budget`, up to Claude 4.5, takes a number of tokens and refuses adaptive thinking; `both`, Claude 4.6, takes a number too,
- * and is sent one only if the client wrote one, since budgets are deprecated there; `adaptive`, from Opus 4.7 on, takes an effort, and
- * refuses budgets and sampling parameters; `always`, Fable and the 5.5 models, cannot stop thinking either. `either` is another
- * vendor's model: it is sent adaptive thinking of a client of this format, and else a number.
+ * Four generations of Claude differ (Anthropic's "extended thinking", "adaptive thinking", "effort" and migration
+ * pages, read in 2026-11): `budget`, up to Claude 4.5, takes a number of tokens and refuses adaptive thinking; `both`,
+ * Claude 4.6, takes a number too, and is sent one only if the client wrote one, since budgets are deprecated there;
+ * `adaptive`, from Opus 4.7 on, takes an effort, and refuses budgets and sampling parameters; `always`, Fable and the
+ * 5.5 models, cannot stop thinking either. `either` is another vendor's model: it is sent adaptive thinking of a client
+ * of this format, and else a number.
  */
 import { described, integer, objectOf, oneOf } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, textOr } from "../../domain/json/json.ts"
@@ -22,8 +23,8 @@ import { requiredWhere } from "./messagesTools.ts"
 export type ThinkingKind = "budget" | "either" | "both" | "adaptive" | "always"
 
 // From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
-// for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
-// to be like the last ones.
+// for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are
+// assumed to be like the last ones.
 const givenBudget = /(?:^|[./])claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
 const canStop = /(?:^|[./])claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
 
@@ -31,7 +32,9 @@ const canStop = /(?:^|[./])claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|hai
 // "Input tag 'adaptive' found using 'type' does not match any of the expected tags" (strands-agents/sdk-python#1856).
 const neverAdaptive = /(?:^|[./])claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 
-/** How a Claude model is asked to think, by its name at any host: `claude-opus-4-1`, `anthropic.claude-opus-4-1-v1:0`. */
+/**
+ * How a Claude model is asked to think, by its name at any host: `claude-opus-4-1`, `anthropic.claude-opus-4-1-v1:0`.
+ */
 export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
   neverAdaptive.test(upstreamModel)
     ? "budget"
@@ -184,8 +187,8 @@ export const lacksThinking = (turns: ReadonlyArray<Turn>): boolean => {
 /** What every answer to one request has in common. */
 export interface MessageNames extends AnswerNames {
   /**
-   * What callers get of the thinking of a host of another form: its text, only signatures (`thinking.display` is `omitted`),
-   * or nothing, where they did not ask for it. A host of this form sees to that itself.
+   * What callers get of the thinking of a host of another form: its text, only signatures (`thinking.display` is
+   * `omitted`), or nothing, where they did not ask for it. A host of this form sees to that itself.
    */
   readonly thinking: "shown" | "signed" | "none"
   /** Estimated tokens of the prompt, which clients read at the start of a stream. */

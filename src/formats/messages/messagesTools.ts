@@ -1,4 +1,6 @@
-/** Tools of the Messages format and the choice among them: their checks, and both ways to and from the canonical ones. */
+/**
+ * Tools of the Messages format and the choice among them: their checks, and both ways to and from the canonical ones.
+ */
 
 import {
   anyObject,

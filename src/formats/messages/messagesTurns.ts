@@ -1,6 +1,6 @@
 /**
- * The turns of a conversation in the Messages format and as canonical messages. A turn may become several messages, since
- * results of tools are messages of their own there; messages of one role that follow each other become one turn.
+ * The turns of a conversation in the Messages format and as canonical messages. A turn may become several messages,
+ * since results of tools are messages of their own there; messages of one role that follow each other become one turn.
  */
 import type { Unsupported } from "../../domain/failures/Failure.ts"
 import {

@@ -72,8 +72,8 @@ export const sendsEncrypted = ({ payload }: ChatRequest, account: string): boole
   )
 
 /**
- * The request with the encrypted reasoning that the account can read. `account`: "" where the host has refused what
- * it was sent of it. Returns the same request where nothing changes. A piece that is left out stays in its place without
+ * The request with the encrypted reasoning that the account can read. `account`: "" where the host has refused what it
+ * was sent of it. Returns the same request where nothing changes. A piece that is left out stays in its place without
  * its data, since the list of the parts counts it.
  */
 export const withReadable = (request: ChatRequest, account: string): ChatRequest => {

@@ -170,7 +170,10 @@ const contentOfUrl = (url: unknown): PartContent => {
 /** Members that have the address of media, or a data URL. The same in another member is text to a host. */
 const addresses: ReadonlySet<string> = new Set(["image_url", "video_url", "file_url", "url"])
 
-/** UTF-8 bytes of a value as `valueBytes` counts them, without what is media in the forms that hosts have. `inside`: the member's name. */
+/**
+ * UTF-8 bytes of a value as `valueBytes` counts them, without what is media in the forms that hosts have. `inside`: the
+ * member's name.
+ */
 const writtenBytes = (value: unknown, inside = ""): number => {
   if (typeof value === "string") return addresses.has(inside) && base64OfUrl(value) > 0 ? 0 : valueBytes(value)
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + writtenBytes(item), 0)

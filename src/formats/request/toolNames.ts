@@ -1,7 +1,7 @@
 /**
- * Names of tools that a host refuses, and the names that it is sent for them. Clients may use 128 characters (Anthropic's and OpenAI's
- * Responses API, 2026-11), where most hosts take 64. The same name always becomes the same other one, so that a conversation keeps its
- * beginning from turn to turn.
+ * Names of tools that a host refuses, and the names that it is sent for them. Clients may use 128 characters
+ * (Anthropic's and OpenAI's Responses API, 2026-11), where most hosts take 64. The same name always becomes the same
+ * other one, so that a conversation keeps its beginning from turn to turn.
  */
 import { matching } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json/json.ts"
@@ -11,8 +11,9 @@ import type { ChatPayload, HostToolCall, Message, Tool, ToolCall, ToolChoice } f
 export const toolName = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
 
 /**
- * The most characters of a name that hosts take, unless their protocol says otherwise. Chat Completions: OpenAI's reference of
- * `tools[].function.name`; Converse: `ToolSpecification` of AWS's reference; Gemini: `FunctionDeclaration` (all read in 2026-11).
+ * The most characters of a name that hosts take, unless their protocol says otherwise. Chat Completions: OpenAI's
+ * reference of `tools[].function.name`; Converse: `ToolSpecification` of AWS's reference; Gemini: `FunctionDeclaration`
+ * (all read in 2026-11).
  */
 export const usualLongestToolName = 64
 
@@ -22,13 +23,17 @@ const hashLength = 10
 /** Other names by the names of tools. */
 export type ToolNameMap = ReadonlyMap<string, string>
 
-/** A name of at most `most` characters that stands for `name`, with the beginning of it. `key`: what no other tool has. */
+/**
+ * A name of at most `most` characters that stands for `name`, with the beginning of it. `key`: what no other tool has.
+ */
 export const shortToolName = (name: string, most: number, key = name): string => {
   const start = name.slice(0, most - hashLength - 1).replace(new RegExp(refusedLetters, "g"), "_")
   return `${start}_${new Bun.CryptoHasher("sha256").update(key).digest("hex").slice(0, hashLength)}`
 }
 
-/** By the name of each tool or earlier call that the host refuses, the name that it is sent. `undefined`: it takes all. */
+/**
+ * By the name of each tool or earlier call that the host refuses, the name that it is sent. `undefined`: it takes all.
+ */
 export const refusedToolNames = (
   { tools, messages }: Pick<ChatPayload, "tools" | "messages">,
   most: number,

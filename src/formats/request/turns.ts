@@ -1,7 +1,7 @@
 /**
- * A conversation as turns, for hosts whose instructions stand apart: adjacent messages of one role are one turn, and results
- * of tools are the user's. Messages and Converse have this in common, and write blocks of their own. Only the instructions
- * that begin the conversation stand apart; later ones stay where they are.
+ * A conversation as turns, for hosts whose instructions stand apart: adjacent messages of one role are one turn, and
+ * results of tools are the user's. Messages and Converse have this in common, and write blocks of their own. Only the
+ * instructions that begin the conversation stand apart; later ones stay where they are.
  */
 import { Unsupported } from "../../domain/failures/Failure.ts"
 import type { JsonObject } from "../../domain/json/json.ts"
@@ -46,8 +46,8 @@ export interface BlockWriter {
   /** All blocks of a turn in the order that the host requires. May change the given list. */
   readonly arranged: (content: Array<JsonObject>) => Blocks
   /**
-   * Whether the model takes instructions within the conversation as turns of their own: behind a turn of the user, and before
-   * one of the assistant or at the end. Elsewhere, and by default, they are texts of the user's (`reminderOf`).
+   * Whether the model takes instructions within the conversation as turns of their own: behind a turn of the user, and
+   * before one of the assistant or at the end. Elsewhere, and by default, they are texts of the user's (`reminderOf`).
    */
   readonly systemTurns?: boolean
 }
@@ -81,7 +81,8 @@ class TurnWriter {
     if (turns.length === 0) {
       return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }], dropped }
     }
-    // A blank message still is the user's turn. Without one the host would go on with its answer, which new models refuse.
+    // A blank message still is the user's turn. Without one the host would go on with its answer, which new models
+    // refuse.
     const isBlankTurn = messages.at(-1)?.role === "user" && turns.at(-1)?.role === "assistant"
     if (isBlankTurn) this.say("user", [writer.text("Please continue.")])
     const arranged = turns.map(({ role, content }) => ({ role, content: writer.arranged(content) }))
@@ -114,7 +115,9 @@ class TurnWriter {
     this.say("system", blocks)
   }
 
-  /** Writes instructions within the conversation as turns of the user's, but for those that may be turns of their own. */
+  /**
+   * Writes instructions within the conversation as turns of the user's, but for those that may be turns of their own.
+   */
   private placeReminders(): void {
     const { turns: given, writer } = this
     this.turns = []

@@ -1,10 +1,13 @@
 /** How a host differs from OpenAI's own Responses API. */
 export interface ResponsesQuirks {
-  /** `ReasoningDetail.format` of its reasoning: pieces of this format alone go back to it. Default `openai-responses-v1`. */
+  /**
+   * `ReasoningDetail.format` of its reasoning: pieces of this format alone go back to it. Default
+   * `openai-responses-v1`.
+   */
   readonly format?: string
   /**
-   * What of earlier reasoning the host takes: items with encrypted content (default), those with plain text too, or none. Without
-   * encrypted content a host that stores nothing does not know its own items.
+   * What of earlier reasoning the host takes: items with encrypted content (default), those with plain text too, or
+   * none. Without encrypted content a host that stores nothing does not know its own items.
    */
   readonly history?: "encrypted" | "text" | "none"
   /** As `ChatQuirks.efforts`. */

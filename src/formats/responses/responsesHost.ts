@@ -1,7 +1,7 @@
 /**
- * OpenAI's Responses API as the protocol of a host. Input and output are lists of items, reasoning is encrypted and goes back in
- * later turns, events have names. Nothing is ever stored at the host. Source: OpenAI's API reference, read in 2026-11, and the
- * recorded traffic of five vendors.
+ * OpenAI's Responses API as the protocol of a host. Input and output are lists of items, reasoning is encrypted and
+ * goes back in later turns, events have names. Nothing is ever stored at the host. Source: OpenAI's API reference, read
+ * in 2026-11, and the recorded traffic of five vendors.
  */
 import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { ours } from "../ownProtocols.ts"
@@ -16,8 +16,9 @@ import { responsesAnswer, responsesDecoder } from "./responsesStream.ts"
 const fromGpt54 = /^(?:openai\/)?gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|[12]\d|daybreak)/
 
 /**
- * The name of this protocol for OpenAI's models from GPT-5.4 on, at hosts that have it: `/chat/completions` refuses function
- * tools beside a reasoning effort there, which later ones have by default (openai-openapi#541, 2026-05; litellm#34569, 2026-07).
+ * The name of this protocol for OpenAI's models from GPT-5.4 on, at hosts that have it: `/chat/completions` refuses
+ * function tools beside a reasoning effort there, which later ones have by default (openai-openapi#541, 2026-05;
+ * litellm#34569, 2026-07).
  */
 export const responsesForTools = (host: Pick<Host, "model" | "upstreamModel" | "baseModel">) =>
   fromGpt54.test(host.model) || fromGpt54.test(baseModelOf(host)) ? "responses" : undefined

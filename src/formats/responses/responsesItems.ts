@@ -1,6 +1,6 @@
 /**
- * The items of a conversation in the Responses form: those of a client's input, checked and read as canonical messages; and messages
- * as the input of a host.
+ * The items of a conversation in the Responses form: those of a client's input, checked and read as canonical messages;
+ * and messages as the input of a host.
  */
 
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -52,8 +52,9 @@ import { readReasoning, reasoningItem, reasoningItems, reasoningMembers } from "
 import { agentMessage, callOf, type ItemContext, itemContext, resultOf, toolItems } from "./responsesToolItems.ts"
 import type { ToolNames } from "./responsesToolNames.ts"
 
-// --- items by which a host of the form compacts a conversation. The result is encrypted, and only such a host can read it.
-// Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other names.
+// --- items by which a host of the form compacts a conversation. The result is encrypted, and only such a host can read
+// it. Source: types of openai 7.55 (`ResponseInputItem`, 2026-11) and requests of Codex 0.169, which also has other
+// names.
 
 const compacted = objectOf({ encrypted_content: filledText }, "encrypted_content")
 
@@ -110,8 +111,8 @@ const items: ReadonlyMap<string, Check> = new Map([
 ])
 
 /**
- * Clients that leave it to the host to store their conversation name its items: `@ai-sdk/openai` does so from the second step on,
- * unless its option `store` is off (seen with 4.0, 2026-11).
+ * Clients that leave it to the host to store their conversation name its items: `@ai-sdk/openai` does so from the
+ * second step on, unless its option `store` is off (seen with 4.0, 2026-11).
  */
 const reference =
   `names an item ${notStored}: send the item itself. Clients do so with store: false ` +
@@ -368,13 +369,19 @@ export const inputOf = (
   return items
 }
 
-/** OpenAI refuses longer ids of calls (9router#393, 2026-03; Aether#829, 2026-09). Ids of other hosts may have any length. */
+/**
+ * OpenAI refuses longer ids of calls (9router#393, 2026-03; Aether#829, 2026-09). Ids of other hosts may have any
+ * length.
+ */
 const longestCallId = 64
 
 /** The id of a call, and of its result, at a host of this form. */
 export const callIdHere = <Id>(id: Id): Id | string => (typeof id === "string" ? callIdWithin(id, longestCallId) : id)
 
-/** A call of a custom tool, as the canonical form has it: its members, and no others. `undefined`: it is of another kind. */
+/**
+ * A call of a custom tool, as the canonical form has it: its members, and no others. `undefined`: it is of another
+ * kind.
+ */
 export const customCallOf = ({ type, id, custom }: HostToolCall): JsonObject | undefined =>
   type === "custom" && isJsonObject(custom)
     ? { type: "custom_tool_call", call_id: callIdHere(id), name: custom["name"], input: custom["input"] }

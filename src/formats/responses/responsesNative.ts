@@ -1,7 +1,7 @@
 /**
- * The body of a Responses caller for a host of the Responses form. It is sent as it came, but for the model's name, the output
- * bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and names of calls
- * that the host refuses. Nothing is stored.
+ * The body of a Responses caller for a host of the Responses form. It is sent as it came, but for the model's name, the
+ * output bound, the service tier, parameters that the host lacks, reasoning that came from hosts of other vendors, and
+ * names of calls that the host refuses. Nothing is stored.
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
@@ -133,7 +133,9 @@ const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks)
  */
 const notInReasoning: ReadonlySet<string> = new Set(["format", "signature", "status"])
 
-/** Whether reasoning can be read by this host, which does not know items of its own that came without encrypted content. */
+/**
+ * Whether reasoning can be read by this host, which does not know items of its own that came without encrypted content.
+ */
 const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypted" }: ResponsesQuirks): boolean => {
   const { id, format: named, encrypted_content: data } = item
   const given = named ?? (typeof id === "string" ? ownId.exec(id)?.[1] : undefined)
@@ -169,8 +171,8 @@ const toolsOf = (body: JsonObject, request: ChatRequest, added: ReadonlyArray<un
 }
 
 /**
- * The caller's tools, unless the host takes none, and tools that the host runs. Tools that it must not run were taken out
- * before.
+ * The caller's tools, unless the host takes none, and tools that the host runs. Tools that it must not run were taken
+ * out before.
  */
 const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyArray<unknown> => {
   const lacksTools = payload.tools === undefined && routing.parameters.includes("tools")

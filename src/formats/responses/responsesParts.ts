@@ -24,7 +24,10 @@ import { imageTypeOf, readDataUrl } from "../content.ts"
 import { type Dropped, dropOthers } from "../request/Dropped.ts"
 import { mediaUrl } from "../request/mediaUrl.ts"
 
-/** Why a reference is refused: what it names would lie in the operator's account at a host, where it may be another caller's. */
+/**
+ * Why a reference is refused: what it names would lie in the operator's account at a host, where it may be another
+ * caller's.
+ */
 export const notStored = "that a host has stored, and nothing is stored for callers of this gateway"
 
 const fileId = refused(`names a file ${notStored}: send the content, or a URL`)
@@ -158,7 +161,9 @@ export const translatedContent = (content: unknown, path: string, dropped: Dropp
   return parts
 }
 
-/** An image that a model made. `result`: an address, or base64. `format`: of base64, such as `png`, where it is known. */
+/**
+ * An image that a model made. `result`: an address, or base64. `format`: of base64, such as `png`, where it is known.
+ */
 export const imageOf = (result: string, format: unknown): OutputImage => {
   if (/^(?:https?:|data:)/i.test(result)) return { type: "image_url", image_url: { url: result } }
   const given = typeof format === "string" ? `image/${format}` : undefined
@@ -166,9 +171,10 @@ export const imageOf = (result: string, format: unknown): OutputImage => {
   return { type: "image_url", image_url: { url: `data:${type};base64,${result}` } }
 }
 
-// --- messages between agents. Codex marks such an argument of a tool with `encrypted: true` in its schema: OpenAI's hosts encrypt
-// what the model writes there, and Codex passes it on unread, as `encrypted_content` of an `agent_message`. Models elsewhere write
-// plain text, so the member has the message itself, which no host could decrypt (seen with Codex 0.169 and `gpt-6-sol`, 2026-11).
+// --- messages between agents. Codex marks such an argument of a tool with `encrypted: true` in its schema: OpenAI's
+// hosts encrypt what the model writes there, and Codex passes it on unread, as `encrypted_content` of an
+// `agent_message`. Models elsewhere write plain text, so the member has the message itself, which no host could decrypt
+// (seen with Codex 0.169 and `gpt-6-sol`, 2026-11).
 
 /** One word of base64, as long as the shortest token of OpenAI's kind (Fernet) at least. */
 const ciphertext = /^[\w+/-]{100,}={0,2}$/

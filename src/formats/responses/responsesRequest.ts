@@ -1,7 +1,7 @@
 /**
- * The request of the Responses form: a client's, decoded to a `ChatRequest` in the canonical form, and a canonical one, written for a
- * host. Problems are named by their path in the caller's body. What the canonical form cannot carry is refused, or named in
- * `dropped`. Nothing is stored at the host: each request has the whole conversation.
+ * The request of the Responses form: a client's, decoded to a `ChatRequest` in the canonical form, and a canonical one,
+ * written for a host. Problems are named by their path in the caller's body. What the canonical form cannot carry is
+ * refused, or named in `dropped`. Nothing is stored at the host: each request has the whole conversation.
  */
 import * as Either from "effect/Either"
 import type { Mutable } from "effect/Types"
@@ -85,7 +85,10 @@ const include = oneOf(
   "computer_call_output.output.image_url",
 )
 
-/** What hosts of this form take for an image that is not in the input. It is judged as all texts are: `formats/payload/walk.ts`. */
+/**
+ * What hosts of this form take for an image that is not in the input. It is judged as all texts are:
+ * `formats/payload/walk.ts`.
+ */
 const anImage = {
   not: { type: "string", pattern: "^([/\\\\]{2}|[\\\\~.]|/(?!9j/))" },
   description: "Only hosts of this API format get it. No path of a machine, and no address within a network.",
@@ -98,8 +101,8 @@ const oneAnswer = refused("is not known in this API format, which gives one answ
 const stateless = "send the whole conversation in input"
 
 /**
- * Members that the gateway refuses, each with a sentence that says what to do instead. `store` and `moderation` are not among
- * them: as in the chat form they are left out and named, since the answer is the same without.
+ * Members that the gateway refuses, each with a sentence that says what to do instead. `store` and `moderation` are not
+ * among them: as in the chat form they are left out and named, since the answer is the same without.
  */
 export const refusedMembers: Readonly<Record<string, Check>> = {
   ...Object.fromEntries(
@@ -197,7 +200,9 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   return Either.right({ ...request, native })
 }
 
-/** Tools and items that have no counterpart in other forms, such as those of a computer, whose results are screenshots. */
+/**
+ * Tools and items that have no counterpart in other forms, such as those of a computer, whose results are screenshots.
+ */
 const untranslatableNeed = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
   const path = pathOfUntranslatable(body, names)
   return path === undefined
@@ -277,8 +282,8 @@ export const parameters: ReadonlyMap<string, PlacedParameter> = byName(placedIn(
 const reworded: ReadonlySet<string> = new Set(["messages", "store", ...translatedIn("responses")])
 
 /**
- * Members that this function writes, from what it translates: the caller's of these names are not copied. Every other member that
- * comes here is of both forms, or may pass (`Protocol.passes`).
+ * Members that this function writes, from what it translates: the caller's of these names are not copied. Every other
+ * member that comes here is of both forms, or may pass (`Protocol.passes`).
  */
 const written: ReadonlySet<string> = new Set([
   ...["__proto__", "model", "input", "instructions", "stream", "store", "max_output_tokens", "max_tool_calls"],
@@ -398,8 +403,8 @@ const includeFor = (
 ]
 
 /**
- * Whether the model may reason, so that a later turn needs its encrypted reasoning. Models that do not reason refuse the wish.
- * Where nothing is known of a model, the request says it.
+ * Whether the model may reason, so that a later turn needs its encrypted reasoning. Models that do not reason refuse
+ * the wish. Where nothing is known of a model, the request says it.
  */
 export const wantsEncrypted = (
   request: ChatRequest,

@@ -1,7 +1,7 @@
 /**
- * The kinds of tools that the caller of a Responses request runs: how each is offered as a function to hosts of other forms, and
- * which items its calls and results are. Members are those of the vendor's types (npm package `openai`, 7.55).
- * See docs/decisions/0052-tools-of-the-caller.md.
+ * The kinds of tools that the caller of a Responses request runs: how each is offered as a function to hosts of other
+ * forms, and which items its calls and results are. Members are those of the vendor's types (npm package `openai`,
+ * 7.55). See docs/decisions/0052-tools-of-the-caller.md.
  */
 
 import {
@@ -65,7 +65,10 @@ export interface CallerToolKind {
   readonly contentOf: (result: JsonObject, path: string, dropped: Dropped) => Content
   /** The member that is streamed in deltas (`callInputs`). Absent: the item comes as a whole. */
   readonly streamed?: "arguments" | "input"
-  /** Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its input. */
+  /**
+   * Members of the item of a call. `text`: its arguments as the host wrote them; of a custom tool the text of its
+   * input.
+   */
   readonly itemOf: (text: string) => JsonObject
   /** Whether the vendor knows no status `incomplete` of its calls. Default false. */
   readonly hasNoIncomplete?: boolean
@@ -143,7 +146,10 @@ const without = (object: JsonObject, name: string): JsonObject => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.map((part) => (typeof part === "string" ? part : JSON.stringify(part))) : []
 
-/** Without marks of arguments that hosts of this form encrypt (`formats/responses/responsesParts.ts`), which are no keyword of JSON Schema. */
+/**
+ * Without marks of arguments that hosts of this form encrypt (`formats/responses/responsesParts.ts`), which are no
+ * keyword of JSON Schema.
+ */
 const readableSchema = (schema: JsonObject): JsonObject => {
   const { properties } = schema
   if (!isJsonObject(properties) || !Object.values(properties).some(isMarked)) return schema
@@ -321,7 +327,9 @@ const byTool: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map
 const byCall: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map((kind) => [kind.call.type, kind]))
 const byResult: ReadonlyMap<unknown, CallerToolKind> = new Map(callerToolKinds.map((kind) => [kind.result.type, kind]))
 
-/** The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it. */
+/**
+ * The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it.
+ */
 export const kindOfTool = (tool: JsonObject): CallerToolKind | undefined => {
   const kind = byTool.get(tool["type"])
   return kind === undefined || kind === functionKind || runnerOf(tool) === "client" ? kind : undefined

@@ -1,6 +1,6 @@
 /**
- * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other forms are
- * sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
+ * The tools that the caller of a Responses request runs, each once, and the names of the functions that hosts of other
+ * forms are sent for them. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
  */
 import type { JsonObject } from "../../domain/json/json.ts"
 import { isJsonObject, textOr } from "../../domain/json/json.ts"
@@ -40,7 +40,9 @@ interface Assigned {
 }
 
 export class ToolNames {
-  /** In the order in which they are offered. One that is offered again has its first place, and its last description. */
+  /**
+   * In the order in which they are offered. One that is offered again has its first place, and its last description.
+   */
   readonly tools: ReadonlyArray<CallerTool>
   /** Whether they are functions of the body's own `tools` alone. */
   readonly hasOnlyFunctions: boolean
@@ -61,7 +63,9 @@ export class ToolNames {
     return this.keys.has(keyOf(identity))
   }
 
-  /** The name of its function. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
+  /**
+   * The name of its function. A tool that is not offered, such as one of an earlier call, has a name of its own too.
+   */
   nameOf(identity: ToolIdentity): string {
     if (this.assigned === undefined && hasOwnName(identity)) return identity.name
     return this.named(identity, this.assigned ?? this.nameTools())

@@ -135,7 +135,9 @@ export const textConfig = objectOf({
 /** See docs/guarantees.md#g30. */
 const mostInAll = 4096
 
-/** Each list is bounded by itself; this bounds the tools of all items and namespaces together. All were checked before. */
+/**
+ * Each list is bounded by itself; this bounds the tools of all items and namespaces together. All were checked before.
+ */
 export const checkToolCount = (body: JsonObject, issues: Issues): void => {
   if (hasOnlyFunctions(body)) return
   let number = 0
@@ -186,8 +188,8 @@ const namespaceMembers = new Set(["type", "name", "tools"])
 const searchMembers = new Set(["type", "search_context_size", "user_location"])
 
 /**
- * Checked tools and choice. Of a choice among allowed tools only these are sent, which is what it means. The order of the
- * others in a host's cache is lost.
+ * Checked tools and choice. Of a choice among allowed tools only these are sent, which is what it means. The order of
+ * the others in a host's cache is lost.
  */
 export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dropped): TranslatedTools => {
   if (!names.hasOnlyFunctions) dropOfOthers(body, dropped)
@@ -299,7 +301,10 @@ export const toolFields = (payload: ChatPayload): JsonObject => {
   return { tools: listed, ...(choice == null ? {} : { tool_choice: choiceOf(choice) }) }
 }
 
-/** `strict` is on by default in this form, and off in the canonical one. Tools of other kinds that callers run are alike in both. */
+/**
+ * `strict` is on by default in this form, and off in the canonical one. Tools of other kinds that callers run are alike
+ * in both.
+ */
 const toolOf = (tool: Tool): JsonObject => {
   if (tool.function === undefined) return tool.type === "custom" ? customTool(tool) : tool
   const { name, description, parameters, strict } = tool.function

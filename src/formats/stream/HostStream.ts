@@ -297,7 +297,10 @@ export class HostStream {
     return text
   }
 
-  /** A throw of the decoder is the plugin's fault. `plugin/checks/checkedProtocol.ts` has caught those of plugins before, with the hook's name. */
+  /**
+   * A throw of the decoder is the plugin's fault. `plugin/checks/checkedProtocol.ts` has caught those of plugins
+   * before, with the hook's name.
+   */
   private decoded(name: string, json: unknown): ReturnType<Decoder["event"]> {
     try {
       return this.options.decoder.event(name, json)
@@ -314,7 +317,10 @@ export class HostStream {
     }
   }
 
-  /** Reads the usage that follows an error, and nothing else. The stream fails with it, or after a few events without one. */
+  /**
+   * Reads the usage that follows an error, and nothing else. The stream fails with it, or after a few events without
+   * one.
+   */
   private afterError(failure: HostFailed, name: string, data: string): string {
     this.eventsSinceError += 1
     const json = isTooDeep(data) ? undefined : parse(data)

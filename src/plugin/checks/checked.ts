@@ -1,8 +1,8 @@
 /**
  * A provider whose hooks keep what the contract promises. Plugins are JavaScript that was type-checked elsewhere, if at
- * all: whatever one of their hooks throws or returns wrongly becomes a failed host with a `PluginFault` as its cause, so
- * that the next host is tried and the log names plugin, member and hook. What a hook's own `HostFailed` shows of the host
- * is cut and cleaned here, wherever it comes from.
+ * all: whatever one of their hooks throws or returns wrongly becomes a failed host with a `PluginFault` as its cause,
+ * so that the next host is tried and the log names plugin, member and hook. What a hook's own `HostFailed` shows of the
+ * host is cut and cleaned here, wherever it comes from.
  */
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../../domain/failures/Failure.ts"
@@ -226,7 +226,9 @@ const checkedMultipliers =
 
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
 
-/** Runs a hook that is marked meanwhile (`running.ts`). For hooks that are not called often, since it takes a closure. */
+/**
+ * Runs a hook that is marked meanwhile (`running.ts`). For hooks that are not called often, since it takes a closure.
+ */
 export const runBy = <A>(hook: Hook, work: () => A): A => {
   entered(hook.number)
   try {

@@ -1,4 +1,6 @@
-/** The thread of `importWatch.ts`. It needs nothing of the main thread, which is blocked when this one has work to do. */
+/**
+ * The thread of `importWatch.ts`. It needs nothing of the main thread, which is blocked when this one has work to do.
+ */
 import { OwnTime } from "../../process/mainThread.ts"
 import { endProcess } from "./endProcess.ts"
 

@@ -20,7 +20,9 @@ import type { Delivered } from "./EndAttempt.ts"
 /** The body of a whole answer, in the caller's form: text, or bytes where the form's answer is no text. */
 export type AnswerBody = string | Uint8Array<ArrayBuffer> | BodyPieces
 
-/** An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged. */
+/**
+ * An answer that was read, written but for its cost. So one that cannot be written fails before anything is charged.
+ */
 export interface AnswerRead {
   readonly delivered: Delivered
   readonly write: (charge: Charge) => AnswerBody

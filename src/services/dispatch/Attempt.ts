@@ -256,8 +256,8 @@ export class Attempt implements AnswerSource {
   }
 
   /**
-   * The attempt is over: the end of the request does not stop it any more, and its permit is given back. `outcome`: for those who observe
-   * the request; `undefined`: its host was not called.
+   * The attempt is over: the end of the request does not stop it any more, and its permit is given back. `outcome`: for
+   * those who observe the request; `undefined`: its host was not called.
    */
   close(outcome: ObservedAttempt["outcome"] | undefined, failure?: HostFailed): void {
     this.permit.release()

@@ -1,7 +1,8 @@
 /**
- * Prepares an attempt at one host: encodes the request, makes the reservation, signs, counts it where the host is free, and takes
- * the permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
- * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
+ * Prepares an attempt at one host: encodes the request, makes the reservation, signs, counts it where the host is free,
+ * and takes the permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt
+ * owns it from the start. Whether there would be one is looked at first, so that nothing is done for a host that may
+ * not be called.
  */
 import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
@@ -61,7 +62,9 @@ export interface Begun {
 
 /** Who called a host. */
 export interface CallListener<A> {
-  /** The call is over: called once, with the answer of the host (of a stream: once it has begun) or why there is none. */
+  /**
+   * The call is over: called once, with the answer of the host (of a stream: once it has begun) or why there is none.
+   */
   readonly answered: (begun: Begun, answer: A | HostFailed) => void
 }
 

@@ -170,8 +170,8 @@ export class EndAttempt {
 
   /**
    * A call beside another one that was faster, or whose caller pays for that one: it is free to the key, and the ledger
-   * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event, or to the end of a whole
-   * answer.
+   * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event, or to the end of
+   * a whole answer.
    */
   lost(attempt: Attempt, { stream, maxTokens }: LostRequest, isSlow: boolean): Effect.Effect<unknown, Unavailable> {
     const { context, host, reservation } = attempt
@@ -235,7 +235,10 @@ export class EndAttempt {
     this.tellFailed(context, host, failure, key?.key.label)
   }
 
-  /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
+  /**
+   * Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is
+   * usual, and no retry.
+   */
   private tellResent({ context, host, resends }: Attempt): void {
     if (resends === 0) return
     const about = { ...context.logIds, host: host.tag, model: host.model }
@@ -243,8 +246,8 @@ export class EndAttempt {
   }
 
   /**
-   * Logs a failure, also of an attempt that was not begun. What does not go away by itself would be logged with every request, so it is
-   * logged once a minute. `key`: of several of the provider.
+   * Logs a failure, also of an attempt that was not begun. What does not go away by itself would be logged with every
+   * request, so it is logged once a minute. `key`: of several of the provider.
    */
   tellFailed(context: RequestContext, host: Host, failure: HostFailed, key?: string): void {
     const { event, hook, facts } = failureLine(context, host, failure, key)
@@ -281,8 +284,8 @@ const unanswered = (outcome: AnswerOutcome, context: RequestContext): Settlement
 const tooSlow = new HostFailed({ reason: "timeout" })
 
 /**
- * Whether the deadline came while the host had sent nothing, although it had the whole time of the request: nine tenths of it,
- * since admission takes some. A host that had less was called with what others had left of the time.
+ * Whether the deadline came while the host had sent nothing, although it had the whole time of the request: nine tenths
+ * of it, since admission takes some. A host that had less was called with what others had left of the time.
  */
 const hadAllTheTime = (attempt: Attempt): boolean => {
   const { ending, allowedMs } = attempt.context.lifetime
@@ -303,9 +306,9 @@ type FailureEvent =
   | "host_cut_short"
 
 /**
- * The line for a failed attempt. A fault of a plugin is an error, since it does not go away by itself. Other single failures are for
- * debugging: what a host's failures come to is logged by its breaker. The line has nothing of the prompt or the answer, nor the host's
- * own message (`detail`).
+ * The line for a failed attempt. A fault of a plugin is an error, since it does not go away by itself. Other single
+ * failures are for debugging: what a host's failures come to is logged by its breaker. The line has nothing of the
+ * prompt or the answer, nor the host's own message (`detail`).
  */
 const failureLine = (
   { logIds, key: caller }: Pick<RequestContext, "logIds" | "key">,

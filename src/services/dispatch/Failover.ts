@@ -55,7 +55,9 @@ export interface FailoverServices extends StartServices, HedgeServices {
 /** With less time than this before the deadline no further host is called, milliseconds. */
 const leastTimeMs = 500
 
-/** Carries out the plan of one request. `A`: what a call of a host has as its answer. `Result`: what the request gets. */
+/**
+ * Carries out the plan of one request. `A`: what a call of a host has as its answer. `Result`: what the request gets.
+ */
 export abstract class Failover<A extends object, Result>
   extends StepByStep<Result, DispatchFailure>
   implements Turn, CallListener<A>, Contest<A>

@@ -1,7 +1,7 @@
 /**
- * A streamed answer of one host, from its head on. Its bytes are pushed through `formats/stream/HostStream.ts`, and the text for
- * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
- * another host may take over.
+ * A streamed answer of one host, from its head on. Its bytes are pushed through `formats/stream/HostStream.ts`, and the
+ * text for the caller is kept until it is taken. The answer is open once an event has come that a caller would see;
+ * before that, another host may take over.
  */
 import type { Endpoint } from "../../catalogue/endpoints.ts"
 import type { AnswerOutcome } from "../../domain/failures/AnswerOutcome.ts"
@@ -77,7 +77,10 @@ export class HostAnswer implements Sink {
     this.shown = shownOf(begun.endpoint, begun.attempt.signature)
   }
 
-  /** Sends the request. It ends at once when the attempt is stopped, which `timer` does when no event comes for too long. */
+  /**
+   * Sends the request. It ends at once when the attempt is stopped, which `timer` does when no event comes for too
+   * long.
+   */
   send(client: UpstreamClient, { attempt, endpoint, encoded }: Begun): void {
     attempt.onStop = () => this.failed(attempt.stopped ?? malformed)
     if (attempt.stopped !== undefined) this.failed(attempt.stopped)
@@ -261,8 +264,8 @@ export class HostAnswer implements Sink {
   }
 
   /**
-   * Reads a body that is not an event stream: usually an error, also with status 200, or the whole answer. Anything else is read
-   * as a stream.
+   * Reads a body that is not an event stream: usually an error, also with status 200, or the whole answer. Anything
+   * else is read as a stream.
    */
   private readWhole(head: ResponseHead, text: string, isCounted = false): void {
     const { endpoint, context } = this

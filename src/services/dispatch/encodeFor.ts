@@ -1,6 +1,7 @@
 /**
- * A request in a host's words: the caller's own body where the host speaks its form, else a translation. What is passed on unread
- * is decided here, and what goes out is judged here, so that both hold for every protocol. See docs/guarantees.md#g36.
+ * A request in a host's words: the caller's own body where the host speaks its form, else a translation. What is passed
+ * on unread is decided here, and what goes out is judged here, so that both hold for every protocol. See
+ * docs/guarantees.md#g36.
  */
 import * as Either from "effect/Either"
 import type { Endpoint } from "../../catalogue/endpoints.ts"
@@ -89,7 +90,9 @@ const unmetered = "image_config"
 const none: ReadonlyArray<string> = []
 const unchanged = { payload: undefined, dropped: none }
 
-/** The payload without members that may not pass to the host unread, and their names. `undefined`: it has none of these. */
+/**
+ * The payload without members that may not pass to the host unread, and their names. `undefined`: it has none of these.
+ */
 const passing = <Payload extends JsonObject>(
   operation: OperationName,
   payload: Payload,

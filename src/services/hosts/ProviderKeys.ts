@@ -1,7 +1,8 @@
 /**
- * Which of several keys of a provider is used for a call (`api_keys`). A key that its host refused, or whose rate limit is used up,
- * cools down alone while another key is left; one that has spent its limit is passed over until that is reset. What a key has
- * spent is what its host charges, by the ledger's rows. Providers with one `api_key` have none of this.
+ * Which of several keys of a provider is used for a call (`api_keys`). A key that its host refused, or whose rate limit
+ * is used up, cools down alone while another key is left; one that has spent its limit is passed over until that is
+ * reset. What a key has spent is what its host charges, by the ledger's rows. Providers with one `api_key` have none of
+ * this.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -113,7 +114,9 @@ export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
 export const isOfKey = ({ reason }: HostFailed): boolean =>
   reason === "account" || reason === "forbidden" || reason === "rate-limited"
 
-/** How often what keys have spent is read again: other processes spend, too, and what a killed one left is booked late. */
+/**
+ * How often what keys have spent is read again: other processes spend, too, and what a killed one left is booked late.
+ */
 const readEveryMs = 5000
 
 const make = Effect.gen(function* () {
@@ -196,7 +199,8 @@ class KeysInUse {
     const { siblings } = key
     if (!isOfKey(failure) || siblings.length === 1) return false
     const isOtherLeft = siblings.some((other) => other.place !== key.place && this.isFree(other))
-    // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
+    // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them
+    // from others.
     if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
     const state = this.states.get(used.id)
     // What a host forbids to one of several keys is a matter of its account.

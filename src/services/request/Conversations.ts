@@ -1,7 +1,7 @@
 /**
- * Remembers which hosts lately served each conversation, because a host's prompt cache makes the next turn cheaper there.
- * Two things are remembered, both as hashes: the conversation (for stickiness), and the beginnings of its prompts (for
- * strategies). In memory, per process; no text of a prompt is kept. See docs/strategies.md and
+ * Remembers which hosts lately served each conversation, because a host's prompt cache makes the next turn cheaper
+ * there. Two things are remembered, both as hashes: the conversation (for stickiness), and the beginnings of its
+ * prompts (for strategies). In memory, per process; no text of a prompt is kept. See docs/strategies.md and
  * docs/decisions/0013-conversation-memory.md.
  */
 import * as Context from "effect/Context"
@@ -135,7 +135,10 @@ export class Conversation implements ConversationView {
     if (served.length > 0) this.recent = served.filter(({ at }) => now - at < this.lastsMs)
   }
 
-  /** What the end of an answer is recorded with: hashes of what the plan has asked for, `undefined` when that is nothing. */
+  /**
+   * What the end of an answer is recorded with: hashes of what the plan has asked for, `undefined` when that is
+   * nothing.
+   */
   record(): ConversationRecord | undefined {
     const { memory, key, sticky, recent, prefixes } = this
     if (sticky === undefined && prefixes === undefined) return undefined

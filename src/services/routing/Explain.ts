@@ -1,6 +1,6 @@
 /**
- * Explains how a request would be routed: the plan of the router, and what each host of it would be sent. Calls nobody and
- * reserves nothing.
+ * Explains how a request would be routed: the plan of the router, and what each host of it would be sent. Calls nobody
+ * and reserves nothing.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -84,7 +84,10 @@ export const makeExplain: Effect.Effect<Explain, never, Router | ProviderRegistr
   },
 )
 
-/** Milliseconds: for so long the event loop is held at a time, and draws are made in all. A strategy of a plugin may be slow. */
+/**
+ * Milliseconds: for so long the event loop is held at a time, and draws are made in all. A strategy of a plugin may be
+ * slow.
+ */
 const heldMs = 5
 const drawingMs = 2000
 

@@ -53,7 +53,9 @@ import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
 import { wantedModels } from "./wantedModels.ts"
 
 export interface PlanOptions {
-  /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
+  /**
+   * Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer.
+   */
   readonly seed?: number | undefined
   /** What is remembered of the conversation. Absent: nothing. */
   readonly conversation?: Conversation | undefined

@@ -73,8 +73,8 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
 const mostMarks = 4
 
 /**
- * The turns with a mark at their end, which `cache_control` of the body asks for. The same turns, where the model takes none
- * there: Nova takes marks beside text and media only, and thinking takes none.
+ * The turns with a mark at their end, which `cache_control` of the body asks for. The same turns, where the model takes
+ * none there: Nova takes marks beside text and media only, and thinking takes none.
  */
 const withMarkedEnd = (
   { system, turns }: Conversation,
@@ -156,7 +156,8 @@ const ownFields = (
     case "claude":
       return claudeFields(request, host, turns, tools)
     case "nova": {
-      // The highest effort is not offered: with it the host takes no bound on the output, and the reservation needs one.
+      // The highest effort is not offered: with it the host takes no bound on the output, and the reservation needs
+      // one.
       const effort = asked && novaReasons(host) ? effortOf(request, host, ["low", "medium"]) : undefined
       const config = effort === undefined ? {} : { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } }
       const sampled = k === undefined ? {} : { inferenceConfig: { topK: k } }

@@ -67,8 +67,8 @@ export const toolsOf = (
 }
 
 /**
- * The tools that a conversation calls. The host refuses one with calls when there are no tools, as in the summary that an
- * agent asks for, so these are declared.
+ * The tools that a conversation calls. The host refuses one with calls when there are no tools, as in the summary that
+ * an agent asks for, so these are declared.
  */
 const calledIn = (turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const calls = turns.flatMap(({ content }) => content.flatMap(({ toolUse }) => toolUse ?? []))

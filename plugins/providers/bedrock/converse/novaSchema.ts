@@ -1,10 +1,13 @@
 /**
- * The schema of a tool for Nova, which takes `type`, `properties` and `required` at the top and no references: "extraneous key
- * [definitions] is not permitted" (zed-industries/zed#28521, 2025-04; pydantic/pydantic-ai#1623, 2025-05).
+ * The schema of a tool for Nova, which takes `type`, `properties` and `required` at the top and no references:
+ * "extraneous key [definitions] is not permitted" (zed-industries/zed#28521, 2025-04; pydantic/pydantic-ai#1623,
+ * 2025-05).
  */
 import { isJsonObject, type JsonObject } from "headgate/plugin"
 
-/** Objects that references may make of one schema: they can name each other, so that a short one stands for a huge one. */
+/**
+ * Objects that references may make of one schema: they can name each other, so that a short one stands for a huge one.
+ */
 const mostObjects = 2_000
 
 export const novaSchema = (schema: JsonObject): JsonObject => {

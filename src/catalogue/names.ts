@@ -76,9 +76,9 @@ export const resolveName = (name: string, names: ModelNames): Either.Either<Want
 }
 
 /**
- * A name with Claude Code's mark of a window of a million tokens, `[1m]`. It removes the mark itself from most
- * requests, but not from those that judge an action in auto mode (Wei-Shaw/sub2api#4505, 2026-07). The host's context
- * says how long a prompt may be.
+ * A name without `[1m]`, Claude Code's mark for a window of a million tokens. Claude Code removes the mark from most
+ * requests itself. Requests that judge an action in auto mode keep it (Wei-Shaw/sub2api#4505, 2026-07). The length of a
+ * prompt is bounded by the host's context.
  */
 const withoutWindow = (name: string, names: ModelNames): WantedModel | undefined => {
   const base = name.replace(/\[1m\]$/i, "")

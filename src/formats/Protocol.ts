@@ -59,8 +59,8 @@ const halfPair = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 export interface AnswerContext {
   readonly request: Pick<ChatRequest, "stream" | "maxTokens" | "reasoning" | "bounds">
   /**
-   * The client's names of tools, by those that the host was sent in their place (`Protocol.longestToolName`). The
-   * gateway puts them into what `decode` and the decoder return. Absent: the host was sent the client's names.
+   * The client's names of tools, by the names that the host was sent instead (`Protocol.longestToolName`). The gateway
+   * restores them in what `decode` and the decoder return. Absent: the host was sent the client's names.
    */
   readonly toolNames?: ReadonlyMap<string, string>
   readonly host: Host
@@ -142,8 +142,8 @@ export interface Protocol {
   readonly transparent?: boolean
   /**
    * Top-level members of the payload, beside those of the canonical form, that may pass to its hosts unread: names, or
-   * `any` for software that an operator runs. Default: none. Others do not come to `encode`, and the caller is told
-   * their names. `encode` lets none of them take the place of a member that it writes itself.
+   * `any` for software that an operator runs. Default: none. The gateway removes all others before `encode` and names
+   * them in `X-GW-Dropped`. A member that `encode` writes itself always wins over one of the same name.
    */
   readonly passes?: "any" | ReadonlyArray<string>
   /**
@@ -153,9 +153,9 @@ export interface Protocol {
    */
   readonly searches?: (host: Host) => boolean
   /**
-   * The most characters of a tool's name that its hosts take. `encode` gets another one in the place of a longer name,
-   * or of one with other characters than letters, digits, underscores and dashes, and the answer has the client's name
-   * again. Default 64. It does not concern `native`.
+   * The most characters of a tool's name that its hosts take. A longer name, or one with other characters than letters,
+   * digits, underscores and dashes, is replaced by a shorter one before `encode`, and restored in the answer. Default
+   * 64. `native` is not affected.
    */
   readonly longestToolName?: number
   /**

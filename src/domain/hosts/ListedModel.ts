@@ -5,9 +5,7 @@
  */
 import type { Quantization } from "../request/Preferences.ts"
 
-/**
- * A decimal of USD such as `"0.0000025"`: not negative, at most 1000, and not finer than 1e-12. Text keeps every digit.
- */
+/** A decimal of USD such as `"0.0000025"`: not negative, at most 1000, and not finer than 1e-12. Text keeps every digit. */
 export type Usd = string | number
 
 /** USD per unit. What is left out of a host's prices is free, or costs what the comment says. */
@@ -24,15 +22,9 @@ export interface ListedPrices {
   readonly web_search?: Usd
   /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
   readonly internal_reasoning?: Usd
-  /**
-   * Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`),
-   * else `prompt`.
-   */
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd | null
-  /**
-   * Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host
-   * tells those apart. Default: by that rule, else `input_cache_read`.
-   */
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
   readonly input_cache_read_explicit?: Usd | null
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd | null
@@ -42,10 +34,7 @@ export interface ListedPrices {
   readonly image_token?: Usd | null
   /** Per token of audio in the prompt. Default: `prompt`. */
   readonly audio?: Usd | null
-  /**
-   * Per token of audio in the prompt that was read from the cache, where the host counts them. Default:
-   * `input_cache_read`.
-   */
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
   readonly input_audio_cache?: Usd | null
   /** Per token of audio in the output. Default: `completion`. */
   readonly audio_output?: Usd | null
@@ -57,19 +46,13 @@ export interface ListedPrices {
 export interface ListedReasoning {
   /** Whether it cannot be switched off. Default false. */
   readonly mandatory?: boolean
-  /**
-   * Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default:
-   * unknown.
-   */
+  /** Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default: unknown. */
   readonly supported_efforts?: ReadonlyArray<string> | null
   /** Whether it takes a number of tokens. Default false. */
   readonly supports_max_tokens?: boolean
 }
 
-/**
- * Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by
- * price.
- */
+/** Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by price. */
 export interface ListedPriceOverride {
   /** From this day on, UTC, as `2027-01-01`. Default: always. */
   readonly starts?: string
@@ -93,15 +76,9 @@ export interface ListedPriceOverride {
   readonly web_search?: Usd
   /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
   readonly internal_reasoning?: Usd
-  /**
-   * Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`),
-   * else `prompt`.
-   */
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd
-  /**
-   * Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host
-   * tells those apart. Default: by that rule, else `input_cache_read`.
-   */
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
   readonly input_cache_read_explicit?: Usd
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd
@@ -111,10 +88,7 @@ export interface ListedPriceOverride {
   readonly image_token?: Usd
   /** Per token of audio in the prompt. Default: `prompt`. */
   readonly audio?: Usd
-  /**
-   * Per token of audio in the prompt that was read from the cache, where the host counts them. Default:
-   * `input_cache_read`.
-   */
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
   readonly input_audio_cache?: Usd
   /** Per token of audio in the output. Default: `completion`. */
   readonly audio_output?: Usd
@@ -136,15 +110,9 @@ export interface ListedPricing {
   readonly web_search?: Usd
   /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
   readonly internal_reasoning?: Usd
-  /**
-   * Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`),
-   * else `prompt`.
-   */
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd | null
-  /**
-   * Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host
-   * tells those apart. Default: by that rule, else `input_cache_read`.
-   */
+  /** Per token of the prompt that was read from a cache which the caller asked for by `cache_control`, where the host tells those apart. Default: by that rule, else `input_cache_read`. */
   readonly input_cache_read_explicit?: Usd | null
   /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd | null
@@ -154,10 +122,7 @@ export interface ListedPricing {
   readonly image_token?: Usd | null
   /** Per token of audio in the prompt. Default: `prompt`. */
   readonly audio?: Usd | null
-  /**
-   * Per token of audio in the prompt that was read from the cache, where the host counts them. Default:
-   * `input_cache_read`.
-   */
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
   readonly input_audio_cache?: Usd | null
   /** Per token of audio in the output. Default: `completion`. */
   readonly audio_output?: Usd | null
@@ -179,22 +144,13 @@ export interface ListedHost {
   readonly variant?: string | null
   /** What the host calls the model. Default: the model's id without its author. */
   readonly model?: string | null
-  /**
-   * The vendor's name of the model, where `model` is a deployment or an ARN: it is then called as that model is. What
-   * the vendor's list says of that model (prices, lengths, parameters) holds where this entry says nothing. Default:
-   * `model`.
-   */
+  /** The vendor's name of the model, where `model` is a deployment or an ARN: it is then called as that model is. What the vendor's list says of that model (prices, lengths, parameters) holds where this entry says nothing. Default: `model`. */
   readonly base_model?: string | null
-  /**
-   * The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's.
-   */
+  /** The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's. */
   readonly api?: string | null
   /** Default `unknown`. */
   readonly quantization?: Quantization
-  /**
-   * Marks for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters.
-   * Those of its provider are added. Default: none.
-   */
+  /** Marks for strategies (docs/strategies.md#write), such as `eu` or `batch`: at most 16, each of 1 to 64 characters. Those of its provider are added. Default: none. */
   readonly tags?: ReadonlyArray<string>
   /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
   readonly pricing?: ListedPricing | null
@@ -219,24 +175,15 @@ export interface ListedHost {
   } | null
   /** Whether the host caches prompts without `cache_control`. Default false. */
   readonly supports_implicit_caching?: boolean
-  /**
-   * Whether the host bills the whole answer even when its call is canceled. If a client leaves, the gateway reads its
-   * answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false.
-   */
+  /** Whether the host bills the whole answer even when its call is canceled. If a client leaves, the gateway reads its answer for up to 2 more minutes, to learn the cost (docs/billing.md). Default false. */
   readonly bills_after_abort?: boolean
   /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
   readonly input_modalities?: ReadonlyArray<string>
   /** The same for what it gives. */
   readonly output_modalities?: ReadonlyArray<string>
-  /**
-   * The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is
-   * known.
-   */
+  /** The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is known. */
   readonly expiration_date?: string | null
-  /**
-   * Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type":
-   * "web_search" } }`. Listed only. Default: none.
-   */
+  /** Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type": "web_search" } }`. Listed only. Default: none. */
   readonly native_tools?: Readonly<Record<string, ListedTool>>
   /** Listed only. Default: false. */
   readonly supports_voice_cloning?: boolean
@@ -271,9 +218,7 @@ export interface ListedModel {
     readonly tokenizer?: string
     /** Form of its instructions. Listed only. Default: none. */
     readonly instruct_type?: string | null
-    /**
-     * `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind.
-     */
+    /** `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind. */
     readonly input_modalities?: ReadonlyArray<string>
     /** `text`, `image`, `audio`; or `embeddings` or `rerank`, which make it a model for those. Default: text. */
     readonly output_modalities?: ReadonlyArray<string>

@@ -15,7 +15,7 @@ export interface ModelLimits {
   /** Where it is said, and when that was read: a page of the vendor, or reports of refusals. */
   readonly source: string
   /**
-   * What the host is called with in place of that name, as the second argument of `String.replace`. Not with
+   * The name to call the host with instead, as a replacement of `String.replace`. Ignored if the host has a
    * `base_model`.
    */
   readonly model?: string

@@ -265,7 +265,7 @@ export class TurnReader {
     switch (block["type"]) {
       case "text":
         return [{ type: "text", text: this.textIn(block, "text", path) }]
-      // Hosts of other forms are sent all tools, also those that this one finds by a search.
+      // Hosts of other formats get all tools at once, so the name alone says what a search found.
       case "tool_reference":
         return [{ type: "text", text: `Tool found: ${this.textIn(block, "tool_name", path)}` }]
       case "image":

@@ -97,7 +97,7 @@ const renamed = <Named extends JsonObject>(tool: Named, names: ToolNameMap): Nam
   return tool
 }
 
-/** A choice names one tool, or lists those that are allowed, within a member or beside its type. */
+/** The choice of one tool, or the list of allowed tools, which is within `allowed_tools` or beside the type. */
 const renamedChoice = (choice: Exclude<ToolChoice, string>, names: ToolNameMap): ToolChoice => {
   const { allowed_tools: allowed, tools } = choice
   if (isJsonObject(allowed))

@@ -1,6 +1,6 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import { Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { hostFacts, maySupport } from "../../domain/hosts/hostFacts.ts"
 import { type EmbeddingsPayload, embeddings } from "../../domain/request/embeddings.ts"
 import type { EmbeddingsProtocol } from "../Protocol.ts"
@@ -18,8 +18,8 @@ export interface EmbeddingsQuirks extends UnaryQuirks {
   /** Below the base URL. Default `/embeddings`. */
   readonly path?: (upstreamModel: string) => string
   /**
-   * The host always sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of what
-   * `output_dtype` asks for, else of what it looks like.
+   * The host always sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of
+   * what `output_dtype` asks for, else of what it looks like.
    */
   readonly signedBytes?: boolean
   /**
@@ -28,7 +28,7 @@ export interface EmbeddingsQuirks extends UnaryQuirks {
    */
   readonly base64?: boolean | ((host: Host) => boolean)
   /** As `UnaryProtocol.mostInputs`, for all models or by the host's own model name. */
-  readonly mostInputs?: number | ((upstreamModel: string) => number)
+  readonly mostInputs?: number | ((baseModel: string) => number)
 }
 
 /** The protocol with these quirks. */
@@ -42,7 +42,7 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
       path,
       names,
       ...(mostInputs !== undefined && {
-        mostInputs: ({ upstreamModel }) => (typeof mostInputs === "number" ? mostInputs : mostInputs(upstreamModel)),
+        mostInputs: (host) => (typeof mostInputs === "number" ? mostInputs : mostInputs(baseModelOf(host))),
       }),
       write: (payload, host) => {
         const input = writtenInput(payload.input, strict)

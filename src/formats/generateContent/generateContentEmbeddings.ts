@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import { HostFailed, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import type { JsonSchema } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { isCount } from "../../domain/price/Usage.ts"
@@ -112,8 +112,8 @@ const isSecond = (model: string): boolean => /embedding-(?:[2-9]|\d\d)(?!\d)/.te
 // The gateway converts the vectors itself.
 const carried: ReadonlySet<string> = new Set(["input", "dimensions", "encoding_format", "input_type"])
 
-const settingsOf = (payload: EmbeddingsPayload, { upstreamModel }: Host) => {
-  const purpose = isSecond(upstreamModel) ? undefined : payload.input_type
+const settingsOf = (payload: EmbeddingsPayload, host: Host) => {
+  const purpose = isSecond(baseModelOf(host)) ? undefined : payload.input_type
   const taskType = taskTypes.get(purpose?.toLowerCase().replaceAll(" ", "_") ?? "")
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && !carried.has(name))
   if (payload.input_type != null && taskType === undefined) dropped.push("input_type")
@@ -138,11 +138,11 @@ export const embedContentProtocol = (): EmbeddingsProtocol => ({
 /** Of Vertex AI. */
 export const vertexEmbeddingsProtocol = (): EmbeddingsProtocol => ({
   // Its page on text embeddings: 250 texts per request.
-  mostInputs: ({ upstreamModel }) => (isSecond(upstreamModel) ? 1 : 250),
+  mostInputs: (host) => (isSecond(baseModelOf(host)) ? 1 : 250),
   encode: ({ payload }, host) => {
     const { dropped, taskType, outputDimensionality } = settingsOf(payload, host)
     const path = modelPath(host.upstreamModel, true)
-    if (isSecond(host.upstreamModel)) {
+    if (isSecond(baseModelOf(host))) {
       if (inputsOf(payload.input).length > 1) return unsupported("input", "this host takes one input in a request")
       return Either.map(contentsOf(payload, host, true), ([content]) =>
         encoded(`${path}:embedContent`, { content, outputDimensionality }, dropped),
@@ -188,11 +188,11 @@ const textsOf = ({ input }: EmbeddingsPayload): Either.Either<ReadonlyArray<stri
 /** The forms of parts are those of a chat, but for videos and files. */
 const contentsOf = (
   { input }: EmbeddingsPayload,
-  { upstreamModel }: Host,
+  host: Host,
   vertex: boolean,
 ): Either.Either<ReadonlyArray<JsonObject>, Unsupported> =>
   Either.gen(function* () {
-    const reader: Reader = { vertex, facts: modelFacts(upstreamModel) }
+    const reader: Reader = { vertex, facts: modelFacts(baseModelOf(host)) }
     const contents: Array<JsonObject> = []
     for (const [at, one] of inputsOf(input).entries()) {
       const parts: Array<JsonObject> = []

@@ -4,7 +4,7 @@
  * Anthropic, and that Foundry is treated like it. Other clouds refuse what they do not know: "invalid beta flag",
  * "Extra inputs are not permitted".
  */
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import type { NativeRequest } from "../../domain/request/request.ts"
 import { messagesForm } from "./messagesMembers.ts"
 
@@ -13,7 +13,7 @@ export interface MessagesApi {
   /** Whether it takes Claude Code's attribution block out of the prompt (`formats/request/attribution.ts`). */
   readonly attribution: boolean
   /** Whether a model there takes system messages within the conversation (`BlockWriter.systemTurns`). */
-  readonly systemTurns: (upstreamModel: string) => boolean
+  readonly systemTurns: (baseModel: string) => boolean
   /**
    * The betas that change what becomes of a translated request. Those of a request that is sent as it came all pass.
    */
@@ -43,7 +43,7 @@ export type MessagesCloud = "anthropic" | "foundry" | "bedrock" | "vertex" | "ot
  * 2026-11). Others answer 400: "role 'system' is not supported on this model".
  */
 const laterClaude = /claude-(?:opus-4-[89]|(?:opus|haiku)-[5-9]|sonnet-(?:5-[5-9]|[6-9])|fable|mythos)/
-const byModel = (upstreamModel: string): boolean => laterClaude.test(upstreamModel)
+const byModel = (baseModel: string): boolean => laterClaude.test(baseModel)
 const never = (): boolean => false
 
 const longContextBeta = "context-1m"
@@ -101,8 +101,9 @@ export const betasFor = (
   if (given === undefined) return []
   const { betas } = messagesApis[cloud]
   const names = given.split(",")
+  const baseModel = baseModelOf(host)
   const isTaken = (name: string) =>
-    isPaid(name, host) && betas.some((beta) => beta.name === name && beta.models.test(host.upstreamModel))
+    isPaid(name, host) && betas.some((beta) => beta.name === name && beta.models.test(baseModel))
   const taken = names.filter(isTaken)
   if (taken.length < names.length) dropped.push("anthropic-beta")
   return taken

@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn, textOr } from "../../domain/json/json.ts"
 import { runnerOf } from "../../domain/request/hostedTools.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/request/request.ts"
@@ -23,6 +23,7 @@ import { outputBound, samplingParameters, version, writtenTier } from "./message
 import {
   budgetFor,
   isAdaptive,
+  knowsEffort,
   lacksThinking,
   type ThinkingKind,
   thinkingFor,
@@ -76,7 +77,7 @@ export const encodeNative = (
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
-  const messages = api.systemTurns(host.upstreamModel) ? body["messages"] : withReminders(body["messages"])
+  const messages = api.systemTurns(baseModelOf(host)) ? body["messages"] : withReminders(body["messages"])
   sent["messages"] = withFittingCalls(withoutForeign(messages, dropped))
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
   boundSearches(sent)
@@ -88,7 +89,7 @@ export const encodeNative = (
     sent["tool_choice"] = without(sent["tool_choice"], ["disable_parallel_tool_use"])
   setOutput(sent, request)
   setThinking(sent, kind, request, maxTokens, drop)
-  if (kind === "budget" && isAdaptive(sent["thinking"])) setBudget(sent, request, maxTokens, drop)
+  if (kind === "budget" && isAdaptive(sent["thinking"])) setBudget(sent, request, host, maxTokens, drop)
   const { thinking } = sent
   // A budget has to stay below the output bound, which is not the caller's here.
   if (isJsonObject(thinking) && maxTokens !== body["max_tokens"]) {
@@ -257,19 +258,18 @@ const setThinking = (
   }
 }
 
-/**
- * Replaces adaptive thinking with a budget. Of the models that refuse adaptive thinking, only Opus 4.5 knows efforts.
- */
+/** Replaces adaptive thinking with a budget, and leaves out an effort that the model does not know. */
 const setBudget = (
   sent: Record<string, unknown>,
   { reasoning }: ChatRequest,
+  host: Host,
   maxTokens: number,
   drop: (name: string) => void,
 ): void => {
   const budget = isForced(sent["tool_choice"]) ? undefined : budgetFor(objectIn(sent["thinking"]), reasoning, maxTokens)
   if (budget === undefined) drop("thinking")
   else sent["thinking"] = budget
-  if (!/opus-4-5/.test(String(sent["model"]))) trimOutput(sent, ["effort"])
+  if (!knowsEffort(baseModelOf(host))) trimOutput(sent, ["effort"])
 }
 
 /** Without thinking there is none to clear: "`clear_thinking_20251015` strategy requires `thinking` to be enabled". */

@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import type { Mutable } from "effect/Types"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import { type Issues, quoted, report } from "../../domain/json/checks.ts"
 import { isJsonObject, type JsonObject, objectIn, objectsIn } from "../../domain/json/json.ts"
 import type { ChatPayload } from "../../domain/request/chat.ts"
@@ -197,7 +197,7 @@ export const encodeMessages = (
   const lost: Array<string> = []
   const api = messagesApis[cloud]
   const payload = withFunctions(request.payload, lost)
-  const conversation = conversationOf(payload.messages, api.systemTurns(host.upstreamModel))
+  const conversation = conversationOf(payload.messages, api.systemTurns(baseModelOf(host)))
   if (conversation instanceof Unsupported) return Either.left(conversation)
   const { system } = conversation
   const maxTokens = outputBound(request, host)

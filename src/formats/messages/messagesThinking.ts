@@ -44,6 +44,12 @@ export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
         ? "adaptive"
         : "always"
 
+/**
+ * Whether a model of the kind `budget` knows efforts (Anthropic's page on effort, 2026-11: from Opus 4.5 on), by its
+ * name at any host.
+ */
+export const knowsEffort = (baseModel: string): boolean => baseModel.includes("claude-opus-4-5")
+
 // --- what clients ask for
 
 const thinkingShape = objectOf(

@@ -4,7 +4,7 @@
  */
 
 import type { Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import {
   anyObject,
   type Check,
@@ -344,7 +344,7 @@ export const inputOf = (
   dropped: Array<string>,
 ): ReadonlyArray<JsonObject> | Unsupported => {
   const items: Array<JsonObject> = []
-  const breakpoints = quirks.breakpoints?.(host.upstreamModel) === true
+  const breakpoints = quirks.breakpoints?.(baseModelOf(host)) === true
   /** Results of custom tools have a type of their own. */
   const customIds = new Set<unknown>()
   for (const [at, message] of messages.entries()) {

@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import type { Mutable } from "effect/Types"
 import { type BadRequest, Unsupported } from "../../domain/failures/Failure.ts"
-import type { Host } from "../../domain/hosts/Host.ts"
+import { baseModelOf, type Host } from "../../domain/hosts/Host.ts"
 import {
   anyObject,
   type Check,
@@ -311,7 +311,7 @@ export const encodeResponses = (
     } else addMember(parameters, name, payload, out)
   }
   // Images that the model made are no input of an assistant in this form, and nobody who speaks has a name.
-  dropped.push(...lostOfMessages(payload.messages, quirks.breakpoints?.(host.upstreamModel) ? lackedIfMarked : lacked))
+  dropped.push(...lostOfMessages(payload.messages, quirks.breakpoints?.(baseModelOf(host)) ? lackedIfMarked : lacked))
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))
   // The reservation pays for at most so many searches.
